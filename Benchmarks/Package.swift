@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that whoever uses the library builds none of it. The peers are in another one, so that this
-// one builds without them.
+// This is a separate package, so that users of the library do not build it. The peers are in another package, so that
+// this one builds without them.
 let package = Package(
     name: "martlet-benchmarks",
     dependencies: [.package(name: "martlet", path: ".."), .package(path: "Measure")],

@@ -1,8 +1,8 @@
-"""How large the frames of a program's asynchronous functions are: each call that waits in one holds as many bytes.
+"""Prints the frame sizes of a program's asynchronous functions: each call that waits in one holds that many bytes.
 
     python3 Benchmarks/frames.py .build/release/martlet CallRunner 'HTTPSession.*collect'
 
-Prints bytes and names, the largest first, of those that match one of the patterns; of all above 1 KiB without any.
+It prints sizes and names of the functions that match a pattern, largest first; without a pattern all above 1 KiB.
 """
 
 import re
@@ -12,7 +12,7 @@ import sys
 
 
 def loaded_sections(program):
-    """Address, place in the file and length of what is loaded from it."""
+    """Yields address, file offset and length of each loaded section."""
     listing = subprocess.run(["readelf", "-SW", program], check=True, capture_output=True, text=True).stdout
     pattern = re.compile(r"\]\s+(\S+)\s+(\S+)\s+([0-9a-f]+)\s+([0-9a-f]+)\s+([0-9a-f]+)")
     for _, kind, address, offset, size in pattern.findall(listing):
@@ -21,7 +21,7 @@ def loaded_sections(program):
 
 
 def frames(program):
-    """The sizes and mangled names: an asynchronous function's pointer is its distance and the size of its frame."""
+    """Yields frame sizes and mangled names: an asynchronous function pointer contains an offset and the frame size."""
     sections = list(loaded_sections(program))
     with open(program, "rb") as file:
         content = file.read()
@@ -37,7 +37,7 @@ def frames(program):
 
 
 def main(program, patterns):
-    """Prints them."""
+    """Prints the matching functions."""
     found = sorted(frames(program), reverse=True)
     names = subprocess.run(
         ["swift", "demangle", "--compact", "--simplified"], input="\n".join(name for _, name in found),

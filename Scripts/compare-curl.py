@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs random command lines with curl and with martlet, and prints where the two differ.
+"""Runs random command lines with curl and with martlet, and prints the differences.
 
 usage: compare-curl.py [--seed N] [--count N] [--only CASE] [--martlet PATH] [--all]
 
-Each case is made from the seed and its number alone, so that a difference is seen again with --only. Both programs run in
-a folder of their own with the same files, against an origin on 127.0.0.1 that this script starts. Compared are the exit
-status, standard output, the files that are left, and the requests as the origin received them. Differences that are
-deliberate (Sources/Martlet/Martlet.docc/ComingFromCurl.md) are counted by name; --all prints them too. Exits with 1 if
+Each case depends only on the seed and its number, so that --only reproduces a difference. Each program runs in its own
+directory with the same files, against an origin on 127.0.0.1 that this script starts. The script compares the exit
+status, standard output, the resulting files, and the requests that the origin received. Deliberate differences
+(Sources/Martlet/Martlet.docc/ComingFromCurl.md) are counted by name; --all prints them too. The exit status is 1 if
 there are others.
 """
 
@@ -19,7 +19,7 @@ DATE = b"Sun, 06 Nov 1994 08:49:37 GMT"
 
 
 class Origin:
-    """A server of HTTP/1.1, and a proxy of itself, that answers the same bytes for the same request."""
+    """An HTTP/1.1 server, and a proxy for itself, that sends the same response to the same request."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -37,7 +37,7 @@ class Origin:
     def accept(self):
         while True:
             connection, _ = self.listener.accept()
-            # A client that keeps the connection, and waits for its end, has it.
+            # An idle connection ends after 3 s, for a client that waits for its end.
             connection.settimeout(3)
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
@@ -62,7 +62,7 @@ class Origin:
             fields.setdefault(name.lower().decode("latin-1"), value.strip())
         method, target, version = (line.split() + [b""] * 3)[:3]
         path = re.sub(rb"^http://[^/]*", b"", target).partition(b"?")[0].decode("latin-1") or "/"
-        # The length is not known before the answer where the client waits for 100.
+        # If the client waits for 100, the length is not known before the response.
         record = [line.rstrip(b"\r\n"), lines, b""]
         with self.lock:
             self.requests.append(record)
@@ -91,7 +91,7 @@ class Origin:
         return reader.read(int(fields.get("content-length", b"0") or b"0"))
 
     def response(self, method, path, fields, body):
-        """Head, body, and whether the connection ends; no head where nothing is sent."""
+        """Head, body, and whether the connection ends; the head is absent if nothing is sent."""
         def message(status, body, *lines, length=True):
             lines = [b"HTTP/1.1 " + status, *lines]
             if length:
@@ -229,7 +229,7 @@ def case(seed, number, port):
 
 
 def normal(requests):
-    """Requests without what differs by name, by chance, or in the order of fields only."""
+    """Requests without differences in names, random values and the order of fields."""
     shown = []
     for line, fields, body in requests:
         boundary = next((m[1] for m in (re.search(rb"boundary=(\S+)", f) for f in fields) if m), None)
@@ -237,7 +237,7 @@ def normal(requests):
         for field in fields:
             given, _, value = field.partition(b":")
             name = given.lower()
-            # Both keep what stands behind the colon of -H, but for one blank or none.
+            # Both retain the text after the colon of -H, except for one optional blank.
             field = given + b": " + value.strip()
             if name in (b"proxy-connection", b"expect"):
                 continue
@@ -281,7 +281,7 @@ def run(program, line, options, origin):
                 path = os.path.join(parent, name)
                 with open(path, "rb") as file:
                     files[os.path.relpath(path, folder)] = file.read()
-        # What was there before and is as it was is not shown.
+        # Unchanged files are not shown.
         files = {name: content for name, content in files.items() if FILES.get(name) != content}
         return {"status": status, "output": output, "files": files, "requests": normal(origin.taken()), "errors": errors}
     finally:
@@ -296,12 +296,12 @@ UNUSABLE = re.compile(rb"\((26\) could not (read|use) |3\) [^\n]* address )")
 
 
 def has(line, option, *values):
-    """Whether an option is given, with one of the values if there are any."""
+    """Whether an option is given, with one of the values if any are specified."""
     return any(word == option and (not values or value in values) for word, value in zip(line, line[1:] + [""]))
 
 
 def ended(line, ours, theirs):
-    """The name of a difference after which there is no more to compare; None for others."""
+    """The name of a difference that ends the comparison; None for others."""
     if theirs["status"] == -11 and has(line, "-D", "none/heads"):
         return "curl crashes"
     nothing = not ours["requests"] and not ours["output"] and set(ours["files"]) <= {"config"}
@@ -331,7 +331,7 @@ def change(result, part, pattern, by=b""):
 
 
 def once(requests, method):
-    """Requests for /nothing that are repeated at once, only once."""
+    """The requests, with immediate repetitions for /nothing removed."""
     pattern = method + rb" \S*/nothing "
     return [r for n, r in enumerate(requests) if not (n and r == requests[n - 1] and re.match(pattern, r))]
 
@@ -381,7 +381,7 @@ def ranged(line, ours, theirs):
     with_range = [r for r in ours["requests"] if b"\nRange:" in r and r.partition(b"\n\n")[2]]
     change(theirs, "requests", rb"(?<=\n)Content-Range: [^\n]*\n")
     ours["requests"] = [re.sub(rb"(?<=\n)Range: [^\n]*\n", b"", r) if r in with_range else r for r in ours["requests"]]
-    # Only /text heeds it: then the answers differ, too.
+    # Only /text evaluates it, and then the responses differ, too.
     if ours["requests"] == theirs["requests"] and any(re.match(rb"\S+ \S*/text ", r) for r in with_range):
         ours.update(status=theirs["status"], output=theirs["output"], files=theirs["files"])
 
@@ -389,7 +389,7 @@ def ranged(line, ours, theirs):
 def cookie_file(line, ours, theirs):
     if has(line, "-c"):
         for result in (ours, theirs):
-            # Once or more often, in any order.
+            # Any number of times, at least once, in any order.
             cookies = b"".join(sorted({c for m in COOKIE_FILE.findall(result["output"]) for c in m.splitlines(True)}))
             change(result, "output", COOKIE_FILE)
             result["output"] += cookies
@@ -450,7 +450,7 @@ def doubted(line, ours, theirs):
 
 
 def unlimited(line, ours, theirs):
-    # What curl had written is compared as far as Martlet wrote it.
+    # curl's output is compared up to the length that Martlet wrote.
     if has(line, "--max-filesize") and b"(63)" in ours["errors"]:
         for name, content in list(theirs["files"].items()):
             written = ours["files"].get(name)
@@ -502,7 +502,7 @@ PARTS = ("status", "output", "files", "requests")
 
 
 def deliberate(line, ours, theirs):
-    """The names of differences that are meant, in the words of the page; None where any other is left."""
+    """The names of the deliberate differences as on the page; None if any other remains."""
     if name := ended(line, ours, theirs):
         return name
     ours, theirs = dict(ours, files=dict(ours["files"])), dict(theirs, files=dict(theirs["files"]))

@@ -4,8 +4,8 @@
 #
 #   Scripts/docs.sh OUTPUT [BASE]   OUTPUT: the directory to write; BASE: the path that the site is served under
 #
-# Reads the modules of the debug build in MARTLET_BUILD_PATH (.build/debug), which has to exist (`make docs` builds it).
-# With MARTLET_SYMBOL_GRAPHS the symbol graphs are left in that directory.
+# Reads the modules of the debug build in MARTLET_BUILD_PATH (.build/debug), which must exist (`make docs` builds it).
+# If MARTLET_SYMBOL_GRAPHS is set, the symbol graphs are stored in that directory.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +18,7 @@ temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 graphs=${MARTLET_SYMBOL_GRAPHS:-$temporary}
 
-# The modules that `import Martlet` shows, whose API becomes that of the module Martlet.
+# The modules that `import Martlet` re-exports; their API is documented in the module Martlet.
 reexported=$(sed -n 's/^@_exported public import \(Martlet[A-Za-z]*\)$/\1/p' Sources/*/*.swift | sort -u | paste -sd,)
 
 arguments=(-I "$build/Modules" -resource-dir "$toolchain/../lib/swift" -target "$(uname -m)-unknown-linux-gnu")

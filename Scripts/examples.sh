@@ -3,9 +3,9 @@
 #
 #   Scripts/examples.sh [PACKAGE…]    all packages unless some are named
 #
-# The packages share one build directory, so that Martlet is built once for all of them. SwiftPM would take the stored build
-# plan of another package there for that of this one, and run the other's tests: the plan is made again each time. For the same
-# reason it is not the build directory of Martlet's own tests.
+# The packages share one build directory, so that Martlet is built once. SwiftPM would use the stored build plan of
+# another package there, and run its tests, so the plan is created again each time. For the same reason the directory
+# differs from that of Martlet's own tests.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -15,7 +15,7 @@ fi
 
 for package in "$@"; do
     began=$SECONDS
-    # The same versions for all, so that nothing is built twice.
+    # All packages use the same versions, so that no dependency is built twice.
     if [ -f Package.resolved ]; then cp Package.resolved "Examples/$package/Package.resolved"; fi
     printf '== example %s\n' "$package"
     "${SWIFT:-swift}" test --disable-xctest --package-path "Examples/$package" \

@@ -1,30 +1,30 @@
 #!/usr/bin/env bash
-# Fuzzes the library with libFuzzer and the address sanitizer, in a build folder of its own (.build-fuzz).
+# Fuzzes the library with libFuzzer and the address sanitizer, in a separate build directory (.build-fuzz).
 #
-#   Scripts/fuzz.sh             each entry point for TIME seconds (60), or those that ENTRY names; JOBS at once (1)
-#   Scripts/fuzz.sh reproduce   INPUT once, by ENTRY; without ENTRY, by that whose folder it is in
-#   Scripts/fuzz.sh coverage    prints how many of the library's lines the inputs that are checked in reach
-#   Scripts/fuzz.sh minimise    writes what was found new into Fuzz/Corpus, as few inputs as reach the same coverage
+#   Scripts/fuzz.sh             fuzzes each entry for TIME seconds (60), or those in ENTRY; JOBS concurrently (1)
+#   Scripts/fuzz.sh reproduce   runs INPUT once with ENTRY, by default the entry of its directory
+#   Scripts/fuzz.sh coverage    prints the line coverage of the library by the stored inputs
+#   Scripts/fuzz.sh minimise    adds new inputs to Fuzz/Corpus, a minimal set with the same coverage
 #
-# What it makes up is kept in .build-fuzz/corpus from run to run. A finding is saved below Fuzz/Findings, and the script
-# then fails once all entries have had their time. Fuzz/README.md says more.
+# Generated inputs are stored in .build-fuzz/corpus for later runs. A finding is stored below Fuzz/Findings, and the
+# script then fails after all entries have run. See Fuzz/README.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 time=${TIME:-60}
-# A crash would hang for minutes in Swift's backtracer; the sanitizer prints its own.
+# Swift's backtracer would hang for minutes after a crash; the sanitizer prints its own backtrace.
 export SWIFT_BACKTRACE=enable=no
 export MARTLET_FUZZ=1
 work=.build-fuzz
-# `--sanitize fuzzer` leaves the main function to libFuzzer. The address sanitizer is not asked for in the same way: of
-# two such options the compiler heeds the last, and either the fuzzer goes blind or the sanitizer sleeps.
+# `--sanitize fuzzer` leaves the main function to libFuzzer. A second such option for the address sanitizer would
+# override the first, and disable either the coverage or the sanitizer: the compiler uses only the last one.
 build=(--configuration release --scratch-path "$work" --product MartletFuzzer --sanitize fuzzer
     -Xswiftc -sanitize=fuzzer,address -Xswiftc -assert-config -Xswiftc Debug)
-# The bounds that make an input a finding: seconds for one, and MiB resident and in one allocation. A process of this
-# build starts with some 60 MiB resident, and the sanitizer holds back up to 16 MiB of what was freed.
+# The limits whose violation is a finding: seconds per input, and MiB of resident memory and of one allocation. A
+# process of this build starts with about 60 MiB, and the sanitizer retains up to 16 MiB of freed memory.
 bounds=(-timeout=1 -rss_limit_mb=512 -malloc_limit_mb=32)
-# Leaks are looked for once, at the end of an entry's time: to look after each input that frees a byte less than it took,
-# as those do whose tasks end a moment later, costs nine tenths of the time.
+# Leaks are detected once, at the end of an entry's time. Checks after each input that seems to leak, because its tasks
+# end a moment later, would take nine tenths of the time.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-quarantine_size_mb=16}
 
 if [ "${1:-run}" = coverage ]; then
@@ -39,7 +39,7 @@ swift build "${build[@]}" >"/tmp/martlet-fuzz-build.$$" 2>&1 || {
 rm -f "/tmp/martlet-fuzz-build.$$"
 fuzzer=$(swift build "${build[@]}" --show-bin-path)/MartletFuzzer
 
-# The folders of inputs that an entry starts from.
+# Prints the directories of an entry's initial inputs.
 inputs() {
     local kind
     for kind in Seeds Corpus Regressions; do
@@ -104,7 +104,7 @@ case "${1:-run}" in
             running=$((running - 1))
         done
         if [ "$failed" != 0 ]; then
-            echo "fuzz: there are findings. Mend each, and keep its input in Fuzz/Regressions/ENTRY." >&2
+            echo "fuzz: there are findings. Fix each, and store its input in Fuzz/Regressions/ENTRY." >&2
             exit 1
         fi
         ;;
@@ -136,7 +136,7 @@ case "${1:-run}" in
             fresh=$work/minimised/$entry
             rm -rf "$fresh"
             mkdir -p "$fresh" "$work/corpus/$entry" "Fuzz/Corpus/$entry"
-            # By edges alone: how often each was passed would keep hundreds of inputs that differ by a digit.
+            # Only edges count: with execution counts, hundreds of inputs that differ by a digit would be retained.
             MARTLET_FUZZ_ENTRY=$entry "$fuzzer" "${bounds[@]}" -merge=1 -set_cover_merge=1 -use_counters=0 \
                 "$fresh" "Fuzz/Seeds/$entry" "Fuzz/Corpus/$entry" "$work/corpus/$entry" \
                 >"$work/log/$entry-merge.log" 2>&1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the Unicode tables behind Martlet's host names.
+"""Writes the Unicode tables for Martlet's host names.
 
 Needs two packages of the same Unicode version: `idna` (UTS #46 mapping, joining types) and `unicodedata2`
 (canonical composition, bidirectional classes).
@@ -25,9 +25,9 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 LAST = 0x10FFFF
 
 # The values are the raw values of the Swift enumerations that read the tables. The Bidi rule treats R and AL alike, and
-# all classes that it allows beside letters and numbers.
+# also all classes that it allows in addition to letters and numbers.
 BIDI = {"L": 1, "R": 2, "AL": 2, "AN": 3, "EN": 4, "NSM": 6} | dict.fromkeys(["ES", "CS", "ET", "ON", "BN"], 5)
-# ContextJ (RFC 5892, appendix A.1) names these four; join-causing (C) and non-joining (U) are as good as absent.
+# ContextJ (RFC 5892, appendix A.1) names these four; join-causing (C) and non-joining (U) are not needed.
 JOINING = {"T": 1, "L": 2, "R": 3, "D": 4}
 # Kinds of the mapping's runs.
 DISALLOWED, VALID, IGNORED, LISTED, ALTERNATING, SHIFTED = range(6)
@@ -61,7 +61,7 @@ def mapping_statuses():
         mapped = row[2] if status == "M" else ""
         for code in range(row[0], end):
             statuses[code] = (status, mapped)
-    # idna 3.13 folds the two joiners into one row; both are deviations, kept, and checked by ContextJ.
+    # idna 3.13 folds the two joiners into one row; both are deviations that are retained and checked by ContextJ.
     statuses[0x200C] = statuses[0x200D] = ("V", "")
     return statuses
 
@@ -75,7 +75,7 @@ def mapping_table():
         return ord(mapped) - at if status == "M" and len(mapped) == 1 else None
 
     def alternates(at):
-        """Whether a capital letter and its small letter stand here."""
+        """Whether this is a capital letter followed by its small letter."""
         return offset(at) == 1 and STATUSES[at + 1][0] == "V"
 
     def run_end(at, same):
@@ -99,8 +99,8 @@ def mapping_table():
             end = run_end(code, lambda at: offset(at) == offset(code))
             text += run(code, end, SHIFTED) + number(zigzag(offset(code)))
         else:
-            # One by one, up to where one of the above begins. Each scalar is relative to the one before it in the run; the
-            # lowest bit says that another one of the same code point follows.
+            # Single mappings, up to the start of one of the above. Each scalar is relative to the previous one in the run;
+            # the lowest bit marks that another scalar of the same code point follows.
             end = run_end(
                 code, lambda at: STATUSES[at][0] == "M"
                 and not (alternates(at) and offset(at + 2) == 1)
@@ -117,7 +117,7 @@ def mapping_table():
 
 
 def range_table(value_of):
-    """Runs of equal value. Only valid code points are ever looked up: the others belong to any run."""
+    """Runs of equal value. Only valid code points are looked up: the others belong to any run."""
     values = {code: value_of(code) for code in range(LAST + 1) if STATUSES[code][0] == "V"}
     text, start, current = "", 0, 0
     for code, value in values.items():

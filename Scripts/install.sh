@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs what a task needs and the machine lacks, through apt. Says nothing and asks nobody when all is there.
+# Installs the missing requirements of a task with apt. It prints nothing if all are installed, and never asks.
 #
 #   Scripts/install.sh build    headers to compile against
-#   Scripts/install.sh test     the same, and the real servers the tests talk to; httpbin from PyPI, into .build
-#   Scripts/install.sh traits   the same as build, and what the package traits link
-#   Scripts/install.sh lint     nothing to install: checks that the toolchain has swift-format
-#   Scripts/install.sh bench    the same as build, a server to measure against, its peers and the tools to measure with
-#   Scripts/install.sh soak     the same as test: what the long scenarios and the sanitizers talk to
+#   Scripts/install.sh test     the same, and the servers for the tests; httpbin from PyPI, into .build
+#   Scripts/install.sh traits   the same as build, and the libraries of the package traits
+#   Scripts/install.sh lint     installs nothing; checks that the toolchain has swift-format
+#   Scripts/install.sh bench    the same as build, the server, the peers and the measuring tools
+#   Scripts/install.sh soak     the same as test, for the long scenarios and the sanitizers
 set -euo pipefail
 
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
@@ -16,7 +16,7 @@ fail() {
     exit 1
 }
 
-# How one knows that a package's content is there, whoever installed it.
+# Returns whether a package's contents are present, whatever installed them.
 is_present() {
     case "$1" in
         pkg-config) command -v pkg-config ;;
@@ -50,8 +50,8 @@ find_missing() {
     done
 }
 
-# httpbin and a server to run it under, in a virtual environment beside what is built. The stamp says that it is whole
-# and of these versions; of two runs at once one waits for the other.
+# Installs httpbin and its server in a virtual environment in the build directory. The stamp records complete
+# installations with their versions. Of two concurrent runs, one waits for the other.
 install_httpbin() {
     local root environment packages log
     root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -64,7 +64,7 @@ install_httpbin() {
         [ "$(cat "$environment/stamp" 2>/dev/null)" = "$packages" ] && exit
         printf 'install: pip install %s\n' "$packages"
         log="$root/.build/httpbin.log"
-        # Unquoted: the packages are words.
+        # The variable is unquoted, because the packages are separate words.
         # shellcheck disable=SC2086
         if ! python3 -m venv --clear "$environment" >"$log" 2>&1 ||
             ! "$environment/bin/python" -m pip install --quiet --retries 5 $packages >>"$log" 2>&1; then
@@ -76,7 +76,7 @@ install_httpbin() {
     ) 9>"$root/.build/httpbin.lock"
 }
 
-# What no package of Debian brings.
+# Requirements without a Debian package.
 install_rest() {
     case "$1" in
         test | soak) install_httpbin ;;
@@ -115,8 +115,8 @@ if [ "$(id -u)" -ne 0 ]; then
     as_root=(sudo)
 fi
 
-# Debian's server packages start their service on installation. Tests start servers of their own, so a policy
-# forbids it for the length of the installation. A policy that the machine already has stays in force instead.
+# Debian's server packages start their service on installation. The tests start their own servers, so a policy forbids
+# this during the installation. A policy that already exists on the machine is not replaced.
 policy=/usr/sbin/policy-rc.d
 mark='# Martlet: no service is started while packages are installed'
 log=$(mktemp)

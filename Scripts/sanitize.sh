@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Runs the tests under a sanitizer, in a build folder of its own (.build-tsan, .build-asan).
+# Runs the tests under a sanitizer, in a separate build directory (.build-tsan, .build-asan).
 #
 #   Scripts/sanitize.sh thread|address [FILTER]
 #
-# FILTER is one of `swift test --filter`: a regular expression over TARGET.Suite/test. Without it, all tests run.
+# FILTER is a filter of `swift test --filter`: a regular expression over TARGET.Suite/test. Without it, all tests run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# A crash in a sanitized process would hang for minutes in Swift's backtracer; the sanitizer prints its own.
+# Swift's backtracer would hang for minutes after a crash; the sanitizer prints its own backtrace.
 export SWIFT_BACKTRACE=enable=no
-# The tests that measure memory leave themselves out, and those that take what a sanitizer needs itself.
+# Tests that measure memory skip themselves, and so do tests that use resources of the sanitizer.
 export MARTLET_SANITIZED=${1:-}
-# Many tests start processes, which take ten times the memory here: hundreds at once would not fit.
+# Many tests start processes, which use ten times the memory here: hundreds of concurrent ones would not fit.
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-8}
 filter=${2:-}
 
-# Builds and runs the tests: sanitizer, build folder, preloaded library. It fails when no test ran.
+# Builds and runs the tests. Arguments: sanitizer, build directory, preloaded library. It fails if no test ran.
 run() {
     local log=$2/sanitize.log
     local options=(--sanitize "$1" --scratch-path "$2" ${MARTLET_TRAITS:+--traits "$MARTLET_TRAITS"})
@@ -37,7 +37,7 @@ case "${1:-}" in
         run thread .build-tsan "$preload"
         ;;
     address)
-        # What is suppressed is not counted on standard error, where tests of the program read.
+        # Suppressed leaks are not printed to standard error, which tests of the program read.
         export LSAN_OPTIONS="suppressions=$PWD/Scripts/sanitize/leaks.txt:print_suppressions=0"
         run address .build-asan
         ;;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs the long scenarios, each in a process of its own, and prints their figures beside their targets.
+# Runs the long scenarios, each in a separate process, and prints their figures with their targets.
 #
 #   Scripts/soak.sh [ONLY] [MINUTES] [COUNT] [SEED]
 #
-# ONLY is a list of scenarios (`in-flight storm`); without it all run, and then the sanitizers. MINUTES is how long the
-# storm lasts (60), COUNT how many requests the others make (their own numbers), SEED where random numbers begin.
-# The exit status is 1 when a figure does not meet its target.
+# ONLY is a list of scenarios (`in-flight storm`). Without it all scenarios run, and then the sanitizers. MINUTES is the
+# length of the storm (60), COUNT the number of requests of the others (by default their own), and SEED the random seed.
+# The exit status is 1 if a figure does not meet its target.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin"
@@ -17,7 +17,7 @@ seed=${4:-}
 
 swift build --package-path Benchmarks/Soak -c release --product soak
 program=$(swift build --package-path Benchmarks/Soak -c release --show-bin-path)/soak
-# A crash would hang for minutes in Swift's backtracer.
+# Swift's backtracer would hang for minutes after a crash.
 export SWIFT_BACKTRACE=enable=no
 # Ten thousand requests in flight need as many descriptors.
 ulimit -n "$(ulimit -Hn)"

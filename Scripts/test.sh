@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs `swift test` and names the tests that failed once more at the end: among thousands of lines they are hard to find.
+# Runs `swift test`, and lists the failed tests again at the end, because they are hard to find among thousands of
+# lines.
 #
 #   Scripts/test.sh FILTER [OPTION…]
 #
-# FILTER is one of `swift test --filter`, empty for all tests; the options are those of `swift test`.
+# FILTER is a filter of `swift test --filter`, empty for all tests; the options are those of `swift test`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +17,7 @@ trap 'rm -f "$log"' EXIT
 status=${PIPESTATUS[0]}
 if [ "$status" -ne 0 ]; then
     printf '\n== what failed\n'
-    # Behind an issue its own words may stand, each line with an arrow.
+    # Lines of the issue's own text can follow it, each with an arrow.
     grep -E -A 3 'recorded an issue|^[^ ]+: error:|Fatal error|unexpected signal|ERROR: |WARNING: ' "$log" |
         grep -E 'recorded|rror|signal|WARNING|↳' | cut -c 1-600
     grep -E '^✘ (Test|Suite)' "$log" | grep -v 'recorded an issue' | cut -c 1-300

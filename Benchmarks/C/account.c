@@ -1,8 +1,8 @@
-// Runs a program and tells what the operating system says it used: account DESCRIPTOR PROGRAM [ARGUMENT ...]
+// Runs a program and reports its resources as the operating system accounts them: account DESCRIPTOR PROGRAM [ARGUMENT ...]
 //
-// It is as small as can be, because the peak of a process's memory counts what it was before its program was loaded.
-// To the descriptor it writes the process id at once, and at the end seconds of the program, seconds of the kernel,
-// the peak of resident memory in kilobytes, and the exit status (128 and the signal where one ended it).
+// It is minimal, because the peak memory of a process includes the memory before its program was loaded. It first writes
+// the process ID to the descriptor. At the end it writes the seconds of the program, the seconds of the kernel, the peak of
+// resident memory in kilobytes, and the exit status (128 plus the signal if one ended it).
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// The limit of bulk transfers: a loop of recv, or of SSL_read where the URL says https, and nothing else.
+// The limit of bulk transfers: only a loop of recv, or of SSL_read for https.
 // discard URL [count=N] [authority=FILE]
 #include <arpa/inet.h>
 #include <openssl/ssl.h>
@@ -26,7 +26,7 @@ static long long fetch(const char *request) {
     writeAll(request, strlen(request));
     size_t have = 0;
     char *end = NULL;
-    // A head comes by itself: the server sends it before it looks at the file.
+    // The head arrives separately: the server sends it before it reads the file.
     while (!end) {
         int count = tls ? SSL_read(tls, buffer + have, 16384) : recv(connection, buffer + have, 16384, 0);
         if (count <= 0) fail("no answer");

@@ -1,4 +1,4 @@
-// What the contenders in C share: SCENARIO URL [NAME=VALUE ...], and the clocks.
+// The shared code of the contenders in C: SCENARIO URL [NAME=VALUE ...], and the clocks.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

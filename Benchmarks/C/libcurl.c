@@ -1,4 +1,4 @@
-// libcurl as a contender, as the curl program uses it for files, and by multi_socket and epoll for many connections.
+// libcurl as a contender: used for files as by the curl program, and with multi_socket and epoll for many connections.
 // get|discard|save|upload URL [NAME=VALUE ...]
 #include <curl/curl.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-// The limit of storing what comes: a loop of recv into one buffer, each body written to a new file at once, which takes the
-// place of the one before; nothing else. Without a name nothing is written.
+// The limit of storing received bodies: only a loop of recv into one buffer. Each body is written to a new file that
+// replaces the previous one. Without a file name nothing is written.
 // get URL [cache=FILE] [seconds=N] [warm=N]
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@ enum { bufferSize = 4 << 20 };
 static char buffer[bufferSize + 1];
 static int connection;
 
-/* The whole answer is in the buffer afterwards. Returns where its body begins, and the body's length. */
+/* Reads the whole response into the buffer. Returns the start of its body, and the body's length. */
 static char *fetch(const char *request, size_t *size) {
     if (send(connection, request, strlen(request), 0) != (ssize_t)strlen(request)) fail("cannot write");
     size_t have = 0, whole = 0;

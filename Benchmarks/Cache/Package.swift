@@ -11,8 +11,8 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-// The store of the response cache alone. What it measures is for Martlet's own targets only, so their sources are
-// compiled here as targets of this package, through links to the library's folders.
+// The package measures only the store of the response cache. The store is not public, so links to the library's
+// directories compile its sources as targets of this package.
 let package = Package(
     name: "martlet-cache-benchmarks",
     targets: [

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A program with all that Martlet depends on, and without Martlet: what of its cost is theirs.
+// A program with all dependencies of Martlet and without Martlet, which shows the cost of the dependencies.
 let package = Package(
     name: "martlet-dependencies",
     dependencies: [

@@ -1,4 +1,4 @@
-// Go's net/http as a contender: SCENARIO URL [NAME=VALUE ...]. It prints one line of JSON, as the others do.
+// Go's net/http as a contender: SCENARIO URL [NAME=VALUE ...]. It prints one line of JSON, like the others.
 package main
 
 import (
@@ -111,7 +111,7 @@ func decode() (bool, error) {
 	return false, json.Unmarshal(body, &value)
 }
 
-// Runs work in one goroutine for each connection; gives back how often it was done, and how often on a resumed session.
+// Runs work in one goroutine per connection; returns the number of requests, and of those on a resumed session.
 func rush(work func() (bool, error), duration float64, limit int) (int, int) {
 	var group sync.WaitGroup
 	var mutex sync.Mutex
@@ -140,7 +140,7 @@ func rush(work func() (bool, error), duration float64, limit int) (int, int) {
 	return count, resumed
 }
 
-// As the contenders in Swift number the buckets of their histogram.
+// Uses the bucket numbers of the histogram of the contenders in Swift.
 func bucket(value uint64) int {
 	shift := bits.Len64(value) - 8
 	if shift < 0 {

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// What the smallest programs with Martlet in them cost: to build, to store, to start.
+// The smallest programs with Martlet, for measuring their build time, size and start time.
 let package = Package(
     name: "martlet-hello",
     dependencies: [.package(name: "martlet", path: "../..")],

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The smallest program with async-http-client, beside those with Martlet.
+// The smallest program with async-http-client, for comparison with those with Martlet.
 let package = Package(
     name: "martlet-hello-peer",
     dependencies: [

@@ -1,12 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The loop that all contenders written in Swift run, so that nothing but the client under it differs.
+// The measuring loop of all contenders in Swift, so that they differ only in the client.
 let package = Package(
     name: "Measure",
     products: [.library(name: "Measure", targets: ["Measure"])],
     targets: [
-        // What Glibc's module does not show.
+        // Functions that Glibc's module does not export.
         .systemLibrary(name: "CMalloc"),
         .target(
             name: "Measure",

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The clients that Martlet is measured beside, in a package of their own: they take minutes to build.
+// The peers of Martlet, in a separate package because they take minutes to build.
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),

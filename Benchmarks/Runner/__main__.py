@@ -1,4 +1,4 @@
-"""make bench: Martlet beside its peers, in turns, against nginx on this machine."""
+"""make bench: compares Martlet with its peers in alternating runs against nginx on this machine."""
 
 import argparse
 import fnmatch
@@ -27,7 +27,7 @@ from results import Results
 
 
 def arguments():
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="three rounds, shorter runs, smaller files")
     parser.add_argument("--only", default="", help="scenarios to run: names or patterns, joined by commas")
@@ -40,13 +40,13 @@ def arguments():
 
 
 def matches(name, patterns):
-    """Whether a name is among those asked for; none asked for means all."""
+    """Whether a name matches the requested ones; without requested names all match."""
     wanted = [pattern for pattern in patterns.replace(",", " ").split() if pattern]
     return not wanted or any(fnmatch.fnmatch(name, pattern) for pattern in wanted)
 
 
 def chosen(bench, options):
-    """The scenarios asked for, with the contenders asked for."""
+    """The requested scenarios with the requested contenders."""
     modules = [requests_scenarios, transfer_scenarios, download_scenarios, connection_scenarios, cost_scenarios,
                cache_scenarios]
     for module in modules:
@@ -63,7 +63,7 @@ def chosen(bench, options):
 
 
 def measure(scenario, rounds):
-    """Runs the contenders in turns: A B A B …"""
+    """Runs the contenders in alternation: A B A B …"""
     results = Results(scenario)
     if scenario.prepare:
         scenario.prepare()
@@ -81,7 +81,7 @@ def measure(scenario, rounds):
 
 
 def raise_limits():
-    """Lets this process and those it starts have as many descriptors as they may."""
+    """Raises the descriptor limit of this process and its children to the maximum."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 1 << 20 if most == resource.RLIM_INFINITY else most
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
@@ -89,7 +89,7 @@ def raise_limits():
 
 
 def write(everything, where, options, rounds):
-    """Writes table, chart and page; those of a whole run stand beside the benchmarks too."""
+    """Writes table, chart and page; those of a complete run also to the directory of the benchmarks."""
     is_whole = not (options.quick or options.only or options.contenders or options.rounds or options.seconds)
     command = "make bench" + "".join(
         f" {name}='{value}'" for name, value in [
@@ -110,7 +110,7 @@ def write(everything, where, options, rounds):
 
 
 def main():
-    """Runs what was asked for."""
+    """Runs the requested scenarios."""
     options = arguments()
     sys.stdout.reconfigure(line_buffering=True, encoding="utf-8")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))

@@ -1,4 +1,4 @@
-"""Runs a program and says what the operating system says it used."""
+"""Runs a program and reports the resources that the operating system accounts for it."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from fault import Fault
 
 @dataclass
 class Usage:
-    """What a process printed and used, from its start to its end."""
+    """The output and the used resources of a process from its start to its end."""
 
     output: str
     processor_seconds: float
@@ -24,7 +24,7 @@ class Usage:
 
 @dataclass
 class Process:
-    """A program that runs, under the small program that keeps its account."""
+    """A running program, started by the small program that accounts for it."""
 
     account: str
     words: list
@@ -54,19 +54,19 @@ class Process:
         self.report.close()
 
     def line(self):
-        """The next line that it prints."""
+        """Reads the next line of its output."""
         line = self.child.stdout.readline()
         if not line:
             raise Fault(f"{self.words[0]} ended early")
         return line.strip()
 
     def go_on(self):
-        """Sends the line that it waits for."""
+        """Sends the line that the program waits for."""
         self.child.stdin.write("\n")
         self.child.stdin.flush()
 
     def resident_bytes(self):
-        """What of its memory is resident now."""
+        """The current resident memory."""
         with open(f"/proc/{self.id}/status", encoding="ascii") as status:
             for line in status:
                 if line.startswith("VmRSS:"):
@@ -74,7 +74,7 @@ class Process:
         raise Fault("no VmRSS")
 
     def finish(self):
-        """Waits for its end."""
+        """Waits for the end of the program."""
         output = self.child.stdout.read()
         self.child.wait()
         report = self.report.readline().split()

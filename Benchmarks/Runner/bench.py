@@ -1,4 +1,4 @@
-"""What all scenarios share: the server, the programs, and how long things take."""
+"""The shared parts of all scenarios: the server, the programs, and the durations."""
 
 import re
 
@@ -8,7 +8,7 @@ from programs import Programs
 
 
 class Bench:
-    """One run."""
+    """A run of the benchmarks."""
 
     def __init__(self, server, quick, seconds=None):
         self.server = server
@@ -19,11 +19,11 @@ class Bench:
 
     @property
     def account(self):
-        """The program that keeps account of others."""
+        """The program that accounts for others."""
         return self.programs.c("account")
 
     def words(self, contender):
-        """How a contender is called: its program, and what is added to its command line."""
+        """The call of a contender: its program and the additions to its command line."""
         if contender == "martlet":
             return [self.programs.swift(".", "martlet-contender")], []
         if contender == "martlet-loop":
@@ -43,7 +43,7 @@ class Bench:
         raise Fault(f"no contender is called {contender}")
 
     def command(self, contender, scenario, url, **values):
-        """A contender's whole command line."""
+        """The complete command line of a contender."""
         program, more = self.words(contender)
         if url.startswith("https:"):
             values["authority"] = self.server.authority
@@ -54,7 +54,7 @@ class Bench:
         return run(self.account, self.command(contender, scenario, url, **values))
 
     def requests(self, contender, url, connections, scenario="get", **values):
-        """Requests for a while, as many at a time as there are connections."""
+        """Sends requests for a time, as many concurrently as there are connections."""
         if contender == "wrk":
             return self.wrk(url, connections)
         usage = self.run(contender, scenario, url, connections=connections, seconds=self.seconds, warm=self.warm, **values)
@@ -65,7 +65,7 @@ class Bench:
         }
 
     def wrk(self, url, connections):
-        """wrk with one thread, which is how it is fastest where the server has one."""
+        """Runs wrk with one thread, with which it is fastest for a server with one thread."""
         seconds = max(1, round(self.seconds))
         usage = run(self.account, ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", url])
         if re.search("Non-2xx|Socket errors", usage.output):

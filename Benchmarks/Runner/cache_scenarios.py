@@ -1,4 +1,4 @@
-"""Answers from the cache, and what storing them costs."""
+"""Responses from the cache, and the cost of storing them."""
 
 import tempfile
 
@@ -9,11 +9,11 @@ SIZES = [("1k", "1 KB", 1000, 2.0), ("100k", "100 KB", 100_000, 2.0), ("100m", "
 
 
 def scenarios(bench):
-    """Those of this kind."""
+    """Yields the cache scenarios."""
     server = bench.server
 
     def get(contender, url, cache=None, scenario="get", **values):
-        """One request after the other, the first of which fills the cache where there is one."""
+        """Sends consecutive requests; the first one fills the cache if there is one."""
         if cache is None:
             return bench.requests(contender, url, 1, scenario, **values)
         if cache == "memory":
@@ -29,9 +29,9 @@ def scenarios(bench):
          "urlcache": lambda: get("urlsession", small, "memory"),
          "wrk": lambda: get("wrk", small)},
         [Bar("rate", "≥", 10, "network"), Bar("cpu", "≤", 5, unit="µs", scale=1e6)],
-        note="network: the same client without a cache; urlcache: URLSession with URLCache; wrk: what nginx gives.")
+        note="network: the same client without a cache; urlcache: URLSession with URLCache; wrk: the maximum of nginx.")
     for name, shown, size, limit in SIZES:
-        # What is larger than clients hold at once passes by.
+        # Bodies that are too large to collect are streamed.
         scenario = "get" if limit else "pass"
 
         def contend(contender, path, cache=None, name=name, scenario=scenario):
@@ -43,8 +43,8 @@ def scenarios(bench):
              "martlet": contend("martlet", "/cached", "disk"), "urlcache": contend("urlsession", "/cached", "disk")},
             [Bar("rate", "≥", limit, "network")] if limit else [],
             prepare=lambda name=name, size=size: server.make_file(name, size),
-            note="network: the same client without a cache; nginx: the same, asking a cache of nginx's. The cache's "
-                 "folder is where the server's files are, in memory where there is room.")
+            note="network: the same client without a cache; nginx: the same with a cache of nginx. The cache's "
+                 "directory is that of the server's files, in memory if there is room.")
 
     def store(cache=None, contender="martlet", **values):
         url = server.url("plain", "/cached/1m")
@@ -63,6 +63,6 @@ def scenarios(bench):
              **({} if values else {"bare": lambda: store(contender="storing"),
                                    "bare-disk": lambda: store("disk", "storing")})},
             [Bar("rate", "≥", 0.85, "network")], prepare=lambda: server.make_file("1m", 1_000_000),
-            note="Each is asked for anew (Cache-Control: no-cache) and takes the place of the one before. The line is a "
-                 "limit of the session's (SessionConfiguration.bandwidth). bare: a loop of recv; bare-disk: the same, each "
-                 "body written to a new file that takes the place of the one before, which is the least that storing costs.")
+            note="Each body is requested again (Cache-Control: no-cache) and replaces the previous one. The line is a "
+                 "limit of the session (SessionConfiguration.bandwidth). bare: a loop of recv; bare-disk: the same, with each "
+                 "body written to a new file that replaces the previous one, which is the minimum cost of storing.")

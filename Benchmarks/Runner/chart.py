@@ -1,4 +1,4 @@
-"""The chart: of each scenario its first measure, a bar for each contender, Martlet's in colour."""
+"""The chart: the first measure of each scenario, with a bar for each contender and Martlet's in color."""
 
 from statistics import median
 from xml.sax.saxutils import escape
@@ -8,7 +8,7 @@ COLOURS = {"martlet": "#c2410c", "martlet-loop": "#ea8a4f"}
 
 
 def draw(all_results):
-    """The chart as SVG; whiskers reach from the least to the greatest of the rounds."""
+    """Returns the chart as SVG; whiskers reach from the minimum to the maximum of the rounds."""
     parts = []
     y = 24
     room = WIDTH - LABEL - VALUE

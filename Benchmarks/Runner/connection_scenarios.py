@@ -1,4 +1,4 @@
-"""New connections, idle connections, and memory while much passes through."""
+"""New connections, idle connections, and memory during large transfers."""
 
 import time
 
@@ -15,7 +15,7 @@ RESIDENT = Measure("resident", "resident MB", 1e-6, 1)
 
 
 def scenarios(bench):
-    """Those of this kind."""
+    """Yields the connection scenarios."""
     server = bench.server
     peers = [AHC, "go", "curl", "martlet"]
     for port, label in [
@@ -56,8 +56,8 @@ def scenarios(bench):
             f"idle-{port}", f"{count:,} idle connections, {label}", [GROWTH, TRIMMED, RESIDENT, PEAK],
             {name: lambda name=name, port=port: idle(name, port) for name in [AHC, "go", "martlet"]},
             [Bar("growth", "≤", limit, unit="", scale=1 / 1024)], rounds=1 if bench.quick else 3,
-            note="Growth of resident memory by each connection, from one request before to all at rest; trimmed: after "
-            "malloc was told to give back what nobody uses.")
+            note="Growth of resident memory per connection, from before the first request until all are idle; trimmed: after "
+            "malloc returned its unused memory to the system.")
 
     size = 10_000_000_000
 
@@ -73,8 +73,8 @@ def scenarios(bench):
                 time.sleep(0.05)
             usage = process.finish()
         if usage.outcome()["bytes"] != size:
-            raise Fault("the body was cut")
-        # The first quarter is for warming up.
+            raise Fault("the body was truncated")
+        # The first quarter is the warm-up.
         settled = samples[len(samples) // 4:] or samples
         return {"peak": usage.peak_bytes, "grown": max(settled) - settled[0],
                 "rate": size / usage.outcome()["seconds"]}
@@ -85,4 +85,4 @@ def scenarios(bench):
         {name: lambda name=name: stream(name) for name in [AHC, "go", "martlet"]},
         [Bar("peak", "≤", 32, unit="", scale=1e-6), Bar("grown", "≤", 1, unit="", scale=1e-6)], rounds=1,
         prepare=lambda: server.make_file("endless", size, sparse=True),
-        note="Grown: the most that was resident above what was after a quarter of the time.")
+        note="Grown: the maximum resident memory minus that after a quarter of the time.")

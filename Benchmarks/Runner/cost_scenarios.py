@@ -1,4 +1,4 @@
-"""What a request, a head and a program cost, counted where it can be."""
+"""The cost of a request, a head and a program, counted where possible."""
 
 import json
 import os
@@ -20,7 +20,7 @@ INSTRUCTIONS = Measure("instructions", "instructions each", 1, 0)
 
 
 def percentile(histogram, share):
-    """The seconds within which a share of all happened."""
+    """The percentile of durations in seconds."""
     left = share * sum(histogram.values())
     for bucket, count in sorted((int(bucket), count) for bucket, count in histogram.items()):
         left -= count
@@ -31,7 +31,7 @@ def percentile(histogram, share):
 
 
 def scenarios(bench):
-    """Those of this kind."""
+    """Yields the cost scenarios."""
     url = bench.server.url("plain")
 
     def latency(contender):
@@ -47,7 +47,7 @@ def scenarios(bench):
         [Measure("rate", "req/s"), Measure("p50", "p50 µs", 1e6), Measure("p99", "p99 µs", 1e6),
          Measure("p999", "p99.9 µs", 1e6)],
         {name: lambda name=name: latency(name) for name in ["go", AHC, "martlet", "martlet-loop"]},
-        note="A request that is late because the one before it was slow counts from when it was due.")
+        note="A request that is late because of a slow predecessor is measured from its scheduled time.")
 
     def allocations(contender):
         if contender == "go":
@@ -65,7 +65,7 @@ def scenarios(bench):
     yield Scenario(
         "allocations", "allocations for each small GET, 1 connection", [Measure("allocations", "each", 1, 1)],
         {name: lambda name=name: allocations(name) for name in ["curl", "go", AHC, "martlet", "martlet-loop"]},
-        rounds=1, note="Counted at malloc and relatives, 1,200 requests less 200; Go's by its own count.")
+        rounds=1, note="Counted at malloc and related functions, 1,200 requests minus 200; Go's by its own count.")
 
     def callgrind(words):
         if shutil.which("valgrind") is None:
@@ -93,7 +93,7 @@ def scenarios(bench):
     yield Scenario(
         "instructions", "instructions for each small GET, 1 connection", [INSTRUCTIONS],
         {name: lambda name=name: instructions(name) for name in ["curl", AHC, "martlet", "martlet-loop"]}, rounds=1,
-        note="Counted by callgrind outside the kernel, 300 requests less 100. Go's runtime is not for valgrind.")
+        note="Counted by callgrind outside the kernel, 300 requests minus 100. Go's runtime does not support valgrind.")
 
     def parse(count):
         return json.loads(run(
@@ -114,15 +114,15 @@ def scenarios(bench):
         [Bar("rate", "≥", 1.0, unit="", scale=1e-9)])
     yield Scenario(
         "head-instructions", "instructions to parse that head", [INSTRUCTIONS], {"martlet": head_instructions},
-        rounds=1, note="Counted by callgrind, 3,000 heads less 1,000.")
+        rounds=1, note="Counted by callgrind, 3,000 heads minus 1,000.")
 
-    # Linked by lld, without a table of symbols for other libraries, and with compact relocations: the page Performance
-    # recommends these to all programs. They are the same for all contenders.
+    # Linked by lld, without a dynamic symbol table and with compact relocations: the page Performance recommends these
+    # options for all programs. They are the same for all contenders.
     SMALL = ["-Xswiftc", "-use-ld=lld", "-Xlinker", "-z", "-Xlinker", "pack-relative-relocs",
              "-Xlinker", "--no-export-dynamic", "-Xlinker", "--icf=safe"]
 
     def hello(package, product, is_clean):
-        """Builds a program with Swift's libraries in it, from nothing where its time is asked for."""
+        """Builds a program with Swift's libraries, from scratch if the build is timed."""
         path = f"{BENCHMARKS}/.build/{product}"
         if is_clean:
             shutil.rmtree(path, ignore_errors=True)
@@ -143,7 +143,7 @@ def scenarios(bench):
             figures["build"] = seconds
         return figures
 
-    # Sizes of stripped programs; times are of clean builds, and compared within a run.
+    # Sizes are of stripped programs. Times are of clean builds, compared within a run.
     bars = [Bar("size", "≤", 18, of="hello-core", unit="MB", scale=1e-6),
             Bar("size", "≤", 22, unit="MB", scale=1e-6)]
     if not bench.quick:
@@ -157,10 +157,10 @@ def scenarios(bench):
          AHC: lambda: size("HelloPeer", "hello-peer")},
         bars, rounds=1, note="hello-core: with the product MartletCore; martlet: with Martlet. dependencies: with all that"
         " Martlet depends on, and without Martlet. All are linked as the page Performance recommends for small programs."
-        + (" A quick run builds on what is there, and so times no build." if bench.quick else ""))
+        + (" A quick run builds incrementally and does not time builds." if bench.quick else ""))
 
     def start(words):
-        """From before the program is started until its first byte arrives."""
+        """Measures from before the start of the program until its first byte arrives."""
         times = []
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(20)
@@ -197,4 +197,4 @@ def scenarios(bench):
         "start", "from the start of a program to its first byte on the wire", [Measure("first", "ms", 1e3, 1)],
         {name: lambda name=name: starting(name) for name in ["bare", "curl", "go", AHC, "martlet"]},
         [Bar("first", "≤", 10, unit="", scale=1e3)],
-        note="bare: the least a program can take. Martlet: the smallest program, as above; curl: Debian's program.")
+        note="bare: the minimum for a program. Martlet: the smallest program, as above; curl: Debian's program.")

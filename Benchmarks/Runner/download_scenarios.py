@@ -1,4 +1,4 @@
-"""Downloads: the program `martlet` beside curl, wget2, aria2 and axel, each as its users call it."""
+"""Downloads: the program `martlet` compared with curl, wget2, aria2 and axel, each called as by its users."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ CONNECTIONS = 4
 
 
 def scenarios(bench):
-    """Those of this kind."""
+    """Yields the download scenarios."""
     server = bench.server
     size = 250_000_000 if bench.quick else 1_000_000_000
     shown = "250 MB" if bench.quick else "1 GB"
@@ -24,7 +24,7 @@ def scenarios(bench):
     count = 200 if bench.quick else 1000
 
     def words(contender, url, path, connections=CONNECTIONS):
-        """How a contender is called for one file."""
+        """The command line of a contender for one file."""
         folder, name = os.path.split(path)
         authority = server.authority if url.startswith("https:") else None
         if contender in ("martlet", "one"):
@@ -42,12 +42,12 @@ def scenarios(bench):
             return ["aria2c", "-q", "-c", "--no-conf", f"-x{connections}", f"-s{connections}", "-k1M", "-d", folder,
                     "-o", name, *([f"--ca-certificate={authority}"] if authority else []), url]
         if contender == "axel":
-            # It takes no authority of one's own.
+            # It does not accept another certificate authority.
             return ["axel", "-q", f"-n{connections}", *(["-k"] if authority else []), "-o", path, url]
         raise Fault(f"no contender is called {contender}")
 
     def check(path, expected):
-        """Whether the file is what it should be."""
+        """Checks that the file has the expected contents."""
         if not os.path.exists(path) or os.path.getsize(path) != expected:
             raise Fault(f"{path} is not {expected} bytes long")
 
@@ -55,7 +55,7 @@ def scenarios(bench):
         """Downloads a file once."""
         with tempfile.TemporaryDirectory(dir=server.directory) as folder:
             path = f"{folder}/file"
-            # Made before the clock runs: the first one that asks for a program has it built.
+            # Built before the measurement: the first use of a program builds it.
             command = words(contender, url, path)
             began = time.monotonic()
             usage = run(bench.account, command, timeout=120)
@@ -64,7 +64,7 @@ def scenarios(bench):
         return {"rate": expected / seconds, "cpu": usage.processor_seconds / expected, "peak": usage.peak_bytes}
 
     def resume(contender, url, expected):
-        """Begins a download, kills it in the middle, and measures the rest."""
+        """Starts a download, kills it in the middle, and measures the rest."""
         with tempfile.TemporaryDirectory(dir=server.directory) as folder:
             path = f"{folder}/file"
             command = words(contender, url, path, 1)
@@ -133,9 +133,9 @@ def scenarios(bench):
         "download-many", f"{count} files of 10 KB, eight at a time", [FILES, CPU_PER_REQUEST, PEAK],
         contend(many, ["curl", "wget2", "aria2", "martlet"]),
         [*fast[:3], frugal[0]], prepare=prepare_many,
-        note="axel takes one URL. Martlet syncs each file and renames it; aria2 syncs it, too. The others do neither.")
+        note="axel accepts one URL. Martlet syncs each file and renames it; aria2 syncs it, too. The others do neither.")
     yield Scenario(
         "download-resume", "the rest of a download that was killed at its half, at 100 MB/s", MEASURES,
         contend(resume, [*peers, "martlet"], server.url("plain", "/steady/large"), size), [*fast, *frugal],
         prepare=lambda: server.make_file("large", size), rounds=3,
-        note="The rate is that of the whole file over the time of the second run.")
+        note="The rate is the size of the whole file divided by the time of the second run.")

@@ -1,5 +1,5 @@
-"""What ends the run with a message instead of a trace."""
+"""The error that ends a run with a message instead of a trace."""
 
 
 class Fault(Exception):
-    """Something that whoever started the run can mend, or has to know."""
+    """A problem that the user can fix or must know."""

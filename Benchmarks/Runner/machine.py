@@ -1,4 +1,4 @@
-"""Where and with what a run took place."""
+"""The machine and the versions of a run."""
 
 import datetime
 import os
@@ -11,7 +11,7 @@ from programs import BENCHMARKS
 
 
 def said(words, pattern=r"(.+)"):
-    """What a program says of itself."""
+    """The version that a program prints."""
     path = shutil.which(words[0], path=os.environ["PATH"] + ":/usr/sbin:/sbin")
     if path is None:
         return "none"
@@ -21,14 +21,14 @@ def said(words, pattern=r"(.+)"):
 
 
 def line_of(path, pattern):
-    """The first match in a file of the system."""
+    """Returns the first match in a system file."""
     with open(path, encoding="utf-8") as file:
         found = re.search(pattern, file.read(), re.MULTILINE)
     return found.group(1).strip() if found else "unknown"
 
 
 def describe():
-    """The machine, the versions and the date."""
+    """Returns the machine, the versions and the date."""
     memory = int(line_of("/proc/meminfo", r"^MemTotal:\s*(\d+)")) / 1024 / 1024
     processor = line_of("/proc/cpuinfo", r"^model name\s*:\s*(.+)$")
     system = line_of("/etc/os-release", r'^PRETTY_NAME="?([^"\n]+)')

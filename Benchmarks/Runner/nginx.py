@@ -18,7 +18,7 @@ ARTICLE = (
         for index in range(1, 6))
     + "]}")
 
-# With Server, Date, Content-Type, Content-Length and Connection they are twenty.
+# With Server, Date, Content-Type, Content-Length and Connection there are twenty fields.
 FIELDS = {
     "Cache-Control": "public, max-age=3600, stale-while-revalidate=60",
     "ETag": 'W/\\"5f3a-18c2b7d9e40\\"',
@@ -63,7 +63,7 @@ http {{
     ssl_protocols TLSv1.3;
     ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
     ssl_buffer_size 16k;
-    # Bytes a second of an answer that is held back, so that connections pile up: for the first ones, no limit.
+    # Bytes per second of a delayed response, so that connections accumulate; the first bytes have no limit.
     map $connections_active $held {{ default 200; 1 0; 2 0; }}
     server {{ listen 127.0.0.1:{plain} backlog=8192; include {directory}/locations; }}
     server {{ listen 127.0.0.1:{tls} ssl backlog=8192; include {directory}/locations; }}
@@ -107,16 +107,16 @@ location /uploads/ {{ alias {directory}/uploads/; dav_methods PUT DELETE; }}
 
 
 class Nginx:
-    """nginx with one worker, so that on two processors the client has one of its own."""
+    """An nginx server with one worker, so that on two processors the client has its own processor."""
 
     PORTS = ["plain", "tls", "plain_close", "tls_full", "tls_resumed"]
 
     def __init__(self, descriptors, holds_briefly):
         self.descriptors = descriptors
-        # Whether an answer that is held back comes after 5 seconds instead of 10.
+        # Whether a delayed response arrives after 5 seconds instead of 10.
         self.holds_briefly = holds_briefly
         self.process = None
-        # In memory where there is room, so that no disk is measured.
+        # In memory if there is room, so that the disk is not measured.
         memory = "/dev/shm"
         roomy = os.path.isdir(memory) and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 5 << 30
         self.is_in_memory = roomy
@@ -145,21 +145,21 @@ class Nginx:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def url(self, port, path="/"):
-        """An URL of this server."""
+        """Returns a URL of this server."""
         scheme = "https" if port.startswith("tls") else "http"
         return f"{scheme}://127.0.0.1:{self.ports[port]}{path}"
 
     @property
     def authority(self):
-        """The file with the certificate to be trusted."""
+        """The file with the trusted certificate."""
         return f"{self.directory}/authority.pem"
 
     def file(self, name):
-        """Where a file is that the server gives out."""
+        """Returns the path of a file that the server serves."""
         return f"{self.directory}/files/{name}"
 
     def make_file(self, name, size, sparse=False):
-        """Makes a file of that size once; one that is not sparse holds no two equal blocks in a row."""
+        """Creates a file of the size once; a non-sparse file has no two equal consecutive blocks."""
         path = self.file(name)
         if os.path.exists(path):
             return
@@ -173,7 +173,7 @@ class Nginx:
             file.truncate(size)
 
     def active_connections(self):
-        """How many connections are open, this question's own left out."""
+        """Returns the number of open connections, without the connection of this query."""
         with urllib.request.urlopen(self.url("plain", "/status")) as answer:
             return int(answer.read().split()[2]) - 1
 
@@ -189,7 +189,7 @@ class Nginx:
                 held="." * (1000 if self.holds_briefly else 2000)))
 
     def _make_certificate(self):
-        """An authority that nobody else trusts, and a certificate of it for this address."""
+        """Creates a new authority, and its certificate for this address."""
         def openssl(*words):
             done = subprocess.run(
                 ["openssl", *words], cwd=self.directory, capture_output=True, text=True, check=False)

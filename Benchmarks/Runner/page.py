@@ -7,7 +7,7 @@ from programs import BENCHMARKS
 
 
 def table(rows):
-    """Rows as a table in Markdown; the first is its head."""
+    """Formats rows as a Markdown table; the first row is its header."""
     first, *others = [[cell.replace("|", "\\|") for cell in row] for row in rows]
     yield "| " + " | ".join(first) + " |"
     yield "|---|" + "---:|" * (len(first) - 1)
@@ -16,16 +16,16 @@ def table(rows):
 
 
 def write(all_results, machine, command, rounds, chart):
-    """The page, as Markdown."""
+    """Returns the page as Markdown."""
     lines = [
         "# Results", "",
-        f"Written by `{command}` on {machine['date']}. Do not edit: the next run writes it anew.", "",
-        f"All contenders of a scenario run in turns, each as a process of its own, {rounds} rounds unless a "
-        "table shows a single figure; a figure is the median of its rounds, in brackets the least and the greatest. A ratio is "
-        "taken within each round. The server is nginx with one worker on the same machine, over loopback; over TLS it "
-        "speaks TLS 1.3 with TLS_AES_128_GCM_SHA256 to everybody. CPU time is the operating system's account of the "
-        "contender's process while it was measured (of wrk's whole process), its own code and the kernel's for it; "
-        "peak memory is the most that was ever resident. `martlet-loop` is Martlet with the loop preferred.", "",
+        f"Written by `{command}` on {machine['date']}. Do not edit: the next run overwrites it.", "",
+        f"All contenders of a scenario run in alternation, each as a separate process, for {rounds} rounds unless a "
+        "table shows a single figure. A figure is the median of its rounds, with the minimum and the maximum in brackets. "
+        "A ratio is computed within each round. The server is nginx with one worker on the same machine, over loopback. "
+        "Over TLS all contenders use TLS 1.3 with TLS_AES_128_GCM_SHA256. CPU time is that of the contender's process "
+        "during the measurement (for wrk of its whole process), including the kernel's time for it. Peak memory is the "
+        "maximum resident memory. `martlet-loop` is Martlet with the event loop as the preferred executor.", "",
         *table([["machine", ""], *([name, value] for name, value in machine.items() if name != "date")]), "",
         "## To reach", ""]
     bars = [[results.scenario.name, *row]

@@ -1,4 +1,4 @@
-"""Builds the contenders, each when it is first needed."""
+"""Builds the contenders, each on its first use."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ BUILD = f"{BENCHMARKS}/.build/programs"
 
 
 def build(words, **options):
-    """Runs a build; what it prints is shown when it fails."""
+    """Runs a build and shows its output if it fails."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, **options)
     if done.returncode != 0:
         raise Fault(f"{' '.join(words)} failed:\n{done.stdout[-6000:]}")
@@ -19,7 +19,7 @@ def build(words, **options):
 
 
 class Programs:
-    """Where the programs are, once they are built."""
+    """The paths of the programs, which are built on first use."""
 
     directory = BUILD
 
@@ -33,7 +33,7 @@ class Programs:
         return self.paths[name]
 
     def swift(self, package, product, *options):
-        """An executable of one of the packages here."""
+        """Returns an executable of one of the packages in this directory."""
         def make():
             print(f"building {product} …", flush=True)
             path = ["--package-path", f"{BENCHMARKS}/{package}", "-c", "release"]
@@ -42,11 +42,11 @@ class Programs:
         return self._once(product, make)
 
     def martlet(self):
-        """The program `martlet`, of the package above, as `make release` builds it."""
+        """Returns the program `martlet` of the parent package, built as by `make release`."""
         return self.swift("..", "martlet", "--static-swift-stdlib")
 
     def c(self, name, *options):
-        """A program in C, of one file."""
+        """Returns a C program of one file."""
         def make():
             path = f"{BUILD}/{name}"
             build(["cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", path, f"{BENCHMARKS}/C/{name}.c",

@@ -1,4 +1,4 @@
-"""Small requests over kept connections."""
+"""Small requests over reused connections."""
 
 from scenario import CPU_PER_REQUEST, PEAK, REQUESTS, Bar, Scenario
 
@@ -7,17 +7,17 @@ AHC = "async-http-client"
 
 
 def contend(bench, names, *arguments, **options):
-    """Those that send requests, by name."""
+    """The contenders that send requests, by name."""
     return {name: lambda name=name: bench.requests(name, *arguments, **options) for name in names}
 
 
 def rate(limit, beside, of="martlet"):
-    """A bar for requests a second."""
+    """A bar for requests per second."""
     return Bar("rate", "≥", limit, beside, of)
 
 
 def scenarios(bench):
-    """Those of this kind."""
+    """Yields the request scenarios."""
     url, tls = bench.server.url("plain"), bench.server.url("tls")
     peers = ["wrk", "go", AHC, "martlet", "martlet-loop"]
     yield Scenario(
@@ -38,4 +38,4 @@ def scenarios(bench):
     yield Scenario(
         "json-64", "20 header fields, 1 KB of JSON decoded, 64 connections", MEASURES,
         contend(bench, ["go", AHC, "martlet", "martlet-loop"], article, 64, scenario="decode"), [rate(1.6, AHC)],
-        note="Those in Swift decode with the same JSONDecoder; Go with its own.")
+        note="The contenders in Swift decode with the same JSONDecoder, and Go with its own.")

@@ -1,4 +1,4 @@
-"""Figures of all rounds, and what they come to."""
+"""The figures of all rounds and their medians."""
 
 from statistics import median
 
@@ -17,7 +17,7 @@ class Results:
         return {measure.name: measure for measure in self.scenario.measures}
 
     def contenders(self):
-        """Those that have figures, in order."""
+        """The contenders with figures in order."""
         return [name for name in self.scenario.contenders if any(name in figures for figures in self.rounds)]
 
     def values(self, contender, measure):
@@ -26,17 +26,17 @@ class Results:
                 if figures.get(contender, {}).get(measure) is not None]
 
     def middle(self, contender, measure):
-        """Their median, if there are any."""
+        """The median of the figures, or None."""
         values = self.values(contender, measure)
         return median(values) if values else None
 
     def ratios(self, contender, beside, measure):
-        """One's figure by the other's, for each round in which both took part."""
+        """The ratios of two contenders' figures for each common round."""
         return [figures[contender][measure] / figures[beside][measure] for figures in self.rounds
                 if figures.get(contender, {}).get(measure) is not None and figures.get(beside, {}).get(measure)]
 
     def verdicts(self):
-        """Each bar with what came of it: its figures of all rounds; those that could not be measured have none."""
+        """Each bar with its figures of all rounds; bars that could not be measured have none."""
         for bar in self.scenario.bars:
             if bar.beside:
                 yield bar, self.ratios(bar.of, bar.beside, bar.measure)
@@ -44,7 +44,7 @@ class Results:
                 yield bar, [value * bar.scale for value in self.values(bar.of, bar.measure)]
 
     def record(self):
-        """All of it, as JSON has it."""
+        """Returns all figures for JSON."""
         return {
             "name": self.scenario.name,
             "title": self.scenario.title,

@@ -1,4 +1,4 @@
-"""What is measured, with whom, and what has to come of it."""
+"""Scenarios, their contenders and their bars."""
 
 from dataclasses import dataclass, field
 from typing import Callable
@@ -6,7 +6,7 @@ from typing import Callable
 
 @dataclass
 class Measure:
-    """A kind of figure: how it is called, shown and compared."""
+    """A kind of figure with its name, format and comparison."""
 
     name: str
     title: str
@@ -14,7 +14,7 @@ class Measure:
     digits: int = 0
 
     def text(self, value):
-        """A figure as it is printed."""
+        """Formats a figure for printing."""
         return f"{value * self.scale:,.{self.digits}f}"
 
 
@@ -28,24 +28,24 @@ PEAK = Measure("peak", "peak MB", 1e-6, 1)
 
 @dataclass
 class Bar:
-    """A figure to reach: of a contender alone, or as a ratio to a contender of the same rounds."""
+    """A target figure: of one contender, or as a ratio to a contender of the same rounds."""
 
     measure: str
     relation: str
     limit: float
     beside: str | None = None
     of: str = "martlet"
-    # Shown behind a limit that is no ratio where the measure's title does not say it, and what the figure is
-    # multiplied by for it.
+    # The unit after a limit that is not a ratio, if the measure's title omits it, and the factor of the figure for
+    # this unit.
     unit: str = ""
     scale: float = 1.0
 
     def is_met(self, value):
-        """Whether a figure, or a ratio, reaches it."""
+        """Whether a figure or a ratio reaches the bar."""
         return value >= self.limit if self.relation == "≥" else value <= self.limit
 
     def title(self, measures):
-        """What it says."""
+        """Formats the bar."""
         title = measures[self.measure].title
         if self.beside:
             return f"{self.of}: {title} {self.relation} {self.limit:g} × {self.beside}"
@@ -54,15 +54,15 @@ class Bar:
 
 @dataclass
 class Scenario:
-    """A thing to measure in rounds."""
+    """A scenario that is measured in rounds."""
 
     name: str
     title: str
     measures: list
-    # By contender: what measures it once and gives back its figures by the names of measures.
+    # By contender: a function that measures once and returns the figures by the names of measures.
     contenders: dict[str, Callable[[], dict]]
     bars: list = field(default_factory=list)
-    # Rounds other than the run's own.
+    # The number of rounds, if it differs from that of the run.
     rounds: int | None = None
     note: str = ""
     # Called before the first round.

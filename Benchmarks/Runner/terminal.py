@@ -4,14 +4,14 @@ from statistics import median
 
 
 def verdict(bar, values):
-    """What came of a bar, in a word."""
+    """Returns the result of a bar in one word."""
     if not values:
         return "not measured"
     return "met" if bar.is_met(median(values)) else "NOT MET"
 
 
 def spread(values, text):
-    """A median with the least and the greatest."""
+    """Formats a median with the minimum and the maximum."""
     if not values:
         return "–"
     if len(values) == 1:
@@ -20,7 +20,7 @@ def spread(values, text):
 
 
 def rows(results):
-    """A scenario's figures, a row for each contender."""
+    """Returns a scenario's figures, one row per contender."""
     measures = [measure for measure in results.scenario.measures
                 if any(results.values(name, measure.name) for name in results.contenders())]
     yield ["", *(measure.title for measure in measures)]
@@ -29,13 +29,13 @@ def rows(results):
 
 
 def bar_rows(results):
-    """A scenario's bars, a row for each."""
+    """Returns a scenario's bars, one row per bar."""
     for bar, values in results.verdicts():
         yield [bar.title(results.measures), spread(values, lambda value: f"{value:.3g}"), verdict(bar, values)]
 
 
 def lined_up(table, indent="  "):
-    """Rows as lines, in columns."""
+    """Formats rows as lines with columns."""
     table = list(table)
     if not table:
         return []

@@ -11,7 +11,7 @@ AHC = "async-http-client"
 
 
 def rate(limit, beside):
-    """A bar for bytes a second."""
+    """A bar for bytes per second."""
     return Bar("rate", "≥", limit, beside)
 
 
@@ -21,7 +21,7 @@ def cpu(limit, beside):
 
 
 def scenarios(bench):
-    """Those of this kind."""
+    """Yields the transfer scenarios."""
     server = bench.server
     size = 250_000_000 if bench.quick else 1_000_000_000
     shown = "250 MB" if bench.quick else "1 GB"
@@ -77,7 +77,7 @@ def scenarios(bench):
     yield Scenario(
         "file-disk", f"{shown} to a file on a disk, synced, plain", MEASURES,
         contend(save, ["curl", "martlet"], "plain", f"{BENCHMARKS}/.build", sync=1), prepare=prepare,
-        note="Both sync the file: a bound by the disk, and no bar.")
+        note="Both sync the file: the disk is the limit, and there is no bar.")
     for port, label in [("plain", "plain"), ("tls", "TLS")]:
         yield Scenario(
             f"upload-{port}", f"{shown} uploaded from a file {place}, {label}", MEASURES,

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that whoever uses the library builds none of it.
+// This is a separate package, so that users of the library do not build it.
 let package = Package(
     name: "martlet-soak",
     dependencies: [.package(name: "martlet", path: "../..")],

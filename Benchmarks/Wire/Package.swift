@@ -11,8 +11,8 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-// The parser of heads alone. What it measures is for Martlet's own targets only, so its sources are compiled here as a
-// target of this package: `Sources/MartletWire` is a link to the library's folder.
+// The package measures only the parser of heads. The parser is not public, so `Sources/MartletWire` links to the
+// library's directory and compiles its sources as a target of this package.
 let package = Package(
     name: "martlet-wire-benchmarks",
     targets: [

@@ -14,8 +14,7 @@ private let entry: FuzzEntry = {
     return entry
 }()
 
-/// What libFuzzer calls with each input. It ends the process, which libFuzzer reports, when a property does
-/// not hold.
+/// Handles an input of libFuzzer. A violated property ends the process, which libFuzzer reports.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let input = unsafe [UInt8](UnsafeBufferPointer(start: start, count: count))
@@ -32,7 +31,8 @@ public func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Runs a check in a task. This is libFuzzer's own thread, none of Swift's pool, so it may block.
+/// Runs a check in a task and blocks until it ends. libFuzzer's own thread is not part of Swift's pool, so it can
+/// block.
 private func wait(
     for check: @escaping @Sendable ([UInt8]) async throws(FuzzFinding) -> Void, on input: [UInt8]
 ) throws(FuzzFinding) {
@@ -50,7 +50,7 @@ private func wait(
     if let finding = box.finding.withLock({ $0 }) { throw finding }
 }
 
-/// Where a task leaves its finding for the thread that waits for it.
+/// The finding of a task, for the thread that waits for it.
 private final class FindingBox: Sendable {
     let finding = Mutex<FuzzFinding?>(nil)
 }

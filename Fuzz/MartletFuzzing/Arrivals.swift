@@ -1,12 +1,12 @@
-/// How many bytes of a message are there, time after time, until all are.
+/// The number of available bytes of a message at each step, until all are available.
 struct Arrivals: Sequence, Sendable, CustomStringConvertible {
-    /// The counts; they grow, and the last one is all. There is one even when there are no bytes.
+    /// The increasing counts; the last one is the total. An empty message has one count.
     let counts: [Int]
 
-    /// All at once.
+    /// Returns the arrival of all bytes in one step.
     static func whole(_ count: Int) -> Arrivals { Arrivals(of: count, sizes: [Swift.max(1, count)]) }
 
-    /// So many bytes in pieces of given sizes, which are used in turn.
+    /// Creates arrivals of `count` bytes in pieces whose sizes are used in turn.
     init(of count: Int, sizes: [Int]) {
         var counts: [Int] = []
         var reached = 0
@@ -21,6 +21,6 @@ struct Arrivals: Sequence, Sendable, CustomStringConvertible {
 
     func makeIterator() -> IndexingIterator<[Int]> { counts.makeIterator() }
 
-    /// The counts, for findings.
+    /// The first 40 counts, for findings.
     var description: String { "fed up to " + counts.prefix(40).map(String.init).joined(separator: ", ") }
 }

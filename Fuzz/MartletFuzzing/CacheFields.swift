@@ -1,12 +1,12 @@
 import MartletCache
 import MartletWire
 
-/// Messages for the cache's rules, made of the lines of an input.
+/// Messages for the cache rules, built from the lines of an input.
 enum CacheFields {
-    /// When they are asked for, and come.
+    /// The time at which the messages are requested and received.
     static let start = WallTime(seconds: 1_800_000_000)
 
-    /// A field of each line, up to sixteen; all have the same name.
+    /// Returns a field for each line, at most sixteen; all have the same name.
     static func lines(_ bytes: [UInt8], as name: String) -> FieldBlock {
         var fields = FieldBlock()
         for line in bytes.split(
@@ -17,7 +17,7 @@ enum CacheFields {
         return fields
     }
 
-    /// A GET with these fields.
+    /// Returns a GET request with the fields.
     static func request(_ fields: FieldBlock, mode: CacheMode = .standard) -> CacheRequest {
         CacheRequest(
             method: "GET", key: CacheKey(url: "https://example.com/", partition: "p"), fields: fields,

@@ -2,9 +2,9 @@ import MartletCredentials
 import MartletCore
 import MartletWire
 
-/// What holds for every field that names challenges, or is said to.
+/// The properties of every field with challenges, valid or not.
 enum ChallengeRules {
-    /// - Throws: the first thing that does not hold.
+    /// - Throws: The first violated property.
     static func check(_ field: ArraySlice<UInt8>) throws(FuzzFinding) {
         let result = ChallengeParser.challenges(in: [field])
         for fault in result.faults {

@@ -4,7 +4,7 @@ import MartletAuthentication
 import MartletCore
 import MartletWire
 
-/// A call whose server answers with challenges that were made up.
+/// A call whose server sends generated challenges.
 struct ChallengedCall {
     private static let password = "hunter2-Hunter2"
     private static let attemptLimit = 3
@@ -16,7 +16,7 @@ struct ChallengedCall {
     private let mayBeBasic: Bool
     private var wasHanded = false
 
-    /// The call that the controls describe.
+    /// Creates the call that the controls describe.
     init(_ input: FuzzInput) throws(FuzzFinding) {
         let password = ChallengedCall.password
         let user = input.isSet(0, at: 1) ? "J\u{E4}s\u{F8}n \"D\\oe\"" : "jane"
@@ -49,9 +49,9 @@ struct ChallengedCall {
             origin: other.origin, method: "PUT", target: other.requestTarget, body: body)
     }
 
-    /// Runs through the answers, each of which may be the call's; then goes elsewhere, and comes back.
+    /// Processes the responses until one is final; then changes the origin and returns.
     mutating func run(_ answers: [[ArraySlice<UInt8>]]) throws(FuzzFinding) {
-        // Each refusal and each stale nonce may cost two requests, one without credentials and one with them.
+        // Each rejection and each stale nonce can cost two requests, one without credentials and one with them.
         var resendLimit = 2 * (ChallengedCall.attemptLimit + AuthenticationMachine.staleLimit) + 1
         var resendCount = 0
         for answer in answers {

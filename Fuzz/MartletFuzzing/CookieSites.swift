@@ -5,9 +5,9 @@ import MartletCore
 import MartletHosts
 import MartletWire
 
-/// Sites that set cookies, and what may come of it.
+/// Sites that set cookies, and the checks of the stored cookies.
 struct CookieSites {
-    /// 15 January 2027.
+    /// The current time of the test, 15 January 2027.
     static let now = CookieDate.date(1_800_000_000)
 
     private static let limits = CookieLimits(perResponse: 50, perDomain: 8, total: 20, headerBytes: 256)
@@ -28,7 +28,7 @@ struct CookieSites {
         url = CookieSites.targets[0]
     }
 
-    /// Takes one line: the address of a site, or a field that it sets.
+    /// Processes one line: the URL of a site, or a field that it sets.
     mutating func take(_ line: [UInt8]) throws(FuzzFinding) {
         seconds += 1
         if line.first == UInt8(ascii: "@") {
@@ -46,14 +46,14 @@ struct CookieSites {
             try require(!cookie.isSecure || url.scheme == .https, "\(url) sets \(cookie)")
         }
         for cookie in before where cookie.isSecure && url.scheme == .http {
-            // It may only have been evicted, for lack of room, never replaced.
+            // The cookie can only have been evicted for lack of room, and never replaced.
             let other = after.contains { $0 != cookie && $0.isSame(as: cookie) }
             try require(!other, "\(url) replaces \(cookie)")
         }
         try checkHeader(for: url)
     }
 
-    /// Checks what goes to each of some sites, and the files of it all.
+    /// Checks the cookies that are sent to each of some sites, and the files of all cookies.
     mutating func checkAll() throws(FuzzFinding) {
         for target in CookieSites.targets { try checkHeader(for: target) }
         try CookieSites.checkFiles(of: store.allCookies(at: CookieDate.date(seconds)))
@@ -76,15 +76,15 @@ struct CookieSites {
         try require(header.count <= CookieSites.limits.headerBytes, "\(header.count) bytes go to \(url)")
     }
 
-    /// Whether a cookie's domain is a host, or one above it that is no public suffix; reckoned apart from the
-    /// library.
+    /// Returns whether a cookie's domain is the host or a parent domain that is not a public suffix. The check is
+    /// independent of the library's.
     private static func belongs(_ cookie: Cookie, to url: HTTPURL) -> Bool {
         if cookie.domain == url.host { return true }
         let isBelow = url.host.hasSuffix("." + cookie.domain)
         return isBelow && !cookie.isHostOnly && !url.isIPLiteral && !suffixes.isPublicSuffix(cookie.domain)
     }
 
-    /// Files of both formats, written and read again, come to the same cookies.
+    /// Checks that cookies survive writing and reading in both file formats.
     static func checkFiles(of cookies: [Cookie]) throws(FuzzFinding) {
         for cookie in cookies {
             let isText = (cookie.nameBytes + cookie.valueBytes).allSatisfy(ByteClass.isFieldValue)
@@ -92,7 +92,7 @@ struct CookieSites {
         }
         let own = CookieFile.content(CookieFile.text(of: cookies)).cookies
         try require(same(own, cookies), "a jar's file reads back otherwise")
-        // What holds a tab has no place in a format of tabs, and is left out.
+        // A cookie with a tab cannot be stored in a format of tabs, and is omitted.
         let plain = cookies.filter { cookie in
             !(cookie.nameBytes + cookie.valueBytes + cookie.path.utf8).contains(0x09)
         }
@@ -105,7 +105,7 @@ struct CookieSites {
             && zip(left, right).allSatisfy { $0.isSame(as: $1) && $0.valueBytes == $1.valueBytes }
     }
 
-    /// A list is read, and what it says of a name is an end of that name.
+    /// Checks that the suffix of a name in a parsed list is an end of that name.
     static func checkSuffixes(_ payload: [UInt8]) throws(FuzzFinding) {
         let list = PublicSuffixList(payload)
         let first = payload.prefix { $0 != 0x0A }

@@ -1,15 +1,15 @@
 import MartletContent
 import MartletCore
 
-/// What a content decoder made of an input: all its output, and the error it ended with, if it did.
+/// The output of a content decoder for an input, and its error if it failed.
 struct DecodedBody: Equatable {
     private(set) var bytes: [UInt8] = []
     private(set) var error: ContentDecodingError?
 
     /// Decodes a body.
     ///
-    /// - Throws: a finding when more comes out than there was room for or than is allowed, or when the
-    ///   decoder neither goes on nor ends.
+    /// - Throws: A finding if the output exceeds the buffer or the limit, or if the decoder neither progresses nor
+    ///   ends.
     init(
         _ input: [UInt8], _ arrivals: Arrivals, _ codings: [ContentCoding], _ limits: DecompressionLimits,
         room: Int

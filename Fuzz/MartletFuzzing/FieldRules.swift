@@ -1,8 +1,8 @@
 import MartletWire
 
-/// What holds for every block of fields that a parser let through.
+/// The properties of every block of fields that a parser accepts.
 enum FieldRules {
-    /// - Throws: the first field that could split a message, or that cannot be found by its name.
+    /// - Throws: The first field that could split a message, or that cannot be found by its name.
     static func check(_ fields: FieldBlock) throws(FuzzFinding) {
         for index in fields.indices {
             let name = fields.name(at: index)

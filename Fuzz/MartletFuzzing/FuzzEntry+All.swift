@@ -1,5 +1,5 @@
 extension FuzzEntry {
-    /// All entries, in the order they are fuzzed.
+    /// All entries in the order of fuzzing.
     package static let all: [FuzzEntry] = [
         responseHead, responseStream, chunkedBody, requestStream, requestWriting, fieldValues, url,
         contentCoding, serverSentEvents, multipartBoundary, harStrings, jsonValue, contentDisposition,

@@ -1,17 +1,17 @@
-/// A property that an input broke: what was expected, and what came of it.
+/// A property that an input violated, with the expected and the actual result.
 package struct FuzzFinding: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What was broken, as a sentence for people.
+    /// The violation as a readable sentence.
     package let description: String
 
-    /// A finding of that description.
+    /// Creates a finding with a description.
     package init(_ description: String) { self.description = description }
 }
 
 /// Throws a finding unless a property holds.
 ///
 /// - Parameters:
-///   - isTrue: whether it holds.
-///   - description: what is broken if it does not.
+///   - isTrue: Whether the property holds.
+///   - description: The violation if it does not hold.
 func require(_ isTrue: Bool, _ description: @autoclosure () -> String) throws(FuzzFinding) {
     if !isTrue { throw FuzzFinding(description()) }
 }

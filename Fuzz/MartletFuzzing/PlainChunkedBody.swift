@@ -1,14 +1,14 @@
 import MartletWire
 
-/// A chunked body read the slow and obvious way, from all its bytes: what the decoder must agree with
-/// whenever it says that a body is complete. It knows no limits.
+/// A chunked body that is parsed in the simplest way, from all of its bytes and without limits. The decoder must agree
+/// with it whenever it reports a complete body.
 struct PlainChunkedBody: Equatable {
-    /// The chunks' data joined.
+    /// The joined data of the chunks.
     let payload: [UInt8]
-    /// The bytes from the first chunk size to the empty line behind the trailers.
+    /// The number of bytes from the first chunk size to the empty line after the trailers.
     let byteCount: Int
 
-    /// Reads a body; nil when it is malformed or incomplete.
+    /// Parses a body; `nil` if it is malformed or incomplete.
     init?(_ bytes: ArraySlice<UInt8>) {
         var rest = bytes
         var payload: [UInt8] = []
@@ -33,7 +33,7 @@ struct PlainChunkedBody: Equatable {
         return nil
     }
 
-    /// Takes a line off the front; nil when no CRLF is left.
+    /// Removes the first line and returns it; `nil` if no CRLF is left.
     private static func takeLine(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         for index in rest.indices.dropLast()
         where rest[index] == ByteClass.carriageReturn && rest[index + 1] == ByteClass.lineFeed {

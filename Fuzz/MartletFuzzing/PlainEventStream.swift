@@ -1,11 +1,11 @@
 import MartletCore
 import MartletStreams
 
-/// A stream of events read in the plainest way: the whole at once, line by line, without bounds.
+/// A stream of events that is parsed in the simplest way: as a whole, line by line, without limits.
 struct PlainEventStream {
     /// The lines that end with LF or CR LF, and the rest if there is any.
     private(set) var lines: [[UInt8]] = []
-    /// The events.
+    /// The parsed events in order.
     private(set) var events: [ServerSentEvent] = []
 
     init(_ input: [UInt8]) {

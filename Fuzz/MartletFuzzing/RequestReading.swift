@@ -1,8 +1,8 @@
 import MartletWire
 
-/// What the server's machine made of a stream of bytes.
+/// The requests that the server machine reads from a stream of bytes.
 struct RequestReading: Equatable {
-    /// One request.
+    /// A request with its body.
     struct Request: Equatable {
         let head: RequestHead
         let framing: BodyFraming
@@ -13,7 +13,7 @@ struct RequestReading: Equatable {
 
     /// The requests; only the last one may be incomplete.
     private(set) var requests: [Request] = []
-    /// Why the bytes are no requests, or an incomplete one.
+    /// The error of a malformed or incomplete request.
     private(set) var error: WireError?
 
     /// Reads requests, then ends the stream.

@@ -2,7 +2,7 @@ import MartletContent
 import MartletWire
 
 extension ResponseReading {
-    /// What holds for any reading of any bytes.
+    /// Checks the properties of every reading of any bytes.
     func check(_ scene: ResponseScene, _ bytes: [UInt8]) throws(FuzzFinding) {
         try require(isComplete != (error != nil), "a response is neither complete nor refused, or both")
         try require(

@@ -1,6 +1,6 @@
 import MartletWire
 
-/// What the client's machine made of a stream of bytes, as far as it must not depend on how they arrived.
+/// The result of the client machine for a stream of bytes, without parts that depend on how the bytes arrive.
 struct ResponseReading: Equatable {
     private(set) var informational: [ResponseHead] = []
     private(set) var head: ResponseHead?
@@ -8,9 +8,9 @@ struct ResponseReading: Equatable {
     private(set) var body: [UInt8] = []
     private(set) var isComplete = false
     private(set) var trailers: FieldBlock?
-    /// Where the response ended; 0 when it did not.
+    /// The end of the response as an offset; 0 if it did not end.
     private(set) var byteCount = 0
-    /// Where the body starts.
+    /// The start of the body as an offset.
     private(set) var bodyStart = 0
     private(set) var error: WireError?
     private(set) var isReusable = false
@@ -81,7 +81,7 @@ struct ResponseReading: Equatable {
         }
     }
 
-    /// Bytes behind a fault are never interpreted.
+    /// Checks that bytes after an error are never parsed.
     private static func checkStaysFailed(
         _ machine: inout ClientMachine, _ error: WireError
     ) throws(FuzzFinding) {

@@ -1,17 +1,17 @@
 import MartletWire
 
-/// What is settled before the first byte of a response comes.
+/// The settings before the first byte of a response.
 struct ResponseScene: Sendable {
     /// The method of the request.
     let method: String
     /// The version of the request.
     let version: WireVersion
-    /// What the response may cost.
+    /// The limits of the response.
     let limits: WireLimits
-    /// Whether the stream ends in order.
+    /// Whether the stream ends cleanly.
     let isCleanEnd: Bool
 
-    /// The scene that the first three controls ask for.
+    /// Creates the settings that the first three controls select.
     init(_ input: FuzzInput) {
         switch input[0] {
         case UInt8(ascii: "H"): method = "HEAD"

@@ -1,38 +1,36 @@
 import MartletTransport
 import Synchronization
 
-/// A peer that plays scripts: the first connection the first one, and so on. Behind the last one it refuses
-/// connections.
+/// A peer that plays one script per connection in order. It refuses connections after the last script.
 final class ScriptedPeer: StreamConnector {
-    /// How a stream ends behind its script.
+    /// The end of a stream after its script.
     enum End: Sendable {
-        /// In order.
+        /// An orderly close.
         case clean
-        /// Without an orderly close, as TLS that was cut.
+        /// An end without an orderly close, as of a truncated TLS stream.
         case cut
-        /// With a reset.
+        /// A reset of the connection.
         case reset
     }
 
-    /// How connections behave.
+    /// The behavior of connections.
     struct Conduct: Sendable {
-        /// Whether bytes move in pieces, with a wait between two, or all that there are at once.
+        /// Whether bytes move in pieces with waits in between, or all available bytes together.
         var isPiecemeal: Bool
-        /// Whether requests are taken in pieces too, so that answers may come before they are whole.
+        /// Whether requests are also accepted in pieces, so that a response can arrive before they are complete.
         var takesPieces = false
         /// The sizes of the pieces received, used in turn.
         var pieceSizes: [Int]
-        /// How streams end.
+        /// The end of the streams.
         var end: End
     }
 
     private let scripts: [[[UInt8]]]
     private let conduct: Conduct
-    /// Guards the connections opened so far.
+    /// The connections that were opened so far.
     private let opened = Mutex<[ScriptedStream]>([])
 
-    /// A peer with the scripts of a text: `====` and LF between two connections, `----` and LF between two
-    /// turns.
+    /// Creates a peer from the scripts in a text. `====` and LF separate connections, and `----` and LF separate turns.
     init(_ text: [UInt8], conduct: Conduct) {
         let ends = (connection: Array("====\n".utf8), turn: Array("----\n".utf8))
         scripts = ScriptedPeer.split(text, at: ends.connection).map { ScriptedPeer.split($0, at: ends.turn) }

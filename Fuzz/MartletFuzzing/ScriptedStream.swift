@@ -1,18 +1,18 @@
 import MartletTransport
 import Synchronization
 
-/// One connection of a ``ScriptedPeer``: it answers each request with the next turn of its script, and nobody
-/// ever waits for it. Where a reader would have to wait, the next turn begins, and behind the last one the
-/// stream ends.
+/// A connection of a ``ScriptedPeer``. It responds to each request with the next turn of its script, without real
+/// waits. If a reader would have to wait, the next turn begins, and after the last turn the stream ends.
 final class ScriptedStream: ByteStream {
     private struct State {
-        /// The turn being read; -1 before the first request.
+        /// The index of the current turn; -1 before the first request.
         var turn = -1
-        /// The bytes of it that were read.
+        /// The number of bytes of the turn that were read.
         var position = 0
-        /// The pieces read so far: each has its size.
+        /// The number of pieces that were read so far, which selects the size of the next piece.
         var pieceCount = 0
-        /// A reader has to wait once between two pieces, and a writer once between two writes.
+        /// Whether the reader must wait before the next piece. It waits once between two pieces, and a writer once
+        /// between two writes.
         var readerMustWait = false
         var writerMustWait = false
         var written: [UInt8] = []
@@ -22,7 +22,7 @@ final class ScriptedStream: ByteStream {
 
     private let turns: [[UInt8]]
     private let conduct: ScriptedPeer.Conduct
-    /// Guards all that changes; held for no longer than a copy takes.
+    /// The state, locked for no longer than a copy takes.
     private let state = Mutex(State())
     let information = ConnectionInformation(remoteAddress: "script", localAddress: "script")
 
@@ -31,10 +31,10 @@ final class ScriptedStream: ByteStream {
         self.conduct = conduct
     }
 
-    /// Whether this side closed it.
+    /// Whether the client closed the stream.
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// What the client sent.
+    /// The bytes that the client sent.
     var written: [UInt8] { state.withLock { $0.written } }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
@@ -60,7 +60,7 @@ final class ScriptedStream: ByteStream {
         return try outcome.get()
     }
 
-    /// How the stream ends.
+    /// The outcome of a read at the end of the stream.
     private var end: Result<ReadOutcome, TransportError> {
         switch conduct.end {
         case .clean: .success(.endOfStream(isClean: true))

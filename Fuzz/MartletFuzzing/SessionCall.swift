@@ -4,7 +4,7 @@ import MartletCore
 import MartletTransport
 import MartletWire
 
-/// The call that a session makes again and again.
+/// The call that a session repeats.
 struct SessionCall: Sendable {
     private enum Kind: Sendable {
         case get
@@ -18,11 +18,11 @@ struct SessionCall: Sendable {
     private let options: RequestOptions
     private let hasSmallLimits: Bool
 
-    /// The most bytes of a body that are collected.
+    /// The maximum number of body bytes that are collected.
     private static let bodyLimit = 64 * 1024
     private static let smallBodyLimit = 100
 
-    /// The call that the first controls ask for.
+    /// Creates the call that the first controls select.
     init(_ input: FuzzInput) {
         kind =
             switch input[0] {
@@ -40,16 +40,16 @@ struct SessionCall: Sendable {
         hasSmallLimits = input.isSet(2, at: 1)
     }
 
-    /// Whether requests have a body, so that an answer may come before all of it is sent.
+    /// Whether requests have a body, so that a response can arrive before all of it is sent.
     var hasBody: Bool { kind == .post || kind == .chunkedPost }
-    /// Whether bodies are left after their first piece.
+    /// Whether bodies are abandoned after their first piece.
     var leavesBody: Bool { kind == .leave }
 
-    /// A configuration without clocks that an answer could run into.
+    /// Returns a configuration whose timeouts no response can reach.
     func configuration(connectingTo peer: ScriptedPeer) -> SessionConfiguration {
         var configuration = SessionConfiguration.ephemeral
         configuration.connector = peer
-        // Longer than a machine stands still: the fuzzer has a clock of its own for hangs.
+        // The timeout outlasts a stalled machine, and the fuzzer has its own timeout for hangs.
         let patience = Duration.seconds(300)
         configuration.timeouts = Timeouts(
             poolWait: patience, connect: patience, head: patience, idle: patience, total: patience)
@@ -63,7 +63,7 @@ struct SessionCall: Sendable {
 
     private var limit: Int { hasSmallLimits ? SessionCall.smallBodyLimit : SessionCall.bodyLimit }
 
-    /// Makes the call once.
+    /// Makes the call once and returns its outcome.
     func run(in session: HTTPSession) async throws(FuzzFinding) -> SessionReading.Outcome {
         do {
             let url = try HTTPURL("http://peer.test/path?query")
@@ -97,7 +97,7 @@ struct SessionCall: Sendable {
         }
     }
 
-    /// A body of two pieces.
+    /// Returns a body of two pieces.
     private static func pieces() -> AsyncStream<[UInt8]> {
         AsyncStream { continuation in
             continuation.yield(Array("some ".utf8))

@@ -4,9 +4,9 @@ import MartletDiagnostics
 import MartletTransport
 import MartletWire
 
-/// What three calls of a session came to.
+/// The outcomes of three calls of a session.
 struct SessionReading: Equatable {
-    /// What a call came to.
+    /// The outcome of a call.
     enum Outcome: Equatable {
         case answered(ResponseHead, interim: Int, body: [UInt8], trailers: FieldBlock?)
         case left
@@ -38,11 +38,10 @@ struct SessionReading: Equatable {
         return reading
     }
 
-    /// Whether all connections are closed and what was sent on them was requests.
+    /// Checks that all connections are closed and that only requests were sent on them.
     private static func checkEnd(_ session: HTTPSession, _ peer: ScriptedPeer) async throws(FuzzFinding) {
         for stream in peer.streams {
-            // A body that was left may still be read to its end by a task nobody waits for; that never takes
-            // long.
+            // A background task may still drain an abandoned body, which never takes long.
             let patience = ContinuousClock.now + .seconds(300)
             while !stream.isClosed, ContinuousClock.now < patience {
                 try? await Task.sleep(for: .milliseconds(1))

@@ -3,15 +3,15 @@ import MartletCore
 import MartletHosts
 import MartletWire
 
-/// What holds for every address that parses.
+/// The properties of every URL that is parsed.
 struct URLRules {
     private let url: HTTPURL
 
     init(_ url: HTTPURL) { self.url = url }
 
-    /// The address of a text, with or without its dot segments; nil when it is refused.
+    /// Parses a URL with or without its dot segments; `nil` if it is rejected.
     ///
-    /// - Throws: a finding when the refusal points outside of the text.
+    /// - Throws: A finding if the error's offset is outside of the text.
     static func parsed(_ text: String, pathAsIs: Bool) throws(FuzzFinding) -> HTTPURL? {
         do throws(HTTPURL.ParseError) {
             return try HTTPURL(text, pathAsIs: pathAsIs)
@@ -21,16 +21,16 @@ struct URLRules {
         }
     }
 
-    /// Whether an error points into the text it is about and repeats no control character of it.
+    /// Checks that an error's offset is in its text and that the message repeats no control character of it.
     static func check(_ error: HTTPURL.ParseError, in text: String) throws(FuzzFinding) {
         try require((0...text.count).contains(error.offset), "\(error) in a text of \(text.count) characters")
         let isPlain = error.description.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
         try require(isPlain, "the error repeats a control character: \(error)")
     }
 
-    /// Checks the address.
+    /// Checks the URL.
     ///
-    /// - Parameter pathAsIs: whether dot segments were kept when it was parsed.
+    /// - Parameter pathAsIs: Whether dot segments were retained during parsing.
     func check(pathAsIs: Bool) throws(FuzzFinding) {
         let text = url.absoluteString
         try require(text.utf8.count <= HTTPURL.lengthLimit, "the address has \(text.utf8.count) bytes")
@@ -57,10 +57,10 @@ struct URLRules {
         try require((port != nil) == url.isIPLiteral, "\(host) is an address to one and a name to another")
     }
 
-    /// What the request line and the Host field say must be one request.
+    /// Checks that the request line and the Host field form one request.
     private func checkTarget() throws(FuzzFinding) {
-        // A name may hold a comma (RFC 3986 §3.2.2), but is not sent: a Host field of several values is a
-        // known attack.
+        // A name can contain a comma (RFC 3986 §3.2.2), but is not sent: a Host field with several values is a known
+        // attack.
         if url.host.utf8.contains(UInt8(ascii: ",")) { return }
         for target in [url.requestTarget, url.absoluteForm] {
             var encoder = RequestEncoder()

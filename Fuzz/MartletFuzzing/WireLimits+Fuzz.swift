@@ -1,8 +1,8 @@
 import MartletWire
 
 extension WireLimits {
-    /// The limits that a control byte asks for: bit 0 refuses what may be mended, bit 1 refuses a bare LF,
-    /// bit 2 makes all limits so small that inputs reach them.
+    /// Creates the limits that a control byte selects: bit 0 sets strict mode, bit 1 rejects a bare LF, and bit 2 makes
+    /// all limits so small that inputs reach them.
     init(_ input: FuzzInput, at place: Int) {
         self.init()
         isStrict = input.isSet(0, at: place)

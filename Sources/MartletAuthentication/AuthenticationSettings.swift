@@ -1,39 +1,38 @@
-import MartletCredentials
-import MartletURL
 public import MartletCore
 
-/// The credentials that calls use to answer challenges of servers, or of a proxy if set for it.
+/// The credentials that calls use to reply to challenges of servers, or of a proxy if set for it.
 ///
 /// A call uses the first of these that exists: an `Authorization` field of the caller, which is sent unchanged;
-/// ``credentials``; ``tokens``; ``credentialsByOrigin``; ``netrc``. If that was rejected, or there is none, ``handler`` is
-/// called.
+/// ``credentials``; ``tokens``; ``credentialsByOrigin``; ``netrc``. If it was rejected, or if none exists, ``handler``
+/// is called.
 ///
-/// Credentials are sent to the origin they were given for, and to no other. ``credentials`` and ``tokens`` are for the origin
-/// a call begins at: after a redirect to another origin they are no longer used, not even if the chain returns, unless
-/// ``RedirectPolicy/sendsCredentialsCrossOrigin`` is set.
+/// Credentials are sent only to the origin that they were given for. ``credentials`` and ``tokens`` are for the first
+/// origin of a call. After a redirect to another origin they are no longer used, even if another redirect returns to
+/// the first one, unless ``RedirectPolicy/sendsCredentialsCrossOrigin`` is set.
 public struct AuthenticationSettings: Sendable {
-    /// Supplies credentials for a challenge; `nil` to return the response. It is called again after a rejection, up to
-    /// ``attemptLimit``, and in each call, so it should store the user's input. It may make calls of its own. The call
-    /// throws its errors.
+    /// A closure that returns credentials for a challenge; `nil` to return the response. It is called again after a
+    /// rejection, up to ``attemptLimit``, and in each call, so it should store the user's input. It may make calls. If
+    /// it throws an error, the call throws it.
     public typealias Handler = @Sendable (AuthenticationChallenge) async throws -> Credentials?
 
-    /// Credentials for the origin that a call begins at; in a session's settings, for all of its calls.
+    /// The credentials for the first origin of a call; in a session's settings, for all of its calls.
     public var credentials: Credentials?
-    /// Bearer tokens for the origin that a call begins at, fetched when needed and refreshed after a 401.
+    /// The bearer tokens for the first origin of a call, fetched when needed and refreshed after a 401.
     public var tokens: SingleFlightTokens?
-    /// Credentials for single origins.
+    /// The credentials for further origins.
     public var credentialsByOrigin: [HTTPURL.Origin: Credentials]
-    /// Names and passwords by host, as in `~/.netrc`. They are not sent over plain HTTP in a call that began over TLS, and
-    /// never to a proxy.
+    /// The names and passwords by host, as in `~/.netrc`. They are not sent over plain HTTP in a call that started with
+    /// TLS, and never to a proxy.
     public var netrc: NetrcFile?
     /// The scheme for ``netrc``; Basic by default, as in curl.
     public var netrcScheme: Credentials.PasswordScheme
-    /// Called if the other sources have no credentials, or were rejected.
+    /// The handler that is called if the other sources have no credentials, or these were rejected.
     public var handler: Handler?
     /// The number of rejections in one call after which its 401 or 407 is returned; 3 by default, at least 1.
     public var attemptLimit: Int
-    /// Whether a request with a body that only Digest can answer is first sent without the body, as curl does: the challenge
-    /// comes before the body is sent. A server that sends no challenge gets an empty request first.
+    /// Whether a request with a body is first sent without it if only Digest can satisfy the challenge, as curl does.
+    /// The challenge then comes before the body is sent. A server that sends no challenge receives an empty request
+    /// first.
     package var probesForDigest = false
 
     /// Creates settings; without credentials, a 401 is returned like any other response.
@@ -51,31 +50,35 @@ public struct AuthenticationSettings: Sendable {
         self.handler = handler
     }
 
-    /// A bearer token (RFC 6750) for the origin that a call begins at, and the closure that replaces it after a 401.
+    /// Returns settings with a bearer token (RFC 6750) for the first origin of a call, and a closure that replaces the
+    /// token after a 401.
     ///
     /// ```swift
     /// $0.authentication = .bearer(token) { try await session.post("https://id.example.com/token").text }
     /// ```
     ///
-    /// The request is then repeated once, if its body can be sent again. Concurrent calls share one run of the closure. It may make
-    /// calls on the same session, or on any host with other credentials. Calls that it makes are sent without the token, for
-    /// which they would wait forever.
+    /// The request is then repeated once, if its body can be sent again. Concurrent calls share one run of the closure.
+    /// It may make calls on the same session, or on any host with other credentials. Its calls are sent without the
+    /// token, because they would wait for it forever.
     /// - Parameters:
     ///   - token: The first token, sent with each request until it is rejected.
-    ///   - refresh: Returns a token that is valid now. Calls throw its errors. A cancelled call stops waiting for it.
+    ///   - refresh: Returns a token that is currently valid. Calls throw its errors. A cancelled call stops waiting for
+    ///     it.
     public static func bearer(_ token: String, refresh: @escaping @Sendable () async throws -> String)
         -> AuthenticationSettings
     { AuthenticationSettings(tokens: SingleFlightTokens(ClosureTokens(fetch: refresh), token: token)) }
 
-    /// Bearer tokens that a closure supplies: it is called before the first request is sent, and again after a 401. In between the
-    /// token is stored. Otherwise as ``bearer(_:refresh:)``, for a program that has a token already.
+    /// Returns settings with bearer tokens from a closure. It is called before the first request is sent, and again
+    /// after a 401; between these calls the token is stored. Otherwise like ``bearer(_:refresh:)``, for a program that
+    /// has a token already.
     public static func bearer(_ token: @escaping @Sendable () async throws -> String) -> AuthenticationSettings {
         .bearer(tokens: ClosureTokens(fetch: token))
     }
 
-    /// Bearer tokens of a provider, which is asked before the first request is sent, and again after a 401.
-    /// - Parameter tokens: A ``SingleFlightTokens`` is used itself, so that several hosts can share its token, and
-    ///   ``SingleFlightTokens/invalidate()`` signs out. Another provider gets one of its own.
+    /// Returns settings with bearer tokens of a provider, which is called before the first request is sent, and again
+    /// after a 401.
+    /// - Parameter tokens: The provider. A ``SingleFlightTokens`` is used directly, so that several hosts can share its
+    ///   token, and ``SingleFlightTokens/invalidate()`` signs out. Any other provider is wrapped in a new one.
     public static func bearer(tokens: some TokenProvider) -> AuthenticationSettings {
         AuthenticationSettings(tokens: tokens as? SingleFlightTokens ?? SingleFlightTokens(tokens))
     }
@@ -87,7 +90,7 @@ public struct AuthenticationSettings: Sendable {
         func refresh(after token: String) async throws -> String { try await fetch() }
     }
 
-    /// Whether there are no credentials.
+    /// Whether the settings have no credentials.
     package var isEmpty: Bool {
         credentials == nil && tokens == nil && credentialsByOrigin.isEmpty && netrc == nil && handler == nil
     }
@@ -122,11 +125,11 @@ extension AuthenticationSettings: CustomStringConvertible, CustomReflectable {
         let text = parts.compactMap(\.self).joined(separator: ", ")
         return text.isEmpty ? "no credentials" : text
     }
-    /// The same as ``description``.
+    /// The mirror, with the same content as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// The setting of ``SessionConfiguration/authentication``.
+/// The key of the setting ``SessionConfiguration/authentication``.
 enum AuthenticationSettingKey: StageKey {
     static var defaultValue: AuthenticationSettings { AuthenticationSettings() }
     static var position: StagePosition { .authentication }
@@ -135,7 +138,8 @@ enum AuthenticationSettingKey: StageKey {
 
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)? {
         var settings = call[AuthenticationSettingKey.self]
-        // The user name and password of a URL come before those of the session, not before those of the call.
+        // The user name and password of a URL take precedence over the session's credentials, but not over those of the
+        // call.
         if let credentials = call.urlCredentials, call.options.authentication == nil {
             settings.credentials = credentials
             settings.tokens = nil
@@ -146,7 +150,8 @@ enum AuthenticationSettingKey: StageKey {
 }
 
 extension SessionConfiguration {
-    /// The credentials used to answer authentication challenges. Empty by default: a 401 is then returned as a normal response.
+    /// The credentials used to reply to authentication challenges. Empty by default: a 401 is then returned as a normal
+    /// response.
     public var authentication: AuthenticationSettings {
         get { self[AuthenticationSettingKey.self] }
         set { self[AuthenticationSettingKey.self] = newValue }
@@ -154,38 +159,39 @@ extension SessionConfiguration {
 }
 
 extension RequestOptions {
-    /// The credentials used to answer authentication challenges in this call; `nil` (the default) for those of the session.
+    /// The credentials used to reply to authentication challenges in this call; `nil` (the default) for those of the
+    /// session.
     public var authentication: AuthenticationSettings? {
         get { self[AuthenticationSettingKey.self] }
         set { self[AuthenticationSettingKey.self] = newValue }
     }
 }
 
-/// A token that all calls share: those that need one while it is being fetched wait for the same fetch.
+/// A token that all calls share. Calls that need a token while it is being fetched wait for the same fetch.
 ///
-/// A hundred calls whose token expires at the same moment refresh it once. A cancelled call stops waiting without effect on
-/// the others: the fetch continues for them and for later calls. All waiting calls get a failure, and the next call retries.
+/// If the token of a hundred calls expires at the same moment, it is refreshed once. A cancelled call stops waiting
+/// without effect on the others: the fetch continues for them and for later calls. If the fetch fails, all waiting
+/// calls receive the error, and the next call retries.
 public actor SingleFlightTokens: TokenProvider {
     private let provider: any TokenProvider
-    /// The token in force; `nil` before the first one, and after ``invalidate()``.
+    /// The current token; `nil` before the first one, and after ``invalidate()``.
     private var present: String?
     /// The running fetch.
     private var flight: Outcome<String>?
-
-    /// The sources whose fetch the running task works for.
+    /// The token sources for whose fetch the current task runs.
     @TaskLocal private static var fetching: [SingleFlightTokens] = []
 
-    /// Whether the running task works for a fetch of this source, and so must not wait for it.
+    /// Whether the current task runs for a fetch of this source, and so must not wait for it.
     nonisolated var isFetchedHere: Bool { SingleFlightTokens.fetching.contains { $0 === self } }
 
-    /// Creates a source.
-    /// - Parameter token: The token in force; with `nil` (the default) the provider is asked for the first one.
+    /// Creates a token source.
+    /// - Parameter token: The current token; with `nil` (the default) the provider is called for the first one.
     public init(_ provider: any TokenProvider, token: String? = nil) {
         self.provider = provider
         present = token
     }
 
-    /// The token in force; without one, and during a fetch, the token that is fetched.
+    /// Returns the current token. Without one, or while a fetch runs, it waits for the fetched token.
     /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
     public func token() async throws -> String {
         if let flight { return try await flight.value }
@@ -193,21 +199,23 @@ public actor SingleFlightTokens: TokenProvider {
         return try await fetch { try await $0.token() }
     }
 
-    /// A token in place of one that was rejected. If another one is in force already, it is returned without a fetch.
+    /// Returns a token to replace a rejected one. If the current token is already another one, it is returned without a
+    /// fetch.
     /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
     public func refresh(after token: String) async throws -> String {
         while let flight {
             let fetched = try await flight.value
-            // A first fetch may bring the very token that was rejected.
+            // A first fetch may return the very token that was rejected.
             if fetched != token { return fetched }
-            // Landing clears the flight before its outcome is reported; this is for one that was invalidated.
+            // The flight is normally cleared before its outcome is reported. This handles a fetch that was invalidated.
             if self.flight === flight { break }
         }
         if let present, present != token { return present }
         return try await fetch { try await $0.refresh(after: token) }
     }
 
-    /// Discards the token in force, for example after the user signed out. A running fetch still serves its waiting calls.
+    /// Discards the current token, for example after the user signed out. A running fetch still serves its waiting
+    /// calls.
     public func invalidate() {
         present = nil
         flight = nil
@@ -217,7 +225,7 @@ public actor SingleFlightTokens: TokenProvider {
         let provider = provider
         let outcome = Outcome<String>()
         flight = outcome
-        // Not a child of the caller's task: it must continue when the caller is cancelled.
+        // Unstructured, because it must continue when the caller's task is cancelled.
         Task {
             let result: Result<String, any Error>
             do {
@@ -230,7 +238,7 @@ public actor SingleFlightTokens: TokenProvider {
     }
 
     private func land(_ outcome: Outcome<String>, _ result: Result<String, any Error>) {
-        // The token of a fetch that was invalidated while it ran is passed on to its waiting calls, and not stored.
+        // The token of an invalidated fetch is returned to its waiting calls, and not stored.
         if flight === outcome {
             flight = nil
             present = (try? result.get()) ?? present
@@ -240,8 +248,8 @@ public actor SingleFlightTokens: TokenProvider {
 }
 
 extension SingleFlightTokens: CustomStringConvertible, CustomReflectable {
-    /// The name of the type, without a token.
+    /// The name of the type, without the token.
     public nonisolated var description: String { "SingleFlightTokens" }
-    /// Nothing.
+    /// A mirror without contents.
     public nonisolated var customMirror: Mirror { Mirror(self, children: []) }
 }

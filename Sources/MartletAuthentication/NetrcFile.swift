@@ -1,33 +1,30 @@
 public import MartletCore
-import MartletStorage
-import MartletTransport
 
-/// Names and passwords by host, as in the `~/.netrc` of ftp, curl, git and others. It is read on request alone. Neither
-/// ``description`` nor a mirror contains secrets.
+/// The names and passwords by host in a netrc file, as in the `~/.netrc` of ftp, curl, git and others. It is read only
+/// on request. Neither ``description`` nor a mirror contains secrets.
 public struct NetrcFile: Hashable, Sendable {
-    /// An unsafe property of a file, which is read nevertheless, as in curl.
+    /// An unsafe property of a file. The file is still read, as in curl.
     public enum Warning: String, Hashable, Sendable {
-        /// Users other than its owner may read it.
+        /// Users other than the owner may read the file.
         case isReadableByOthers
-        /// Users other than its owner may write it.
+        /// Users other than the owner may write to the file.
         case isWritableByOthers
-        /// It belongs to another user.
+        /// The file belongs to another user.
         case isOwnedByAnotherUser
     }
 
     /// The maximum size of a file in bytes: 1 MiB.
     public static let byteLimit = 1 << 20
-
-    /// The entries in their order.
+    /// The entries in the order of the file.
     public let entries: [NetrcEntry]
-    /// The unsafe properties of the file; none for a text.
+    /// The unsafe properties of the file; empty for a text.
     public private(set) var warnings: Set<Warning> = []
 
     /// Parses a text.
     /// - Throws: The error and its line.
     public init(_ text: String) throws(NetrcError) { try self.init(bytes: Array(text.utf8)) }
 
-    /// Parses bytes.
+    /// Parses the bytes of a file.
     /// - Throws: The error and its line.
     public init(bytes: [UInt8]) throws(NetrcError) {
         var parser = NetrcParser(bytes)
@@ -54,13 +51,13 @@ public struct NetrcFile: Hashable, Sendable {
         return file
     }
 
-    /// The entry for a host: the first in the file that is for it or for all hosts.
+    /// Returns the entry for a host: the first in the file for this host or for all hosts.
     ///
-    /// An entry with a password comes before one with a name alone. With a given name, only entries of that name count, and
-    /// those with a password and no name.
+    /// An entry with a password takes precedence over one with only a name. With a given name, only entries with that
+    /// name are used, and those with a password and no name.
     /// - Parameters:
     ///   - host: The host, in any case; an IPv6 address without brackets.
-    ///   - login: The name; `nil` for any.
+    ///   - login: The user name; `nil` for any name.
     public func entry(forHost host: String, login: String? = nil) -> NetrcEntry? {
         let host = host.lowercased()
         let fitting = entries.lazy.filter { entry in entry.machine.map { $0.lowercased() == host } ?? true }
@@ -75,60 +72,60 @@ public struct NetrcFile: Hashable, Sendable {
 extension NetrcFile: CustomStringConvertible, CustomReflectable {
     /// The number of entries.
     public var description: String { "netrc of \(entries.count) entries" }
-    /// The same as ``description``.
+    /// The mirror, with the same content as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// The entry of one machine in a netrc.
+/// The entry of one machine in a netrc file.
 public struct NetrcEntry: Hashable, Sendable {
-    /// The host; `nil` for the entry for all others.
+    /// The host; `nil` for the entry of all other hosts.
     public let machine: String?
-    /// The name; `nil` if none is given.
+    /// The user name; `nil` if it is missing.
     public internal(set) var login: String?
-    /// The password; `nil` if none is given.
+    /// The password; `nil` if it is missing.
     public internal(set) var password: String?
-    /// An additional password that few servers request, and HTTP never.
+    /// An additional password (`account`) that few servers request; HTTP does not use it.
     public internal(set) var account: String?
-    /// The first line of the entry, from 1.
+    /// The line at which the entry starts, from 1.
     public let line: Int
 }
 
 extension NetrcEntry: CustomStringConvertible, CustomReflectable {
-    /// The machine and the name, without the password.
+    /// The machine and the user name, without the password.
     public var description: String { "\(machine.map { "machine \($0)" } ?? "default") login \(login ?? "-")" }
-    /// The same as ``description``.
+    /// The mirror, with the same content as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// A netrc that cannot be parsed. The error does not contain the file's text.
+/// The error of a netrc file that cannot be parsed. It does not contain the file's text.
 public struct NetrcError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The line, from 1.
+    /// The line of the error, from 1.
     public let line: Int
     /// The kind of error.
     public let code: Code
 
     /// The kind of error.
     public enum Code: String, Hashable, Sendable {
-        /// The last word must be followed by another.
+        /// The last word requires a following word.
         case missingValue
-        /// A quoted value that does not end on its line.
+        /// A quoted value is not closed on its line.
         case unterminatedQuote
-        /// Bytes that are not UTF-8.
+        /// The file contains bytes that are not UTF-8.
         case invalidText
-        /// A control character outside quotes.
+        /// The file contains a control character is outside quotes.
         case controlCharacter
-        /// More than ``NetrcFile/byteLimit`` bytes.
+        /// The file has more than ``NetrcFile/byteLimit`` bytes.
         case tooLarge
     }
 
-    /// The error and its line.
+    /// The error and its line, as text.
     public var description: String {
         let text =
             switch code {
             case .missingValue: "a value is missing"
             case .unterminatedQuote: "a quoted value does not end on its line"
             case .invalidText: "a value is not UTF-8"
-            case .controlCharacter: "a control character outside quotes"
+            case .controlCharacter: "a control character is outside quotes"
             case .tooLarge: "the file is larger than \(NetrcFile.byteLimit) bytes"
             }
         return "netrc, line \(line): \(text)"

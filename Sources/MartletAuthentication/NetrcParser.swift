@@ -1,10 +1,11 @@
 import MartletCore
 
-/// Parses a netrc.
+/// A parser of netrc files.
 ///
-/// Blanks and line ends separate words. A word in quotation marks ends on its line and contains any characters, with `\n`,
-/// `\r`, `\t`, and a backslash before any other character for that character. A `#` in place of a keyword begins a comment to
-/// the end of its line; in a value it is a character. `macdef` extends to the next empty line. Unknown words are ignored.
+/// Blanks and line ends separate words. A word in quotation marks ends on its line and contains any characters. In it,
+/// `\n`, `\r` and `\t` are escapes, and a backslash before any other character means that character. A `#` at the
+/// position of a keyword starts a comment to the end of its line; in a value it is a normal character. `macdef` extends
+/// to the next empty line. Unknown words are ignored.
 struct NetrcParser {
     private static let escapes: [UInt8: UInt8] = [
         UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09,
@@ -16,7 +17,7 @@ struct NetrcParser {
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// All entries.
+    /// Returns all entries of the file.
     mutating func entries() throws(NetrcError) -> [NetrcEntry] {
         guard bytes.count <= NetrcFile.byteLimit else { throw NetrcError(line: 1, code: .tooLarge) }
         var entries: [NetrcEntry] = []
@@ -41,7 +42,7 @@ struct NetrcParser {
         return entries
     }
 
-    /// The next keyword, in lower case, after comments; `nil` at the end.
+    /// Returns the next keyword, in lower case, after comments; `nil` at the end.
     private mutating func keyword() throws(NetrcError) -> String? {
         while true {
             skipBlanks()
@@ -58,7 +59,7 @@ struct NetrcParser {
         return try word()
     }
 
-    /// The word at the position, of at least one byte.
+    /// Returns the word at the position, of at least one byte.
     private mutating func word() throws(NetrcError) -> String {
         let word: [UInt8]
         if current == UInt8(ascii: "\"") {

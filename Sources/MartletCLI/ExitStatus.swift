@@ -1,8 +1,8 @@
 import Martlet
 
-/// The exit code of the program: curl's number where the meaning is the same.
+/// The exit user code: curl's number if curl has a code with the same meaning.
 struct ExitStatus: Error, Hashable, Sendable {
-    /// 0–255.
+    /// The exit code, 0–255.
     var code: Int32
 
     static let success = ExitStatus(code: 0)
@@ -18,7 +18,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let writeFailed = ExitStatus(code: 23)
     static let readFailed = ExitStatus(code: 26)
     static let timedOut = ExitStatus(code: 28)
-    static let rangeRefused = ExitStatus(code: 33)
+    static let rangeRejected = ExitStatus(code: 33)
     static let tlsFailed = ExitStatus(code: 35)
     static let interfaceFailed = ExitStatus(code: 45)
     static let tooManyRedirects = ExitStatus(code: 47)
@@ -58,7 +58,8 @@ extension ExitStatus {
         case .invalidRequest, .invalidHeader: self = .usage
         case .resolutionFailed: self = error.proxy == nil ? .unresolvedHost : .unresolvedProxy
         case .proxyFailed:
-            // To curl, an invalid proxy address is one that cannot be resolved, and a rejected CONNECT a failure to receive.
+            // To curl, an invalid proxy address is one that cannot be resolved, and a rejected CONNECT a failure to
+            // receive.
             switch (error.underlying as? ProxyError)?.kind {
             case .refused: self = .receiveFailed
             case nil: self = .unresolvedProxy
@@ -73,7 +74,7 @@ extension ExitStatus {
         case .timedOut: self = .timedOut
         case .connectionLost: self = error.phase == .sending ? .sendFailed : .receiveFailed
         case .tooManyRedirects: self = .tooManyRedirects
-        case .redirectRefused: self = urlError.map { ExitStatus($0) } ?? .unsupportedScheme
+        case .redirectRejected: self = urlError.map { ExitStatus($0) } ?? .unsupportedScheme
         case .authenticationFailed: self = .authenticationFailed
         case .emptyResponse: self = .emptyReply
         case .truncated: self = .partialBody
@@ -86,7 +87,7 @@ extension ExitStatus {
         case .checksumMismatch: self = .checksum
         case .representationChanged: self = .changedOnServer
         case .notResumable: self = .notResumable
-        case .rangeRefused: self = .rangeRefused
+        case .rangeRejected: self = .rangeRejected
         case .diskFull: self = .diskFull
         case .alreadyInProgress: self = .alreadyInProgress
         case .fileExists: self = .writeFailed
@@ -94,7 +95,7 @@ extension ExitStatus {
         }
     }
 
-    /// Whether the local address or interface could not be used.
+    /// Whether the cause is an unusable local address or interface.
     private static func isOfInterface(_ error: HTTPError) -> Bool {
         let operations = error.connectFailures.map(\.error.operation)
         return !operations.isEmpty

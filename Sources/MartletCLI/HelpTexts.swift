@@ -152,8 +152,7 @@ enum ManualPage {
         ("http_proxy, https_proxy, all_proxy, no_proxy", "proxies, and the hosts that need none"),
         ("SSL_CERT_FILE, SSL_CERT_DIR", "trusted authorities"),
         ("SSLKEYLOGFILE", "file for the secrets of TLS connections, to decrypt captured traffic"),
-        ("NO_COLOR", "progress bars without colors"),
-        ("XDG_STATE_HOME", "parent of the default directory of queues"),
+        ("NO_COLOR", "progress bars without colors"), ("XDG_STATE_HOME", "parent of the default directory of queues"),
     ]
 }
 
@@ -166,7 +165,7 @@ struct ManualCommand: AsyncParsableCommand {
 
 /// The help of the program: one screen, or everything.
 enum HelpText {
-    /// The text that words ask for; `nil` if they ask for something else.
+    /// The text that words request; `nil` if they request something else.
     static func text(for words: [String]) -> String? {
         switch words {
         case ["help"], ["--help"], ["-h"]: short

@@ -13,7 +13,7 @@ import MartletDemo
         CacheCommand.self, QueueCommand.self, NetworkCommand.self, ManualCommand.self, CompletionsCommand.self,
     ]
 
-    /// The commands that read their words themselves; without a command's name, the words are for the first.
+    /// The commands that parse their words themselves. Without a command's name, the words belong to the first.
     static let wordsCommands: [any WordsCommand.Type] = [
         GetCommand.self, DownloadCommand.self, QueueAddCommand.self, QueueRunCommand.self,
     ]
@@ -62,9 +62,7 @@ import MartletDemo
             }
             let message = fullMessage(for: error)
             do throws(ExitStatus) { try await Console.print(message.hasSuffix("\n") ? message : "\(message)\n") } catch
-            {
-                return error
-            }
+            { return error }
         }
         return .success
     }
@@ -78,7 +76,7 @@ import MartletDemo
 
 /// The first word of a command line, which may be a misspelt command name.
 enum CommandName {
-    /// Words that are commands of other programs, and the command lines for them here.
+    /// Command names of other programs, and the equivalent command lines of this one.
     private static let alternatives = [
         "post": "martlet -d DATA URL", "put": "martlet -T FILE URL", "head": "martlet -I URL",
         "patch": "martlet -X PATCH -d DATA URL", "delete": "martlet -X DELETE URL", "upload": "martlet -T FILE URL",
@@ -101,7 +99,7 @@ enum CommandName {
         guard !commands.contains(first),
             let name = alternatives[first.lowercased()] ?? suggestion(for: first, among: commands)
         else { return nil }
-        // It would be fetched as a host.
+        // The word would be fetched as a host.
         var error = unknown(first, name)
         error.description += " To fetch from a host of that name, write http://\(first)/"
         return error

@@ -27,13 +27,12 @@ struct NetworkCommand: AsyncParsableCommand {
 
     @Flag(help: "Connect to each host, port 443 by default") var probe = false
 
-    @Option(help: ArgumentHelp("Read properties of interfaces from this directory", valueName: "dir"))
-    var sysfs = "/sys"
+    @Option(help: ArgumentHelp("Read properties of interfaces from this directory", valueName: "dir")) var sysfs =
+        "/sys"
 
     @Option(help: ArgumentHelp("Treat an interface as expensive", valueName: "name")) var expensive: [String] = []
 
-    @Option(help: ArgumentHelp("Treat an interface as not expensive", valueName: "name"))
-    var inexpensive: [String] = []
+    @Option(help: ArgumentHelp("Treat an interface as not expensive", valueName: "name")) var inexpensive: [String] = []
 
     mutating func validate() throws {
         if once && watch { throw ValidationError("options --once and --watch: give only one of them") }
@@ -74,7 +73,7 @@ struct NetworkCommand: AsyncParsableCommand {
     }
 }
 
-/// A path and the reachability of hosts, for people and for programs.
+/// A path and the reachability of hosts, as readable text and as JSON.
 struct NetworkReport: Sendable {
     private let path: NetworkPath
     /// The hosts of the command line, in order.
@@ -82,7 +81,7 @@ struct NetworkReport: Sendable {
 
     init(_ path: NetworkPath) { self.path = path }
 
-    /// For people: a line for the path, and for each interface and host.
+    /// The readable form: a line for the path, and for each interface and host.
     var text: String {
         let versions = [path.supportsIPv4 ? " IPv4" : "", path.supportsIPv6 ? " IPv6" : ""].joined()
         var lines = [path.status.rawValue + versions]

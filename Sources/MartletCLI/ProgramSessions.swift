@@ -1,14 +1,14 @@
 import Martlet
 import Synchronization
 
-/// The sessions of the program. All of them end before it exits, so that none of their calls runs during process shutdown.
+/// The sessions of the program. All of them end before it exits, so that none of their calls runs during process
+/// shutdown.
 final class ProgramSessions: Sendable {
     static let shared = ProgramSessions()
-
-    /// Guards the sessions: commands make them, the end of the program takes them.
+    /// Guards the sessions: commands add them, and the end of the program removes them.
     private let sessions = Mutex<[WeakSession]>([])
 
-    /// Makes a session. Sessions without owners are forgotten.
+    /// Creates a session. Sessions without owners are removed from the list.
     func make(_ configuration: SessionConfiguration = .default) -> HTTPSession {
         let session = HTTPSession(configuration: configuration)
         sessions.withLock { sessions in

@@ -37,7 +37,7 @@ struct ServeCommand: AsyncParsableCommand {
         let routes = StandardRoutes(directory: directory.map { FilePath($0) })
         var options = OriginOptions(binding: .ipv4(port: port), tls: tls ? .trusted : nil)
         if !quiet {
-            // Awaited, so that a slow reader of the log slows the clients down rather than filling the memory.
+            // Awaited, so that a slow reader of the log slows the clients down and does not fill the memory.
             options.log = { request in
                 let usesUnicode = Environment.speaksUTF8
                 await Console.complain("\(ColumnText.safe("\(request)", usesUnicode: usesUnicode))\n")

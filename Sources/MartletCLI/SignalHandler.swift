@@ -3,8 +3,9 @@ import Martlet
 import MartletDemo
 import Synchronization
 
-/// SIGINT, SIGTERM and SIGPIPE. The handler only writes the signal's number into a pipe, which a thread reads. (To block
-/// signals and wait for them does not work: the Swift runtime has a thread on which they are never blocked.)
+/// SIGINT, SIGTERM and SIGPIPE. The handler only writes the signal's number into a pipe, which a thread reads.
+/// (Blocking signals and waiting for them does not work, because the Swift runtime has a thread that never blocks
+/// them.)
 enum SignalHandler {
     struct State {
         /// Whether the cursor is hidden, after bars on the last lines. A signal that ends the program shows it again.
@@ -16,7 +17,8 @@ enum SignalHandler {
         fileprivate var lastNotified: ContinuousClock.Instant?
     }
 
-    /// `timeout` signals a process and then its group, which is one signal: nobody presses a key twice that fast.
+    /// `timeout` signals a process and then its group. Two signals within this time count as one: no user presses a key
+    /// twice that fast.
     private static let echoTime = Duration.milliseconds(50)
     private static let thread = BlockingThreadPool(threadLimit: 1)
     /// Not inherited by programs that this one starts.
@@ -24,8 +26,9 @@ enum SignalHandler {
     /// Guards the above: the thread that reads the pipe, the task that waits for a signal, the task that draws.
     private static let state = Mutex(State())
 
-    /// Makes SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them; signals that were ignored
-    /// before stay ignored. A pipe without a reader is an error of the write, not a signal, and so is a file at its size limit.
+    /// Makes SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them; signals that were
+    /// ignored before stay ignored. A pipe without a reader is an error of the write, not a signal, and so is a file at
+    /// its size limit.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
@@ -69,8 +72,8 @@ enum SignalHandler {
         }
         if let waiter { return waiter.resume(returning: number) }
         if isEcho { return }
-        // The bytes received are in their file already: nothing is buffered here.
-        // Turns wrapping on, shows the cursor, and begins a new line.
+        // Received bytes are already in their file: nothing is buffered here. The sequence turns wrapping on, shows the
+        // cursor, and starts a new line.
         let restoration = "\u{1B}[?7h\u{1B}[?25h\r\n"
         if screen.hidesCursor { _ = unsafe write(STDERR_FILENO, restoration, restoration.utf8.count) }
         if let terminal = screen.terminal {
@@ -83,12 +86,13 @@ enum SignalHandler {
 
 /// Standard input, standard output and standard error at the start of the program.
 enum StandardDescriptors {
-    /// Opens `/dev/null` on each of the three that is closed. Must run before anything else is opened: otherwise the next
-    /// file or socket gets its number, and a body would be written into another connection. Input and output are opened
-    /// for reading, so that output still fails as on a closed descriptor; a closed standard error is not an error.
+    /// Opens `/dev/null` on each of the three that is closed. Must run before anything else is opened: otherwise the
+    /// next file or socket gets its number, and a body would be written into another connection. Input and output are
+    /// opened for reading, so that output still fails as on a closed descriptor; a closed standard error is not an
+    /// error.
     static func open() {
         for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 {
-            // This is the lowest free number: those below are open by now.
+            // This is the lowest free number, because all lower ones are open.
             _ = unsafe Glibc.open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
@@ -96,14 +100,14 @@ enum StandardDescriptors {
 
 /// The command line as other users of the machine see it, for example in `ps`.
 enum ProcessTitle {
-    /// The end of an argument, of which the last bytes stay and the others are secret.
+    /// The end of an argument. Its last bytes stay, the others are secret.
     private struct Secret {
         var suffix: String
         var visibleByteCount = 0
     }
 
-    /// Overwrites the secrets in the arguments of the process after they were read, as curl does. Until then they are visible:
-    /// secrets that must never be seen belong into a file of options (`-K`).
+    /// Overwrites the secrets in the arguments of the process after they were read, as curl does. Until then they are
+    /// visible: secrets that must never be visible belong in a file of options (`-K`).
     static func hideSecrets(of groups: [TransferOptions]) {
         let secrets = groups.flatMap(ProcessTitle.secrets).filter { !$0.suffix.isEmpty }
         guard !secrets.isEmpty else { return }
@@ -130,7 +134,7 @@ enum ProcessTitle {
     private static func secrets(of group: TransferOptions) -> [Secret] {
         var values: [String] = []
         var addresses = group.urls
-        // All that was given: values that were replaced later are on the command line as well.
+        // All given values: replaced ones are on the command line as well.
         for (option, value) in group.given {
             let colon = value.first(":")
             switch option {

@@ -1,6 +1,6 @@
 /// A moment on the wall clock, in milliseconds since 1970-01-01 00:00 UTC.
 ///
-/// Stored times outlive the process, and wall clocks are set: code must expect either order of two moments.
+/// Stored times outlive the process, and wall clocks can be changed, so two moments may be in either order.
 package struct WallTime: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970, negative before.
     package var milliseconds: Int64
@@ -24,7 +24,7 @@ package struct WallTime: Hashable, Comparable, Sendable {
     package func milliseconds(since other: WallTime) -> Int64 { milliseconds.clampedDifference(other.milliseconds) }
 }
 
-// Dates and clocks can hold any number: a result out of range becomes the nearest number instead of a trap.
+// Dates and clocks can hold any number: a result out of range is clamped instead of trapping.
 extension Int64 {
     /// The sum, clamped to the range of the type.
     package func clampedSum(_ other: Int64) -> Int64 {

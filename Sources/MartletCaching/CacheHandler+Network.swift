@@ -1,7 +1,5 @@
 import MartletCore
 import MartletCache
-import MartletConnections
-import MartletTransport
 import Synchronization
 
 extension CacheHandler {
@@ -12,7 +10,7 @@ extension CacheHandler {
         let flight = member.flight
         switch try await member.landing(for: call, control) {
         case .failed(let error):
-            // The transfer was cancelled for others.
+            // The transfer was cancelled for reasons of other calls.
             if error is CancellationError, !isFirst { return nil }
             throw error
         case .stored(let response, let answer, let setCookies):
@@ -25,12 +23,12 @@ extension CacheHandler {
         case .offer(let offer, _) where offer.hasStandIn:
             guard isFirst || member.wasEarly else { return nil }
             guard flight.claim(isFirst: isFirst) != nil else {
-                return try await standIn(status: offer.network.head.status)?.use()
+                return try await staleFallback(status: offer.network.head.status)?.use()
             }
-            return take(over: offer, flight, standIn: try await standIn(for: offer.network))
+            return take(over: offer, flight, staleFallback: try await staleFallback(for: offer.network))
         case .offer:
             core.flights.note(request.key, isShareable: false)
-            return flight.claim(isFirst: isFirst).map { take(over: $0, flight, standIn: nil) }
+            return flight.claim(isFirst: isFirst).map { take(over: $0, flight, staleFallback: nil) }
         case .transfer(let transfer, _):
             let mayShare =
                 isFirst
@@ -51,7 +49,8 @@ extension CacheHandler {
     }
 
     /// Makes the network's response the call's own.
-    private func take(over offer: CacheFlight.Offer, _ flight: CacheFlight, standIn: StaleFallback?) -> StreamedResponse
+    private func take(over offer: CacheFlight.Offer, _ flight: CacheFlight, staleFallback: StaleFallback?)
+        -> StreamedResponse
     {
         let network = offer.network
         if control.isExposed { flight.gate.pass(to: control) }
@@ -60,16 +59,18 @@ extension CacheHandler {
             control.begin(.exchanging(exchange))
         }
         control.expectBody(of: network.expectedContentLength)
-        if standIn == nil {
+        if staleFallback == nil {
             cache.store.noteUse(of: nil)
             cache.count(\.misses)
         }
-        return network.passed(to: call, provenance: ResponseCacheInfo(.network, offer.status, standIn: standIn))
+        return network.passed(
+            to: call, provenance: ResponseCacheInfo(.network, offer.status, staleFallback: staleFallback))
     }
 
-    /// The stored response that may replace an error of the network, which is ended if that cannot be found out.
-    private mutating func standIn(for network: StreamedResponse) async throws -> StaleFallback? {
-        do { return try await standIn(status: network.head.status) } catch {
+    /// The stored response that may replace an error of the network. The network's exchange is ended if the store
+    /// cannot be read.
+    private mutating func staleFallback(for network: StreamedResponse) async throws -> StaleFallback? {
+        do { return try await staleFallback(status: network.head.status) } catch {
             network.finish()
             throw error
         }
@@ -84,7 +85,7 @@ extension CacheHandler {
     }
 
     /// Starts a transfer.
-    /// - Parameter ended: Called when no request can join it by its key any more.
+    /// - Parameter ended: Called when requests can no longer join it by its key.
     func start(_ flight: CacheFlight, as key: FlightRegistry.Key?, _ ended: @escaping @Sendable () -> Void = {}) {
         let driver = FlightDriver(
             flight: flight, cache: cache, core: core, dialer: dialer,
@@ -99,13 +100,13 @@ extension CacheHandler {
         }
     }
 
-    /// Validates a response that was served stale, once for all requests in the meantime (RFC 5861 §3).
+    /// Validates a response that was served stale. Concurrent requests share the validation (RFC 5861 §3).
     func revalidate() {
         let key = makeKey()
         let flight = core.flights.startDetached(key) { makeFlight(isUnattended: true) }
         guard let flight else { return }
         guard let number = core.calls.enter(flight.control, call, .data) else {
-            // The session accepts no more calls; requests that have joined meanwhile are sent separately.
+            // The session accepts no more calls; requests that have joined are sent separately.
             flight.land(.failed(CancellationError()))
             return core.flights.end(key, flight)
         }
@@ -115,7 +116,7 @@ extension CacheHandler {
 
     // MARK: Requests that bypass the store
 
-    /// The response to a request that cannot be shared: for ranges, conditions of the caller's, or a head only.
+    /// The response to a request that cannot be shared: with ranges, with conditions of the caller, or for a head only.
     mutating func direct(_ fields: FieldBlock) async throws -> StreamedResponse {
         let sent = cache.store.requestTime(for: request.key.url, now: .now)
         let network = try await send(fields)
@@ -123,9 +124,10 @@ extension CacheHandler {
         let decided = decider.received(network.head, requestTime: sent, responseTime: .now)
         _ = await cache.carryOut(decided, found, epoch, on: core.loop)
         var fallback: StaleFallback?
-        if case .staleOnError = decided.delivery { fallback = try await standIn(for: network) }
+        if case .staleOnError = decided.delivery { fallback = try await staleFallback(for: network) }
         if fallback == nil { cache.count(request.isNoStore ? \.bypasses : \.misses) }
-        return network.passed(to: call, provenance: ResponseCacheInfo(.network, decided.status, standIn: fallback))
+        return network.passed(
+            to: call, provenance: ResponseCacheInfo(.network, decided.status, staleFallback: fallback))
     }
 
     private func send(_ fields: FieldBlock) async throws -> StreamedResponse {
@@ -141,7 +143,7 @@ extension CacheHandler {
         ) { reference in (try? url.resolving(reference))?.absoluteForm }
         if !targets.isEmpty {
             let (store, partition, now) = (cache.store, request.key.partition, WallTime.now)
-            // Before the disk, which may be held up.
+            // Called before the disk is used, which may block.
             for target in targets { store.noteOutdated(target, at: now) }
             @Sendable func invalidate() {
                 for target in targets { store.invalidate(CacheKey(url: target, partition: partition), others: now) }
@@ -155,7 +157,7 @@ extension CacheHandler {
     }
 }
 
-/// Work on the store for a response, which waits so that later requests find the result.
+/// Work on the store for a response. The response waits for it, so that later requests find the result.
 final class StoreWork<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?
@@ -187,7 +189,8 @@ final class StoreWork<Value: Sendable>: Sendable {
         waiter?.fulfill(())
     }
 
-    /// The result; `nil` if the directory is held up, or the disk hangs until this time or until the task is cancelled.
+    /// The result; `nil` if another process blocks the directory, or the disk hangs until the deadline or the task's
+    /// cancellation.
     func value(until end: MonotonicTime = .distantFuture) async -> Value? {
         while true {
             let waiter = OneShot<Void>()

@@ -1,7 +1,5 @@
-import MartletContent
 import MartletCore
 import MartletCache
-import MartletWire
 
 /// The handling of a request by the cache: carries out ``CacheDecision``, ``CacheUpdateRule`` and ``InvalidationRule``.
 struct CacheHandler {
@@ -13,7 +11,7 @@ struct CacheHandler {
     let request: CacheRequest
     /// Whether stored responses are ignored, since one was damaged.
     private var ignoresStored: Bool
-    /// Stored statuses that are not served: the request is repeated because of them.
+    /// Stored statuses that are not served, because they caused the repetition of the request.
     private let unwantedStatuses: Set<Int>
     /// Whether the disk was read, or need not be.
     private var hasLookedIntoDisk = false
@@ -49,7 +47,7 @@ struct CacheHandler {
             epoch = cache.store.epoch
             // The disk is only read if memory is not enough.
             hasLookedIntoDisk = !cache.store.hasDisk || ignoresStored
-            if let answer = answerAtOnce() { return answer }
+            if let answer = immediateResponse() { return answer }
             if case .serve(let answer) = decision { return try await stored(answer) }
             let mayShare = !isAlone && call.method == .get && core.flights.mayShare(request.key)
             if mayShare, !isAnsweredStale, !request.isOffline, let member = core.flights.join(request.key, makeKey) {
@@ -66,7 +64,7 @@ struct CacheHandler {
                     if case .serveStaleWhileRevalidating = decision { revalidate() }
                     return result
                 } catch let error as HTTPError where error.code == .cachedBodyCorrupted {
-                    // The entry may still exist: the file system may have failed to read it, and would again.
+                    // The entry may still exist: the file system failed to read it, and may fail again.
                     ignoresStored = true
                     continue
                 }
@@ -88,20 +86,22 @@ struct CacheHandler {
         }
     }
 
-    /// The response from memory, if it need not be waited for; otherwise `nil`, and ``decision`` is based on memory.
-    mutating func answerAtOnce() -> StreamedResponse? {
+    /// The response from memory without waiting; otherwise `nil`, and ``decision`` is based on memory.
+    mutating func immediateResponse() -> StreamedResponse? {
         decide(on: ignoresStored ? [] : cache.store.inMemory(request.key))
         guard case .serve(let answer) = decision else { return nil }
         let response = found[answer.variant]
         let body = answer.body(of: response)
         if case .file = body { return nil }
         // A coded body takes the longer path, which reports a coding that cannot be decoded.
-        if answer.content == .whole, call.undoesCoding, answer.head.fields.contains("content-encoding") { return nil }
+        if answer.content == .whole, call.decodesContentCoding, answer.head.fields.contains("content-encoding") {
+            return nil
+        }
         cache.noteUse(of: response, answer)
         return make(answer, of: response, body, ResponseCacheInfo(answer.source, answer.status))
     }
 
-    /// Removes stored responses with the statuses because of which the request is repeated.
+    /// Removes stored responses with the statuses that caused the repetition of the request.
     private func removeUnwanted() async {
         let (store, key, statuses) = (cache.store, request.key, unwantedStatuses)
         _ = await StoreWork.run(in: store, on: core.loop) {
@@ -114,7 +114,7 @@ struct CacheHandler {
     /// The key of shared transfers, which costs more than a lookup in memory.
     func makeKey() -> FlightRegistry.Key { FlightRegistry.Key(request, of: call, cache: cache, dialer: dialer) }
 
-    /// Whether a stored response is served although the network is to be asked: then no transfer is waited for.
+    /// Whether a stored response is served although a request is sent as well. No transfer is then awaited.
     private var isAnsweredStale: Bool {
         switch decision {
         case .serveStaleWhileRevalidating, .serveThenValidate: true
@@ -137,8 +137,6 @@ struct CacheHandler {
         decide(on: found ?? store.inMemory(key))
     }
 
-    // MARK: Stored responses
-
     private func stored(_ answer: CachedResponse) async throws -> StreamedResponse {
         let response = found[answer.variant]
         let isPreview = if case .serveThenValidate = decision { true } else { false }
@@ -148,7 +146,7 @@ struct CacheHandler {
         return result
     }
 
-    /// Makes the response of a stored one.
+    /// Creates the response from a stored one.
     func make(_ answer: CachedResponse, of response: StoredResponse, _ provenance: ResponseCacheInfo) async throws
         -> StreamedResponse
     {
@@ -195,7 +193,7 @@ struct CacheHandler {
 
     /// The stored response that may replace an error. It is not counted yet, since another attempt may succeed.
     /// - Parameter status: The status of the error; `nil` if there was no response.
-    mutating func standIn(status: Int? = nil) async throws -> StaleFallback? {
+    mutating func staleFallback(status: Int? = nil) async throws -> StaleFallback? {
         if !hasLookedIntoDisk { await lookIntoDisk() }
         guard let answer = cache.decider(request, after: decision, found).failed(with: status, now: .now) else {
             return nil
@@ -207,7 +205,7 @@ struct CacheHandler {
         { return nil }
         let (cache, url, count) = (cache, request.key.url, answer.byteCount(of: response))
         return StaleFallback(answer: made) { [control] in
-            // The length of the error that it replaces may have been set meanwhile.
+            // The length of the replaced error may already have been set.
             control.expectBody(of: count)
             cache.store.noteUse(of: response)
             cache.count(\.staleOnErrors, served: count)
@@ -233,7 +231,7 @@ extension CachedResponse {
     /// Its source, unless the network has just validated it.
     fileprivate var source: HTTPExchange.Source { isStale ? .staleCache : .cache }
 
-    /// The part of the stored body that it has.
+    /// The part of the stored body that it contains.
     private func range(of response: StoredResponse) -> Range<UInt64> {
         switch content {
         case .none: 0..<0
@@ -259,7 +257,7 @@ extension CachedResponse {
 }
 
 /// The part of the cache in a response.
-final class ResponseCacheInfo: AnswerProvenance {
+final class ResponseCacheInfo: ResponseProvenance {
     let source: HTTPExchange.Source
     let transfer: StreamedResponse?
     let setCookies: [[UInt8]]
@@ -267,14 +265,14 @@ final class ResponseCacheInfo: AnswerProvenance {
     /// The handling of the request by the cache.
     private let status: CacheStatus
     /// The stored response that replaces this one, which is an error, unless another attempt follows (RFC 5861 §4).
-    private let standIn: StaleFallback?
+    private let staleFallback: StaleFallback?
 
     init(
         _ source: HTTPExchange.Source, _ status: CacheStatus, transfer: StreamedResponse? = nil,
-        standIn: StaleFallback? = nil, setCookies: [[UInt8]] = [], isPreview: Bool = false
+        staleFallback: StaleFallback? = nil, setCookies: [[UInt8]] = [], isPreview: Bool = false
     ) {
         (self.source, self.status, self.transfer) = (source, status, transfer)
-        (self.standIn, self.setCookies, self.isPreview) = (standIn, setCookies, isPreview)
+        (self.staleFallback, self.setCookies, self.isPreview) = (staleFallback, setCookies, isPreview)
     }
 
     var cacheStatus: String { status.text }
@@ -282,7 +280,7 @@ final class ResponseCacheInfo: AnswerProvenance {
     // A stored response is a hit, even if it is a 504.
     var isUnsatisfied: Bool { source == .cache && !status.isHit }
 
-    func useFallback() -> StreamedResponse? { standIn?.use() }
+    func useFallback() -> StreamedResponse? { staleFallback?.use() }
 }
 
 /// A stored response that may replace an error (RFC 5861 §4). It is counted, and reported, only when it does.

@@ -1,6 +1,5 @@
 public import MartletCore
 public import MartletCache
-import MartletWire
 
 /// Serves responses from the cache, and stores those of the network, by the rules of RFC 9111 (``CacheHandler``).
 struct CacheStage: CallStage {
@@ -23,9 +22,9 @@ struct CacheStage: CallStage {
             } catch let error as HTTPError {
                 if error.code == .cachedBodyCorrupted, progress.ignoreStored() { continue }
                 let failed = step
-                progress.standIn {
+                progress.staleFallback {
                     var step = failed
-                    return try await step.standIn()?.use()
+                    return try await step.staleFallback()?.use()
                 }
                 throw progress.own(error)
             }
@@ -42,16 +41,16 @@ enum CacheKeySetting: StageKey {
     }
 
     /// The response from memory: the first step of ``CacheHandler``.
-    static func answerAtOnce(_ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl)
+    static func immediateResponse(_ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl)
         -> StreamedResponse?
     {
         guard call.isLookedUp, let cache = call.cache else { return nil }
         var step = CacheHandler(cache, core: core, dialer: dialer, call: call, control: control)
-        return step.answerAtOnce()
+        return step.immediateResponse()
     }
 }
 
-/// The setting of ``SessionConfiguration/sharesTransfers``: a cache that stores nothing, where there is no other.
+/// The setting of ``SessionConfiguration/sharesTransfers``: a cache that stores nothing, if there is no other cache.
 enum TransferSharingKey: StageKey {
     static var defaultValue: ResponseCache? { nil }
 
@@ -90,8 +89,9 @@ extension SessionConfiguration {
     /// Requests are equal if their URL, credentials, fields, timeouts, priority, bandwidth limit and route are. Each
     /// call has its own total timeout, progress and cancellation; the transfer ends with the last of them. Its error is
     /// thrown to all calls. The rules are those of a cache (RFC 9111 §4): a response with `no-store`, `no-cache` or
-    /// `max-age=0` belongs to the first call, and the others send their own requests, for a minute without waiting. A
-    /// reader that lags 1 MiB for a second ends with ``HTTPError/Code/cachedBodyCorrupted``. Nothing is stored.
+    /// `max-age=0` belongs to the first call. The other calls send their own requests, and for a minute later calls do
+    /// not wait for a shared response. A reader that lags 1 MiB for a second ends with
+    /// ``HTTPError/Code/cachedBodyCorrupted``. Nothing is stored.
     public var sharesTransfers: Bool {
         get { self[TransferSharingKey.self] != nil }
         set {
@@ -108,7 +108,7 @@ extension SessionConfiguration {
     }
 
     /// The name of the part of the cache that requests use; with `nil` (the default) requests with different
-    /// `Authorization` fields use different parts, so that no caller is served a response that was another's.
+    /// `Authorization` fields use different parts, so that no caller receives a response that was stored for another.
     ///
     /// The name is written to disk, so it must not be a secret. A session that acts for many users by cookies gives
     /// each of them a view with its own partition. Responses of another server (``unixSocketPath``,
@@ -140,7 +140,7 @@ extension RequestOptions {
 }
 
 extension Call {
-    /// The cache in force; `nil` if there is none, or for a raw body, an ignored content length, or the target `*`.
+    /// The effective cache; `nil` without a cache, or for a raw body, an ignored content length, or the target `*`.
     var cache: ResponseCache? {
         let configuration = settings.configuration
         guard let cache = configuration.cache ?? configuration[TransferSharingKey.self], options.returnsRawBody != true,

@@ -5,12 +5,12 @@ import Synchronization
 /// The responses of a call that may have two: the stored one immediately as a preview, then the final one.
 ///
 /// Either the last response is final (``CacheThenNetworkResponse/isPreview`` is false), or the sequence throws: an
-/// ``HTTPError`` of the network, also if there is none, or `CancellationError`. A preview is never the end. A final
-/// response that repeats the preview has ``CacheThenNetworkResponse/isUnchanged``.
+/// ``HTTPError`` of the network, also when offline, or `CancellationError`. A preview is never the last response. A
+/// final response that repeats the preview has ``CacheThenNetworkResponse/isUnchanged``.
 ///
 /// There is one response if nothing is stored, or the stored one is fresh and the mode is not
-/// ``CacheMode/cacheThenRevalidate``. The network is asked when the second response is requested. Each iterator makes
-/// its own call. One task at a time uses an iterator; cancelling it cancels the current request.
+/// ``CacheMode/cacheThenRevalidate``. The request to the network is sent when the second response is requested. Each
+/// iterator makes its own call. One task at a time uses an iterator; cancelling it cancels the current request.
 public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
     /// The type of the elements.
     public typealias Element = CacheThenNetworkResponse
@@ -32,9 +32,7 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
         _ session: HTTPSession, _ mode: CacheMode,
         accept: @escaping @Sendable (HTTPExchange) throws -> HTTPExchange = { $0 },
         prepare: @escaping @Sendable () throws -> Prepared
-    ) {
-        (self.session, self.mode, self.prepare, self.accept) = (session, mode, prepare, accept)
-    }
+    ) { (self.session, self.mode, self.prepare, self.accept) = (session, mode, prepare, accept) }
 
     /// An iterator over the responses.
     public struct Iterator: AsyncIteratorProtocol {
@@ -51,7 +49,7 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
         fileprivate init(_ deliveries: CacheThenNetworkResponses) { self.deliveries = deliveries }
 
         /// The next response; `nil` after the final one, and after an error.
-        /// - Throws: An ``HTTPError`` if the final response cannot be had; `CancellationError`.
+        /// - Throws: An ``HTTPError`` if there is no final response; `CancellationError`.
         public mutating func next() async throws -> CacheThenNetworkResponse? {
             if case .first = stage {
                 // After an error nothing is retried.
@@ -119,9 +117,10 @@ extension HTTPSession {
 
 /// A response of a call that may have two: the stored one, or that of the network.
 public struct CacheThenNetworkResponse: Sendable {
-    /// The response.
+    /// The response with its head and body.
     public let exchange: HTTPExchange
-    /// Whether its body comes from the cache: fresh, stale, or confirmed by the server with a 304, as its source `.validatedCache` says.
+    /// Whether its body comes from the cache: fresh, stale, or confirmed by the server with a 304, as its source
+    /// `.validatedCache` states.
     public var isFromCache: Bool { isStale || [.cache, .validatedCache].contains(exchange.source) }
     /// Whether it is a stored response that is stale.
     public var isStale: Bool { exchange.source == .staleCache }
@@ -131,7 +130,7 @@ public struct CacheThenNetworkResponse: Sendable {
     public let isUnchanged: Bool
 }
 
-/// Emits the events of a cache. The first subscriber also receives the earlier ones, of its opening.
+/// Emits the events of a cache. The first subscriber also receives earlier events, such as those of its opening.
 final class CacheEventEmitter: Sendable {
     /// The maximum number of events for the first subscriber.
     private static let limit = 64
@@ -164,9 +163,9 @@ final class CacheEventEmitter: Sendable {
 
 /// An event of a cache. None is an error of a request.
 public enum CacheEvent: Sendable, Hashable {
-    /// A body above an eighth of the limit was not stored; so many bytes of it were announced or received.
+    /// A body above an eighth of the limit was not stored; contains the number of its announced or received bytes.
     case tooLarge(url: String, byteCount: UInt64, limit: UInt64)
-    /// A response was not stored, since no room could be made.
+    /// A response was not stored, because no space could be freed.
     case noRoom(url: String)
     /// A stored file was damaged, or of another version; it was removed.
     case damaged(file: String, reason: String)
@@ -182,7 +181,7 @@ public enum CacheEvent: Sendable, Hashable {
     case revalidationFailed(url: String)
     /// A stored response replaced an error: the status of the server's, or `nil` if there was no response.
     case staleOnError(url: String, status: Int?)
-    /// A slow subscriber missed so many events, which preceded the next one.
+    /// A slow subscriber missed this number of events before the next one.
     case dropped(Int)
 
     init(_ event: DiskCacheEvent) {
@@ -202,9 +201,10 @@ public enum CacheEvent: Sendable, Hashable {
 
 /// The events of a cache, as an `AsyncSequence`: a subscription with its own buffer.
 ///
-/// It starts when the sequence is created, the first of a cache with the cache itself, and ends when its last copy and
-/// its last iterator are released. When the buffer of a slow subscriber is full, the oldest event is dropped, and
-/// ``CacheEvent/dropped(_:)`` reports the number. The sequence ends with the cache, which it does not retain.
+/// It starts when the sequence is created; the first sequence of a cache starts with the cache itself. It ends when its
+/// last copy and its last iterator are released. When the buffer of a slow subscriber is full, the oldest event is
+/// dropped, and ``CacheEvent/dropped(_:)`` reports the number. The sequence ends with the cache, which it does not
+/// retain.
 public struct CacheEvents: AsyncSequence, Sendable {
     /// The type of the elements.
     public typealias Element = CacheEvent
@@ -240,6 +240,6 @@ extension HTTPExchange.Source {
     public static let cache = HTTPExchange.Source(rawValue: "cache")
     /// A stored response that the server confirmed to be valid.
     public static let validatedCache = HTTPExchange.Source(rawValue: "validatedCache")
-    /// A stale stored response: served while it is validated, in place of an error, or since the request allows it.
+    /// A stale stored response: served while it is validated, instead of an error, or because the request allows it.
     public static let staleCache = HTTPExchange.Source(rawValue: "staleCache")
 }

@@ -1,7 +1,5 @@
 import MartletCore
 import MartletCache
-import MartletTransport
-import MartletWire
 import Synchronization
 
 /// The body of a response from the cache, or from a shared transfer. One task reads it; nothing is read in advance.
@@ -26,7 +24,7 @@ final class CachedBody: StoredBody {
     private let cache: ResponseCache
     private let stored: StoredResponse?
     private let flight: CacheFlight?
-    /// The rest of the body. Accessed by its reader, and by the code that ends it.
+    /// The rest of the body. Used by its reader, and by the code that ends it.
     private let state: Mutex<State>
 
     /// Creates a body.
@@ -108,7 +106,7 @@ final class CachedBody: StoredBody {
 
     /// Reads from a file, on a worker if it might have to wait for the disk.
     static func read(_ reader: EntryReader, at offset: UInt64, _ limit: Int, for call: Call) async throws -> [UInt8] {
-        if let bytes = reader.readAtHand(at: offset, limit: limit), !bytes.isEmpty { return bytes }
+        if let bytes = reader.readNonBlocking(at: offset, limit: limit), !bytes.isEmpty { return bytes }
         let read = await BlockingThreadPool.shared.run { try? reader.read(at: offset, limit: limit) }
         guard let read, !read.isEmpty else { throw damage(call) }
         return read

@@ -1,12 +1,8 @@
-import MartletURL
 public import MartletNetwork
 public import MartletCore
 import FoundationEssentials
 public import MartletCache
-import MartletStorage
-import MartletTransport
 import Synchronization
-public import SystemPackage
 
 /// A private cache of responses (RFC 9111), in memory and on disk. Each tier is bounded, and works without the other.
 ///
@@ -20,34 +16,36 @@ public import SystemPackage
 /// Bodies are stored as their reader receives them, and are held in memory as a whole only if they are small. A body
 /// larger than an eighth of the disk's limit (of the memory's, without a disk) is delivered and not stored.
 public final class ResponseCache: Sendable {
-    /// The behavior of a cache beyond what messages request. The defaults are those of RFC 9111.
+    /// The settings of a cache that messages do not specify. The defaults are those of RFC 9111.
     public struct Options: Sendable {
         /// The order of eviction; the least recently used first by default.
         public var eviction = Eviction.leastRecentlyUsed
         /// The time for which a stale response may replace an error if neither it nor the request specifies that
-        /// (`stale-if-error`, RFC 5861 §4), in whole seconds. With `nil` (the default) none may.
+        /// (`stale-if-error`, RFC 5861 §4), in whole seconds. With `nil` (the default), no stale response may.
         public var staleIfError: Duration?
         /// Lifetimes of responses that specify none; by default they are estimated as in RFC 9111 §4.2.2.
         public var defaultFreshness = DefaultFreshness.none
-        /// The source that reports when memory is short: then half of the responses in memory are evicted, all when it
-        /// is critical, after those that are not on disk were written there. The machine's by default; `nil` for none.
+        /// The source of memory pressure. At a warning, half of the responses in memory are evicted; at the critical
+        /// level, all of them. Responses that are not on disk are written there first. The machine's by default; `nil`
+        /// for none.
         public var memoryPressure: MemoryPressureSource? = .system
 
         /// Creates the default options.
         public init() {}
     }
 
-    /// The order of eviction when there is no room.
+    /// The order of eviction from a full cache.
     public enum Eviction: String, Hashable, Sendable, CaseIterable {
         /// The least recently used first.
         case leastRecentlyUsed
-        /// Those not used since the last pass (SIEVE, NSDI 2024): better if many responses are requested only once.
+        /// The first entry not used since the last pass (SIEVE, NSDI 2024). Better if many responses are requested only
+        /// once.
         case sieve
 
         fileprivate var order: EvictionOrder { self == .sieve ? .sieve : .leastRecentlyUsed }
     }
 
-    /// The use of a cache in this process, and its content. Each request that ended counts once, by its response.
+    /// The use of a cache in this process, and its content. Each completed request counts once, by its response.
     public struct Statistics: Hashable, Sendable {
         /// Requests answered by fresh stored responses.
         public var hits: UInt64 = 0
@@ -57,17 +55,17 @@ public final class ResponseCache: Sendable {
         public var validated: UInt64 = 0
         /// Requests answered by the network.
         public var misses: UInt64 = 0
-        /// Requests answered by stored responses in place of errors.
+        /// Requests answered by stored responses instead of errors.
         public var staleOnErrors: UInt64 = 0
         /// Requests that bypassed the cache.
         public var bypasses: UInt64 = 0
         /// Requests answered by the transfer of another.
         public var shared: UInt64 = 0
-        /// Requests answered by 504, since only the cache might respond, and had no response.
+        /// Requests answered by 504, because only the cache was allowed to respond and had no response.
         public var unsatisfiable: UInt64 = 0
         /// Validations of responses that had been served stale.
         public var revalidations: UInt64 = 0
-        /// Stored responses.
+        /// Responses stored in memory or on disk.
         public var stores: UInt64 = 0
         /// Responses evicted from memory and from disk.
         public var evictions: UInt64 = 0
@@ -91,12 +89,12 @@ public final class ResponseCache: Sendable {
     }
 
     package let store: ResponseStore
-    /// Whether it stores nothing: it is only there for transfers that requests share.
+    /// Whether it stores nothing, and is only used to share transfers.
     let isTransient: Bool
     let policy: MartletCache.CachePolicy
     /// The directory; `nil` for a cache in memory only.
     public let directory: FilePath?
-    /// Counted by all who use it.
+    /// The counters, updated by all users of the cache.
     private let counts = Mutex(Statistics())
     private let teller: CacheEventEmitter
     private let work: Task<Void, Never>?
@@ -105,7 +103,8 @@ public final class ResponseCache: Sendable {
     ///
     /// It serves immediately: the index of a large directory is read in the background.
     /// - Parameters:
-    ///   - path: The directory: the user's alone (mode 0700), and new, empty, or a cache's. Foreign files are ignored.
+    ///   - path: The directory: accessible only by the user (mode 0700), and new, empty, or a cache's. Foreign files
+    ///     are ignored.
     ///   - memory: The limit of the tier in memory, 32 MiB by default; 0 for none.
     ///   - disk: The maximum size on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
     /// - Throws: ``CacheDirectoryError`` if it is another user's, open to others, or has files and is not a cache's.
@@ -189,8 +188,8 @@ public final class ResponseCache: Sendable {
     }
 
     /// Removes all stored responses of a URL, in all variants; one that is being received is not stored, either.
-    /// - Parameter partition: The partition, besides that for everyone. With `nil` (the default) all are removed,
-    ///   whatever their credential, partition, `Host` or server; the head of each entry on disk is read for that.
+    /// - Parameter partition: The partition, besides that for everyone. With `nil` (the default) all are removed, for
+    ///   any credential, partition, `Host` or server; this reads the head of each entry on disk.
     public func remove(_ url: HTTPURL, partition: String? = nil) async {
         let url = url.absoluteForm
         await run { store in
@@ -202,10 +201,10 @@ public final class ResponseCache: Sendable {
         }
     }
 
-    /// Removes everything.
+    /// Removes all stored responses.
     public func removeAll() async { await run { $0.removeAll() } }
 
-    /// Evicts responses from memory until they cost at most so many bytes, after writing them to disk.
+    /// Evicts responses from memory down to a limit, after writing them to disk.
     public func trimMemory(to limit: ByteCount = 0) async { await run { $0.trim(to: limit.bytes) } }
 
     /// Writes the responses that are only in memory, and the order of their last use, to disk, if there is one.
@@ -218,12 +217,12 @@ public final class ResponseCache: Sendable {
 
     // MARK: Functions for requests
 
-    /// The decider about the response of the network.
+    /// The rule that decides about the response of the network.
     func decider(_ request: CacheRequest, after decision: CacheDecision, _ found: [StoredResponse]) -> CacheUpdateRule {
         CacheUpdateRule(request, after: decision, variants: found.map(\.variant), policy: policy)
     }
 
-    /// Applies a decision to the stored responses. It does not wait for a directory that is held up.
+    /// Applies a decision to the stored responses. It does not wait for a directory that another process blocks.
     /// - Returns: The responses with new heads, by index.
     func carryOut(
         _ decided: ResponseDecision, _ found: [StoredResponse], _ epoch: InvalidationLog.Epoch, on loop: EventLoop
@@ -272,7 +271,7 @@ public final class ResponseCache: Sendable {
     static func conceal(_ secret: String) -> String {
         // The prefix distinguishes it from digests for other purposes.
         let digest = try? MessageDigest.digest(.sha256, of: "martlet cache: \(secret)".utf8)
-        // Without the function no response is ever found, which is safe.
+        // Without the function no stored response is ever found, which is safe.
         guard let digest else { return String(UInt64.random(in: 0 ... .max), radix: 16) }
         return String(decoding: MessageDigest.hexadecimal(digest.prefix(16)), as: UTF8.self)
     }
@@ -280,7 +279,8 @@ public final class ResponseCache: Sendable {
 
 extension SessionConfiguration {
     /// The target of connections for a URL, if the configuration sets another than the URL's: a socket, another host or
-    /// port, or addresses, which count even if a proxy, not known here, resolves names: that costs a request.
+    /// port, or addresses. Addresses count even if a proxy, which is not known here, resolves the names; that only
+    /// costs a request.
     func otherPlace(of url: HTTPURL) -> String? {
         // A connector ignores these settings.
         guard connector == nil else { return nil }
@@ -299,8 +299,8 @@ extension SessionConfiguration {
 
 /// A wall clock that is never set: it starts with the machine's time, and advances as time passes.
 ///
-/// The age of a response that this process stored is always right, however the machine's clock is set. Other processes
-/// compare the times with their own clocks: responses from their future are validated.
+/// The age of a response that this process stored is always right, even if the machine's clock is changed. Other
+/// processes compare the times with their own clocks: responses from their future are validated.
 struct MonotonicWallClock: Sendable {
     /// The machine's time at the start.
     let beginning: WallTime

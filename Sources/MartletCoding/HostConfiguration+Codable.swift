@@ -1,12 +1,10 @@
 import FoundationEssentials
-import HTTPTypes
 public import MartletContent
 import MartletCore
 public import MartletHosts
-import MartletTransport
-import MartletURL
 
-/// The rules are encoded. A ``QueryEncoding/serializer`` cannot be: without it other bytes would be sent.
+/// The rules are encoded. A ``QueryEncoding/serializer`` throws an error, because a decoded value without it would send
+/// other bytes.
 extension QueryEncoding: Codable {
     private enum CodingKeys: String, CodingKey { case arrays, booleans, dates, data, nulls, keys }
 
@@ -15,7 +13,7 @@ extension QueryEncoding: Codable {
         .init(.nulls, \.nulls), .init(.keys, \.keys),
     ]
 
-    /// Decodes rules; a missing one is the default.
+    /// Decodes the rules; a missing one has its default.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
@@ -25,14 +23,16 @@ extension QueryEncoding: Codable {
     /// Encodes the rules.
     /// - Throws: `EncodingError.invalidValue` for a serializer.
     public func encode(to encoder: any Encoder) throws {
-        if serializer != nil { throw encoder.refusal(of: self, "a serializer of queries cannot be encoded") }
+        if serializer != nil {
+            throw encoder.refusal(of: self, "a query serializer cannot be encoded; remove it first")
+        }
         var container = encoder.container(keyedBy: CodingKeys.self)
         for setting in QueryEncoding.settings { try setting.encode(self, &container) }
     }
 }
 
-/// The format and its options are encoded. A `JSONEncoder` is encoded by its strategies, of which closures and the `userInfo`
-/// cannot be.
+/// The format and its options are encoded. A `JSONEncoder` is encoded by its strategies; closures and `userInfo` throw
+/// an error.
 extension ParameterEncoding: Codable {
     private enum CodingKeys: String, CodingKey { case format, json, propertyList, query, methodsInURL }
 
@@ -48,7 +48,7 @@ extension ParameterEncoding: Codable {
         case "propertyList": self = .propertyList(try container.value(.propertyList, or: .xml))
         case let name:
             throw DecodingError.dataCorruptedError(
-                forKey: .format, in: container, debugDescription: "\(name) is not a format of parameters")
+                forKey: .format, in: container, debugDescription: "\(name) is not a parameter format")
         }
         query = try container.value(.query, or: query)
         if let names = try container.decodeIfPresent([String].self, forKey: .methodsInURL) {
@@ -64,7 +64,8 @@ extension ParameterEncoding: Codable {
     }
 
     /// Encodes the encoding.
-    /// - Throws: `EncodingError.invalidValue` for a serializer of queries, and for a `JSONEncoder` with closures or `userInfo`.
+    /// - Throws: `EncodingError.invalidValue` for a serializer of queries, and for a `JSONEncoder` with closures or
+    ///   `userInfo`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         switch format {
@@ -85,7 +86,7 @@ extension ParameterEncoding: Codable {
     }
 }
 
-/// The strategies of a `JSONEncoder`. Missing ones are those of ``ParameterEncoding/json``.
+/// The strategies of a `JSONEncoder`. A missing strategy is that of ``ParameterEncoding/json``.
 private struct JSONStrategies: Codable {
     private enum Bytes: String, Codable { case deferred, base64 }
     private struct Numbers: Codable { var positive, negative, notANumber: String }
@@ -96,7 +97,7 @@ private struct JSONStrategies: Codable {
     private var numbers: Numbers?
     private var formatting: UInt? = JSONEncoder.OutputFormatting.sortedKeys.rawValue
 
-    /// The strategies of an encoder; `nil` if it holds closures or `userInfo`.
+    /// Creates the strategies of an encoder; `nil` if it holds closures or `userInfo`.
     init?(_ encoder: JSONEncoder) {
         guard encoder.userInfo.isEmpty, let dates = JSONForm.Dates(encoder.dateEncodingStrategy),
             let keys = JSONForm.Keys(encoder.keyEncodingStrategy)
@@ -129,8 +130,8 @@ private struct JSONStrategies: Codable {
     }
 }
 
-/// The settings of a service are encoded without secrets: the user name and password of its URL, ``HostConfiguration/authentication``,
-/// and fields with credentials are omitted.
+/// The settings of a service are encoded without secrets: the user name and password of its URL,
+/// ``HostConfiguration/authentication``, and fields with credentials are omitted.
 extension HostConfiguration: Codable {
     private enum CodingKeys: String, CodingKey { case base, headers, encoding, options, validatesStatus }
 
@@ -139,7 +140,7 @@ extension HostConfiguration: Codable {
         .init(.validatesStatus, optional: \.validatesStatus),
     ]
 
-    /// Decodes settings. Only the base must be present.
+    /// Decodes the settings. Only the base must be present.
     /// - Throws: `DecodingError`, also for an invalid URL.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -152,7 +153,7 @@ extension HostConfiguration: Codable {
     }
 
     /// Encodes the settings, without secrets.
-    /// - Throws: `EncodingError.invalidValue` for a closure or a validator among them.
+    /// - Throws: `EncodingError.invalidValue` for a closure or a validator among the settings.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(base.withoutUserInfo.description, forKey: .base)

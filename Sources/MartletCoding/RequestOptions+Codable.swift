@@ -1,16 +1,12 @@
-import MartletContent
-import MartletURL
 import MartletCaching
 import MartletCookies
 import MartletNetwork
 public import MartletCore
-import HTTPTypes
 import MartletCache
-import MartletTransport
 
 /// Options are encoded without secrets: ``authentication``, the credentials of a proxy, and fields of ``trailers`` with
-/// credentials. A validator cannot be encoded: without it other responses would be accepted. Unknown keys are ignored; missing
-/// keys have their default.
+/// credentials are omitted. A validator throws an error, because decoded options without it would accept other
+/// responses. Unknown keys are ignored; missing keys have their default.
 extension RequestOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case timeouts, priority, bodyLimit, decompresses, version, omittedFields, returnsRawBody, trailers, proxy
@@ -34,12 +30,12 @@ extension RequestOptions: Codable {
         .init(.bandwidth, \.bandwidth) { $0 == .none ? nil : $0 },
     ]
 
-    /// Decodes options.
+    /// Decodes the options; missing keys have their default.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
-        // Settings of few calls are set only if they are present: each allocates the storage of all.
+        // Settings that few calls have are set only if they are present: each of them allocates the storage of all.
         for setting in RequestOptions.settings { try setting.decode(&self, container) }
     }
 
@@ -58,7 +54,7 @@ extension RetryPolicy: Codable {
         case retriesNonIdempotentMethods, includesAllErrors, timeLimit
     }
 
-    /// Decodes a policy.
+    /// Decodes a retry policy.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -79,7 +75,7 @@ extension RetryPolicy: Codable {
         timeLimit = try container.duration(.timeLimit)
     }
 
-    /// Encodes the policy.
+    /// Encodes the retry policy.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(maximumAttempts, forKey: .attempts)
@@ -104,7 +100,7 @@ extension RedirectPolicy: Codable {
             sendsCredentialsCrossOrigin
     }
 
-    /// Decodes a policy. Missing values are those of ``follow(limit:)``.
+    /// Decodes a redirect policy. Missing values are those of ``follow(limit:)``.
     /// - Throws: `DecodingError`, also for a negative limit.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -126,7 +122,7 @@ extension RedirectPolicy: Codable {
         sendsCredentialsCrossOrigin = try container.value(.sendsCredentialsCrossOrigin, or: false)
     }
 
-    /// Encodes the policy.
+    /// Encodes the redirect policy.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(followsRedirects, forKey: .followsRedirects)
@@ -142,13 +138,13 @@ extension RedirectPolicy: Codable {
 extension IdempotencyKey: Codable {
     private enum CodingKeys: String, CodingKey { case value }
 
-    /// Decodes a key; without a value it is random for each call.
+    /// Decodes a key; a missing value means a random key for each call.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self = try container.decodeIfPresent(String.self, forKey: .value).map { .value($0) } ?? .random
     }
 
-    /// Encodes the key.
+    /// Encodes the key; a random one has no value.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encodeIfPresent(text, forKey: .value)

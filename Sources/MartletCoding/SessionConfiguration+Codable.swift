@@ -1,20 +1,19 @@
-import MartletContent
 import MartletCaching
 import MartletNetwork
 public import MartletCore
-package import HTTPTypes
 import MartletCache
-import MartletTransport
 
-/// The data of a configuration is encoded.
+/// A configuration is encoded without code and secrets.
 ///
-/// Omitted, and decoded as in ``SessionConfiguration/default``: code (the delegate, middleware, the error mapper, the resolver,
-/// the logger, metrics and tracing), network monitors, the cookie jar, the cache, and secrets: ``authentication``, the
-/// credentials of proxies, identities with their keys and passphrases, and the fields `Authorization`, `Proxy-Authorization`,
-/// `Cookie` and `Set-Cookie` of ``headers``. A closure that decides on trust or proxies, or a validator, cannot be encoded:
-/// without it others would be trusted, calls would take another way, or other responses would be accepted.
+/// Omitted, and decoded as in ``SessionConfiguration/default``, are: code (the delegate, middleware, the error mapper,
+/// the resolver, the logger, metrics and tracing), network monitors, the cookie jar, the cache, and secrets. Secrets
+/// are ``authentication``, the credentials of proxies, identities with their keys and passphrases, and the fields
+/// `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` of ``headers``. A closure that decides on trust or
+/// proxies, and a validator, throw an error: a configuration without them would trust other servers, use other proxies,
+/// or accept other responses.
 ///
-/// Unknown keys are ignored, as a later version may write them; missing keys have their default; values out of range throw.
+/// Unknown keys are ignored, because a later version may write them. Missing keys have their default; values out of
+/// range throw an error.
 extension SessionConfiguration: Codable {
     private enum CodingKeys: String, CodingKey {
         case timeouts, bufferedBodyLimit, headers, userAgent, decompressesResponses, decompressionLimits
@@ -23,19 +22,19 @@ extension SessionConfiguration: Codable {
         case queueOrder, concurrency, cacheMode, cachePartition, meteredNetworks, queryEncoding
     }
 
-    /// All settings but those that are encoded, or checked, in another way.
+    /// All settings except those that are encoded, or checked, in another way.
     private static let settings: [CodedSetting<SessionConfiguration, CodingKeys>] = [
         .init(.timeouts, \.timeouts), .init(.bufferedBodyLimit, \.bufferedBodyLimit),
-        .init(.queryEncoding, \.queryEncoding),
-        .init(.headers, \.headers, written: \.withoutSecrets), .init(.decompressesResponses, \.decompressesResponses),
-        .init(.decompressionLimits, \.decompressionLimits), .init(.pool, \.pool), .init(.bandwidth, \.bandwidth),
-        .init(.wireLimits, \.wireLimits), .init(.tls, \.tls), .init(.proxy, \.proxy), .init(.redirects, \.redirects),
-        .init(.retry, \.retry), .init(.resolveOverrides, \.resolveOverrides),
-        .init(.connectOverrides, \.connectOverrides), .init(.unixSocketPath, optional: \.unixSocketPath),
-        .init(.happyEyeballs, \.happyEyeballs), .init(.socketOptions, \.socketOptions),
-        .init(.serviceClass, optional: \.serviceClass), .init(.priority, \.priority),
-        .init(.queueOrder, \.queueOrder), .init(.concurrency, optional: \.concurrency), .init(.cacheMode, \.cacheMode),
-        .init(.cachePartition, optional: \.cachePartition), .init(.meteredNetworks, \.meteredNetworks),
+        .init(.queryEncoding, \.queryEncoding), .init(.headers, \.headers, written: \.withoutSecrets),
+        .init(.decompressesResponses, \.decompressesResponses), .init(.decompressionLimits, \.decompressionLimits),
+        .init(.pool, \.pool), .init(.bandwidth, \.bandwidth), .init(.wireLimits, \.wireLimits), .init(.tls, \.tls),
+        .init(.proxy, \.proxy), .init(.redirects, \.redirects), .init(.retry, \.retry),
+        .init(.resolveOverrides, \.resolveOverrides), .init(.connectOverrides, \.connectOverrides),
+        .init(.unixSocketPath, optional: \.unixSocketPath), .init(.happyEyeballs, \.happyEyeballs),
+        .init(.socketOptions, \.socketOptions), .init(.serviceClass, optional: \.serviceClass),
+        .init(.priority, \.priority), .init(.queueOrder, \.queueOrder), .init(.concurrency, optional: \.concurrency),
+        .init(.cacheMode, \.cacheMode), .init(.cachePartition, optional: \.cachePartition),
+        .init(.meteredNetworks, \.meteredNetworks),
     ]
 
     /// Decodes a configuration.
@@ -44,14 +43,14 @@ extension SessionConfiguration: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self = .default
         for setting in SessionConfiguration.settings { try setting.decode(&self, container) }
-        // `null` means no agent.
+        // A `null` means that no `User-Agent` is sent.
         if container.contains(.userAgent) { userAgent = try container.decodeIfPresent(String.self, forKey: .userAgent) }
         continueTimeout = try container.duration(.continueTimeout) ?? continueTimeout
     }
 
     /// Encodes the configuration, without secrets and without code.
-    /// - Throws: `EncodingError.invalidValue` for a closure that decides on trust or proxies or serializes queries, for a validator,
-    ///   and for the text of a root with a private key.
+    /// - Throws: `EncodingError.invalidValue` for a closure that decides on trust or proxies or serializes queries, for
+    ///   a validator, and for a PEM text of a root that contains a private key.
     public func encode(to encoder: any Encoder) throws {
         if let validator { throw encoder.refusal(of: validator, "a validator cannot be encoded") }
         var container = encoder.container(keyedBy: CodingKeys.self)
@@ -61,7 +60,8 @@ extension SessionConfiguration: Codable {
     }
 }
 
-/// Settings are encoded without credentials. A selector cannot be encoded: without it calls would take another way.
+/// Settings are encoded without credentials. A selector throws an error, because settings without it would use other
+/// proxies.
 extension ProxySettings: Codable {
     private enum CodingKeys: String, CodingKey {
         case usesEnvironment, server, bypass, replacesExceptions, alwaysTunnels
@@ -93,7 +93,7 @@ extension ProxySettings: Codable {
         case .none: try container.encode(false, forKey: .usesEnvironment)
         case .environment: try container.encode(true, forKey: .usesEnvironment)
         case .server(let server): try container.encode(server, forKey: .server)
-        case .selector: throw encoder.refusal(of: self, "a proxy that a closure chooses cannot be encoded")
+        case .selector: throw encoder.refusal(of: self, "a proxy selector cannot be encoded")
         }
         if !bypass.isEmpty || replacesExceptions {
             try container.encode(bypass.text, forKey: .bypass)
@@ -104,14 +104,14 @@ extension ProxySettings: Codable {
 }
 
 extension Encoder {
-    /// The error for a value that cannot be encoded.
+    /// Returns the error for a value that cannot be encoded.
     func refusal(of value: Any, _ reason: String) -> EncodingError {
         .invalidValue(value, .init(codingPath: codingPath, debugDescription: reason))
     }
 }
 
 extension HTTPFields {
-    /// The fields without those with credentials, which are never encoded.
+    /// The fields without those that contain credentials, which are never encoded.
     package var withoutSecrets: HTTPFields {
         var fields = self
         for name in HTTPFields.secretNames { fields[name] = nil }
@@ -122,7 +122,7 @@ extension HTTPFields {
 }
 
 extension HTTPHeaders {
-    /// The fields without those with credentials, which are never encoded.
+    /// The fields without those that contain credentials, which are never encoded.
     package var withoutSecrets: HTTPHeaders {
         var headers = self
         for name in HTTPFields.secretNames { headers[name] = nil }
@@ -130,18 +130,18 @@ extension HTTPHeaders {
     }
 }
 
-/// The key and the place of a setting that is encoded.
+/// The key and the key path of an encoded setting.
 struct CodedSetting<Settings, Key: CodingKey>: Sendable {
-    /// The place of a setting.
+    /// The key path of a setting.
     typealias Place<Value> = any WritableKeyPath<Settings, Value> & Sendable
 
-    /// Decodes the setting; a missing one is unchanged.
+    /// The function that decodes the setting; a missing one is unchanged.
     let decode: @Sendable (inout Settings, KeyedDecodingContainer<Key>) throws -> Void
-    /// Encodes the setting.
+    /// The function that encodes the setting.
     let encode: @Sendable (Settings, inout KeyedEncodingContainer<Key>) throws -> Void
 
-    /// A setting that always has a value.
-    /// - Parameter written: The encoded value; `nil` for none.
+    /// Creates a setting that always has a value.
+    /// - Parameter written: The value to encode; `nil` for none.
     init<Value: Codable & Sendable>(
         _ key: Key, _ place: Place<Value>, written: @escaping @Sendable (Value) -> Value? = { $0 }
     ) {
@@ -152,7 +152,7 @@ struct CodedSetting<Settings, Key: CodingKey>: Sendable {
         encode = { try $1.encodeIfPresent(written($0[keyPath: place]), forKey: key) }
     }
 
-    /// A setting that may have no value, which is not encoded.
+    /// Creates a setting whose value may be `nil`, which is not encoded.
     init<Value: Codable & Sendable>(_ key: Key, optional place: Place<Value?>) {
         decode = { settings, container in
             guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return }

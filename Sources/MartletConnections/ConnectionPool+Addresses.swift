@@ -3,9 +3,8 @@ import Synchronization
 
 // Connections whose address on this machine is lost.
 extension ConnectionPool {
-    /// This machine has these addresses now. Connections from one that it had before are closed if they are idle, and
-    /// fail if they are in use, as though the peer had closed them: no byte will come on them, and reads would wait for
-    /// a clock.
+    /// Sets the current addresses of this machine. Connections from a lost address are closed if they are idle. In use,
+    /// they fail as if the peer had closed them: no more bytes can arrive, and reads would wait for a timeout.
     package func localAddresses(are addresses: Set<IPAddress>) {
         let (works, busy) = state.withLock { state -> ([Work], [HTTP1Connection]) in
             guard state.addresses.update(addresses) else { return ([], []) }
@@ -28,14 +27,14 @@ extension ConnectionPool {
     }
 }
 
-/// The addresses that this machine had and has no more. Only addresses that were there before can be lost: a program
-/// may use addresses that no interface has (`IP_FREEBIND`, local routes).
+/// The addresses that this machine has lost. Only addresses that existed before can be lost: a program may use
+/// addresses that no interface has (`IP_FREEBIND`, local routes).
 package struct LostAddresses: Sendable {
-    /// The number of lost addresses at which they are forgotten: private addresses of IPv6 change daily, for years.
+    /// The number of lost addresses at which the set is cleared: a machine's temporary IPv6 addresses change daily.
     private static let countLimit = 1_024
 
     private var held: Set<IPAddress> = []
-    /// The addresses that are lost, and have not come back.
+    /// The addresses that are lost and have not returned.
     package private(set) var lost: Set<IPAddress> = []
 
     package init() {}
@@ -51,7 +50,7 @@ package struct LostAddresses: Sendable {
         return !gone.isEmpty
     }
 
-    /// Whether a socket's own address, as it is described, is lost. Loopback addresses never are.
+    /// Whether a socket's local address, given as its description, is lost. Loopback addresses are never lost.
     package func isLost(_ localAddress: String) -> Bool {
         guard !lost.isEmpty, let address = IPAddress(socket: localAddress) else { return false }
         return !address.isLoopback && lost.contains(address)

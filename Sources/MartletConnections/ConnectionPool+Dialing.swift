@@ -2,13 +2,13 @@ import DequeModule
 import MartletTransport
 import Synchronization
 
-// Connections as they are opened.
+// Opening of connections.
 extension ConnectionPool {
     struct PendingDial {
         var id: PoolConnectionID
         var key: ConnectionKey
         var dialer: Dialer
-        /// The time that it may take, from its beginning; `nil` for no limit.
+        /// The timeout, from the start of the dial; `nil` for no limit.
         var timeout: Duration?
     }
 
@@ -60,7 +60,7 @@ extension ConnectionPool {
             state.forgetDial(id)
             guard state.machine.isDialling(id) else { return (nil, false, false) }
             if state.addresses.isLost(connected.stream.information.localAddress) {
-                // The address was lost while the connection was being made: it will never carry anything.
+                // The address was lost while the connection was being opened, so the connection is unusable.
                 let failure = ExchangeError(cause: .transport(.addressLost), phase: .connecting, wasSent: false)
                 return (collect(state.machine.dialFailed(id), &state, failure: failure), false, false)
             }
@@ -89,11 +89,12 @@ extension ConnectionPool {
 }
 
 extension ConnectionPool.State {
-    /// A dial as it begins, with the connect timeout of the request that it is made for.
+    /// A dial that starts, with the connect timeout of the request that it is made for.
     mutating func beginning(_ dial: ConnectionPool.PendingDial) -> ConnectionPool.PendingDial {
         var dial = dial
         let id = machine.waiter(of: dial.id)
-        // The wait at the gate does not count. The timer that is set may fire before that, and is set again.
+        // The wait in the throttle does not count. A timer that is already set may fire before the deadline, and is
+        // then set again.
         if let id { _ = waiters[id]?.clock.dialBegan(at: MonotonicTime.now()) }
         let waiting = id.flatMap { waiters[$0] }
         dial.timeout = waiting.map { $0.clock.connectTimeout } ?? .seconds(10)
@@ -109,38 +110,38 @@ extension ConnectionPool.State {
 
 /// Keeps thousands of connections from being opened in the same moment.
 ///
-/// While a connection is opened it takes several times the memory that it takes later, and what is opened together with
-/// ten thousand others finds the server's backlog full and is retried a second later. So at most ``limit`` dials are on
-/// their way; but each counts for no more than ``interval``, so that hosts which are far away, or dead, delay no
-/// others: ten thousand dials begin each second, whatever their outcome.
+/// A connection that is being opened takes several times the memory that it takes later. Among ten thousand
+/// simultaneous dials, many find the server's backlog full and are retried a second later. So at most ``limit`` dials
+/// are in progress. Each counts for at most ``interval``, so that distant or dead hosts do not delay others: up to ten
+/// thousand dials start each second, whatever their outcome.
 ///
-/// It only counts and keeps dials; the caller begins them.
+/// It only counts and queues dials; the caller starts them.
 struct DialThrottle<Dial> {
     /// Nanoseconds of the pool's clock.
     typealias Instant = UInt64
 
-    /// The maximum number of dials on their way.
+    /// The maximum number of dials in progress.
     static var limit: Int { 256 }
     /// The time for which a dial counts at most, in nanoseconds: 25 ms.
     static var interval: UInt64 { 25_000_000 }
 
-    /// The dials that count.
+    /// The dials that count towards ``limit``.
     private var counting: Set<PoolConnectionID> = []
-    /// The dials that passed, the oldest first, with the time until which they count; some have ended since.
+    /// The admitted dials, the oldest first, with the time until which they count. Some may have ended since.
     private var passages = Deque<(id: PoolConnectionID, until: Instant)>()
     private var waiting: [PoolConnectionID: Dial] = [:]
-    /// The dials that wait, in order; some were withdrawn since.
+    /// The queued dials, in order. Some may have been withdrawn since.
     private var line = Deque<PoolConnectionID>()
 
     init() {}
 
     var waitingCount: Int { waiting.count }
 
-    /// The time at which a waiting dial may begin, unless another ends before; `nil` if none waits.
+    /// The time at which a queued dial may start, unless another ends first; `nil` if the queue is empty.
     var nextDeadline: Instant? { waiting.isEmpty ? nil : passages.first?.until }
 
-    /// Asks for a dial to begin.
-    /// - Returns: The dial, if it may begin now; else `nil`, and it waits.
+    /// Admits a dial, or queues it.
+    /// - Returns: The dial if it may start now; `nil` if it was queued.
     mutating func admit(_ id: PoolConnectionID, _ dial: Dial, now: Instant) -> Dial? {
         forget(now)
         guard waiting.isEmpty, counting.count < DialThrottle.limit else {
@@ -152,11 +153,11 @@ struct DialThrottle<Dial> {
         return dial
     }
 
-    /// Removes a dial that is not wanted any more.
-    /// - Returns: The dial; `nil` if it does not wait.
+    /// Removes a dial that is no longer needed from the queue.
+    /// - Returns: The dial; `nil` if it was not queued.
     mutating func withdraw(_ id: PoolConnectionID) -> Dial? { waiting.removeValue(forKey: id) }
 
-    /// Notes that a dial has ended, in whatever way.
+    /// Records that a dial has ended, with any outcome.
     mutating func ended(_ id: PoolConnectionID) { counting.remove(id) }
 
     mutating func next(now: Instant) -> [Dial] {
@@ -175,7 +176,7 @@ struct DialThrottle<Dial> {
         passages.append((id, PoolAmounts.sum(now, DialThrottle.interval)))
     }
 
-    /// Forgets the dials that have ended, or have counted for long enough.
+    /// Removes the dials that have ended, or whose ``interval`` has passed.
     private mutating func forget(_ now: Instant) {
         while let passage = passages.first, passage.until <= now || !counting.contains(passage.id) {
             counting.remove(passage.id)

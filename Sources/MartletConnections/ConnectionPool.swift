@@ -3,11 +3,11 @@ package import MartletWire
 import Synchronization
 
 /// The connections of a session: a ``PoolMachine`` that decides, and the objects that it decides about. It has a lock
-/// and is no actor, so that giving a connection back is synchronous: it needs no task, cannot be cancelled, and works
-/// in a `deinit`. The lock is held for the machine's decision alone; its effects come after it.
+/// and is not an actor, so that a connection can be returned synchronously: without a task, without cancellation, and
+/// in a `deinit`. The lock is held only for the machine's decision; the effects run after it.
 package final class ConnectionPool: TimerTarget {
     struct State {
-        /// A request in the line, with the clocks of its wait.
+        /// A queued request, with the timeouts of its wait.
         struct Waiting {
             let waiter: PoolWaiter
             var clock: PoolWaiterClock
@@ -16,10 +16,10 @@ package final class ConnectionPool: TimerTarget {
         }
 
         var machine: PoolMachine<ConnectionKey>
-        /// The connections by the index of their names.
+        /// The connections by the index of their identifiers.
         var connections: [HTTP1Connection?] = []
         var waiters: [PoolWaiterID: Waiting] = [:]
-        /// Dials that have not begun yet.
+        /// Dials that have not started yet.
         var gate = DialThrottle<PendingDial>()
         var dials: [PoolConnectionID: Task<Void, Never>] = [:]
         /// Dials that were cancelled before their task was known.
@@ -32,7 +32,7 @@ package final class ConnectionPool: TimerTarget {
         /// The time of the last report of long waits.
         var longWaitsReported: MonotonicTime?
 
-        /// Starts or stops the connect clock of a waiting request.
+        /// Starts or stops the connect timeout of a waiting request.
         mutating func noteDialling(_ isDialling: Bool, _ id: PoolWaiterID, _ work: inout Work) {
             let now = MonotonicTime.now()
             let deadline = isDialling ? waiters[id]?.clock.dialBegan(at: now) : waiters[id]?.clock.dialEnded(at: now)
@@ -47,7 +47,7 @@ package final class ConnectionPool: TimerTarget {
     private let alarm = PoolAlarm()
 
     /// Creates an empty pool.
-    /// - Parameter onLongWait: Called when requests have waited for ``longWait``, once for each, on a task of its own.
+    /// - Parameter onLongWait: Called when requests have waited for ``longWait``, once for each, in its own task.
     package init(
         limits: PoolLimits, wireLimits: WireLimits, loop: EventLoop, onLongWait: (@Sendable ([LongWait]) -> Void)? = nil
     ) {
@@ -67,14 +67,14 @@ package final class ConnectionPool: TimerTarget {
 
     // MARK: Acquiring a connection
 
-    /// Asks for a connection.
+    /// Acquires a connection, or queues the request.
     /// - Parameters:
-    ///   - destination: The server; the proxy, where requests are handed to the proxy itself.
+    ///   - destination: The server; or the proxy, if requests are sent to the proxy itself.
     ///   - dialer: Opens a new connection.
     ///   - proxy: The proxy that the connection leads through.
-    ///   - refused: The connection that the request got after a wait and does not want. It is closed; the request keeps
-    ///     its place in the line, and the connection that is opened instead is its own.
-    /// - Returns: A connection, or a place in the line for one, which may have carried an exchange in any case.
+    ///   - refused: The connection that the request received after a wait and rejected. It is closed; the request keeps
+    ///     its position in the queue, and gets the connection that is opened instead.
+    /// - Returns: A connection, or a ticket for one. Either connection may have carried an exchange before.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(
         _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil, _ request: Request,
@@ -85,7 +85,7 @@ package final class ConnectionPool: TimerTarget {
             refused.refuse()
             return try acquire(key, dialer, request, after: (refused.id, refused.connection))
         }
-        // Nearly every request of a busy session: an idle connection, and nothing else to do.
+        // The common case in a busy session: an idle connection, and nothing else to do.
         let candidate = state.withLock { state -> Candidate? in
             let id = state.machine.takeIdle(
                 key, priority: request.priority, order: request.order, arrival: request.arrival, now: PoolClock.now())
@@ -95,9 +95,9 @@ package final class ConnectionPool: TimerTarget {
         return try acquire(key, dialer, request, after: candidate)
     }
 
-    /// Finds a request a connection, or its place in the line.
-    /// - Parameter refused: The connection that it was given and that had ended, or received unsolicited bytes,
-    ///   meanwhile (RFC 9112 §9.3): it gets the next one.
+    /// Finds a connection for a request, or queues the request.
+    /// - Parameter refused: The connection that it received and that had since ended, or received unsolicited bytes
+    ///   (RFC 9112 §9.3). The request then gets the next connection.
     @inline(never) private func acquire(
         _ key: ConnectionKey, _ dialer: Dialer, _ request: Request, after refused: Candidate?
     ) throws(ExchangeError) -> Acquisition {
@@ -132,21 +132,21 @@ package final class ConnectionPool: TimerTarget {
         }
     }
 
-    /// An idle connection that was not checked yet.
+    /// An idle connection that has not been checked yet.
     fileprivate typealias Candidate = (id: PoolConnectionID, connection: HTTP1Connection)
 
     private func lease(_ candidate: Candidate, _ request: Request) -> Acquisition {
         .lease(Lease(connection: candidate.connection, id: candidate.id, isReused: !request.isFresh, pool: self))
     }
 
-    /// - Returns: The request's place in the line, and the time at which the first timer of its clocks has to fire.
+    /// - Returns: The request's ticket, and the time of the first timer of its timeouts.
     private func enqueue(_ id: PoolWaiterID, _ dialer: Dialer, _ request: Request, _ state: inout State) -> (
         Ticket?, MonotonicTime?
     ) {
         let waiter = PoolWaiter(id: id, pool: self, dialer: dialer, start: request.waitStart)
         var clock = PoolWaiterClock(
             connectTimeout: request.connectTimeout, poolTimeout: request.poolTimeout, now: waiter.start)
-        // Another request's dial serves it: that begins for it now, and not when it first asked.
+        // Another request's dial serves it: for this request the dial starts now.
         if state.machine.isDialling(for: id) { _ = clock.dialBegan(at: MonotonicTime.now()) }
         state.waiters[id] = State.Waiting(waiter: waiter, clock: clock)
         let ticket = Ticket(
@@ -167,7 +167,7 @@ package final class ConnectionPool: TimerTarget {
 
     private func finish(_ lease: Lease, isReusable: Bool, keepAliveTimeout: UInt64?) {
         let (work, isReusable, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
-            // A waiter may get it immediately, without the check of a connection that was idle.
+            // A waiter may get it immediately, without the check that idle connections need.
             let isReusable =
                 isReusable && (state.machine.waitingCount == 0 || lease.connection.isQuiet(at: MonotonicTime.now()))
             let effects = state.machine.released(
@@ -178,8 +178,8 @@ package final class ConnectionPool: TimerTarget {
         }
         if !isReusable { lease.connection.stream.close() }
         run(work)
-        // A connection that its server closes is closed here immediately, not at its next use. Lease and connection
-        // refer to each other only while it idles: taking it out, and closing it, end the watch.
+        // If the server closes an idle connection, it is closed here immediately, not at its next use. Lease and
+        // connection refer to each other only while the connection is idle: leasing or closing it ends the watch.
         if isIdle { lease.connection.stream.observeIdle(lease) }
     }
 
@@ -194,7 +194,7 @@ package final class ConnectionPool: TimerTarget {
         run(work)
     }
 
-    /// Ends the wait of a request whose clock ran out.
+    /// Ends the wait of a request whose timeout expired.
     /// - Returns: The time of the next call.
     func waiterTimerFired(_ id: PoolWaiterID, now: MonotonicTime) -> MonotonicTime? {
         let (next, waiter, error, work) = state.withLock {
@@ -222,8 +222,8 @@ package final class ConnectionPool: TimerTarget {
 
     // MARK: The whole pool
 
-    /// Closes idle connections, cancels dials and fails waiting requests; connections in use close when they are given
-    /// back. Further requests are refused.
+    /// Closes idle connections, cancels dials and fails waiting requests; connections in use close when they are
+    /// returned. Further requests are rejected.
     package func shutDown() {
         perform { $0.machine.shutdown() }
         alarm.disarm()
@@ -236,7 +236,7 @@ package final class ConnectionPool: TimerTarget {
         perform { $0.machine.setLimits(limits(), now: PoolClock.now()) }
     }
 
-    /// Closes the idle connections of a key: one of them has just been found dead, and the others are as old.
+    /// Closes the idle connections of a key. Called when one of them was found dead: the others are as old.
     package func closeIdle(destination: Destination, dialer: Dialer, proxy: ProxyServer? = nil) {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
         perform { $0.machine.closeIdle(key) }
@@ -266,7 +266,7 @@ package final class ConnectionPool: TimerTarget {
 
     // MARK: Effects
 
-    /// The work that is left after the lock is released.
+    /// The work to do after the lock is released.
     struct Work {
         var grant: (waiter: PoolWaiter, lease: Lease)?
         var failures: [(PoolWaiter, ExchangeError)] = []
@@ -281,7 +281,7 @@ package final class ConnectionPool: TimerTarget {
         run(state.withLock { state in collect(event(&state), &state) })
     }
 
-    /// Looks up the objects of the machine's names, under the lock.
+    /// Looks up the objects for the machine's identifiers, under the lock.
     func collect(
         _ effects: PoolMachine<ConnectionKey>.Effects, _ state: inout State, isFresh: Bool = false,
         failure: ExchangeError? = nil
@@ -305,7 +305,7 @@ package final class ConnectionPool: TimerTarget {
                 guard id.index < state.connections.count else { continue }
                 if let connection = state.connections[id.index].take() { work.closes.append(connection) }
             case .dial(let dial):
-                // The pool does not keep dialers: the request that the dial is made for brings its own.
+                // The pool does not store dialers: the request that the dial is made for provides one.
                 guard let id = state.machine.waiter(of: dial.connection), let waiting = state.waiters[id] else {
                     continue
                 }
@@ -320,7 +320,7 @@ package final class ConnectionPool: TimerTarget {
                     work.abandons.append(task)
                 } else {
                     state.abandoned.insert(id)
-                    // A dial that has not begun begins in order to be cancelled: it ends as the others do.
+                    // A dial that has not started is started and cancelled, so that it ends as the others do.
                     if let dial = state.gate.withdraw(id) { work.dials.append(dial) }
                 }
             }
@@ -340,7 +340,7 @@ package final class ConnectionPool: TimerTarget {
         return MonotonicTime.now().advanced(by: PoolClock.until(deadline))
     }
 
-    /// Does the work that is left, outside of the lock.
+    /// Does the remaining work, outside of the lock.
     func run(_ work: Work?) {
         guard let work else { return }
         for connection in work.closes { connection.stream.close() }
@@ -364,16 +364,16 @@ extension ConnectionPool.State {
     }
 }
 
-/// The key by which connections are pooled: where they lead, and how they were opened. The dialer stands for everything
-/// else that must not be mixed: TLS identity and trust, resolver and overrides, local address, unix domain socket.
+/// The key by which connections are pooled: their destination, proxy and dialer. The dialer identifies everything else
+/// that must not be mixed: TLS identity and trust, resolver and overrides, local address, unix domain socket.
 package struct ConnectionKey: Hashable, Sendable {
-    /// The server.
+    /// The server, or the proxy that forwards the requests.
     package var destination: Destination
     package var dialer: UInt64
     /// The proxy that the connection leads through, with its credentials and trust; `nil` for none.
     package var proxy: ProxyServer?
 
-    /// Feeds its parts; the proxy only if there is one, which costs others nothing.
+    /// Hashes the parts; the proxy only if there is one, so that direct connections pay nothing for it.
     package func hash(into hasher: inout Hasher) {
         hasher.combine(destination)
         hasher.combine(dialer)
@@ -383,13 +383,13 @@ package struct ConnectionKey: Hashable, Sendable {
 
 /// The number of connections of a pool by state, and of the requests that wait for one.
 public struct PoolStatus: Hashable, Sendable {
-    /// Open and free.
+    /// Open connections without a request.
     public var idle: Int
-    /// In use.
+    /// Connections in use by a request.
     public var leased: Int
-    /// Being opened.
+    /// Connections that are being opened.
     public var dialing: Int
-    /// Waiting requests.
+    /// Requests that wait for a connection.
     public var waiting: Int
     /// Connections opened since the pool was made.
     public var opened: UInt64
@@ -397,9 +397,9 @@ public struct PoolStatus: Hashable, Sendable {
     public var reused: UInt64
 }
 
-/// The timer of a pool, which the event loop keeps until it fires. Without the pool it is a few bytes, so a pool that
-/// was shut down is not kept in memory until then. The loop could refer to the pool weakly instead, but that would make
-/// each of the pool's retains and releases slow.
+/// The timer of a pool. The event loop retains it until it fires, but not the pool: a pool that was shut down is freed
+/// before. The loop could refer to the pool weakly instead, but that would make each retain and release of the pool
+/// slow.
 private final class PoolAlarm: TimerTarget {
     /// The pool, while the alarm is set.
     private let pool = Mutex<ConnectionPool?>(nil)
@@ -420,7 +420,8 @@ private final class PoolAlarm: TimerTarget {
     }
 }
 
-/// The clock of the machine. It runs while the computer is suspended: no connection sleeps through its lifetime.
+/// The clock of the machine. It also runs while the computer is suspended, so suspension does not extend a connection's
+/// lifetime.
 enum PoolClock {
     /// Nanoseconds since the computer was started.
     static func now() -> UInt64 { MonotonicTime.sinceBoot().nanoseconds }

@@ -2,7 +2,7 @@ package import MartletTransport
 import Synchronization
 
 extension ConnectionPool {
-    /// The parameters of an acquisition beside the destination: numbers, which cost nothing to pass on.
+    /// The parameters of an acquisition other than the destination: numbers, which are cheap to copy.
     package struct Request: Sendable {
         /// The urgency, which orders waiting requests.
         package var priority: RequestPriority
@@ -12,27 +12,28 @@ extension ConnectionPool {
         package var poolTimeout: Duration?
         /// The maximum time to open a connection; `nil` for no limit.
         package var connectTimeout: Duration?
-        /// The end of the total clock.
+        /// The end of the total timeout.
         package var totalDeadline: MonotonicTime
         /// The present instant.
         package var start: MonotonicTime
-        /// Whether a connection that has carried an exchange is not accepted: one has died under the request.
+        /// Whether only a new connection is accepted, because a reused one failed under this request.
         package var isFresh: Bool
-        /// The first ``Ticket/arrival`` of a request that left the line and gets its place back; `nil` for now.
+        /// The first ``Ticket/arrival`` of a request that left the queue and returns to its position; `nil` for now.
         package var arrival: UInt64?
-        /// The time that it has waited before, by the pool clock.
+        /// The time that it has already waited, counted towards the pool timeout.
         package var waited = Duration.zero
-        /// Whether the socket of a kept connection is always checked before use, as the request may not be sent twice.
-        package var mustLook: Bool
+        /// Whether the socket of a reused connection is always checked before use, because the request must not be sent
+        /// twice.
+        package var alwaysChecksSocket: Bool
 
         package init(
             priority: RequestPriority = .normal, order: QueueOrder = .firstComeFirstServed,
             poolTimeout: Duration? = nil, connectTimeout: Duration? = nil,
             totalDeadline: MonotonicTime = .distantFuture, start: MonotonicTime = MonotonicTime.now(),
-            isFresh: Bool = false, mustLook: Bool = false
+            isFresh: Bool = false, alwaysChecksSocket: Bool = false
         ) {
             self.isFresh = isFresh
-            self.mustLook = mustLook
+            self.alwaysChecksSocket = alwaysChecksSocket
             self.start = start
             self.priority = priority
             self.order = order
@@ -41,31 +42,33 @@ extension ConnectionPool {
             self.totalDeadline = totalDeadline
         }
 
-        /// The time at which its wait would have begun without interruption.
+        /// The time at which its wait would have started without interruption.
         var waitStart: MonotonicTime { waited == .zero ? start : start.advanced(by: .zero - waited) }
 
-        /// Whether a kept connection is fit for the request.
+        /// Whether a reused connection can be used for the request.
         func accepts(_ connection: HTTP1Connection) -> Bool {
-            !(isFresh && connection.hasCarriedExchange) && connection.isQuiet(at: start, mustLook: mustLook)
+            !(isFresh && connection.hasCarriedExchange)
+                && connection.isQuiet(at: start, alwaysChecksSocket: alwaysChecksSocket)
         }
     }
 
     package enum Acquisition: Sendable {
         case lease(Lease)
-        /// A place in the line.
+        /// A position in the queue.
         case ticket(Ticket)
     }
 
-    /// A place in the line for a connection.
+    /// A position in the queue for a connection.
     package struct Ticket: Sendable {
         let id: PoolWaiterID
         let waiter: PoolWaiter
         let pool: ConnectionPool
         let totalDeadline: MonotonicTime
-        /// The arrival of the request, on the pool's clock: with it, a request that gave up its place gets it back.
+        /// The arrival of the request, on the pool's clock. With it, a request that left the queue returns to its
+        /// position.
         package let arrival: UInt64?
 
-        /// Gives the place up; the wait throws. Any thread may call it, any number of times.
+        /// Leaves the queue; the wait throws. Any thread may call it, any number of times.
         package func cancel() { pool.cancel(id) }
 
         /// Changes the urgency of the request. Any thread may call it, at any time.
@@ -73,8 +76,9 @@ extension ConnectionPool {
             pool.state.withLock { $0.machine.setPriority(priority, of: id) }
         }
 
-        /// Notes that the request was made by calls that run, such as a request in the closure of a stream, or while a
-        /// connection is opened, such as one of a resolver. It does not wait for the connections they hold.
+        /// Records that running calls made the request. Examples are a request in the closure of a stream, and a
+        /// resolver's request while a connection is opened. The request does not wait for the connections that those
+        /// calls hold.
         /// - Parameter exchanges: The exchanges of those calls, the outermost first.
         package func nest(in exchanges: [Exchange]) {
             let dials = ConnectionPool.enclosingDials.filter { $0.pool == ObjectIdentifier(pool) }.map(\.id)
@@ -91,10 +95,11 @@ extension ConnectionPool {
             }
         }
 
-        /// Leaves the line when the total clock has run out. Not inlined, so that waiting takes no room for it.
+        /// Leaves the queue after the total timeout. Not inlined, so that its variables do not enlarge the frame of the
+        /// wait.
         @inline(never) private func timedOut() -> ExchangeError {
             let (isDialling, shortage) = pool.state.withLock { ($0.machine.isDialling(for: id), $0.shortage(of: id)) }
-            // A connection granted in this very moment finds the place settled and goes back by itself.
+            // A connection that is granted at this moment finds the ticket settled, and is returned to the pool.
             pool.cancel(id)
             return ExchangeError(
                 cause: .timedOut(.total), phase: isDialling ? .connecting : .waiting, wasSent: false,
@@ -104,7 +109,7 @@ extension ConnectionPool {
 }
 
 final class PoolWaiter: TimerTarget {
-    /// The result, settled by the pool alone.
+    /// The result, delivered by the pool only.
     let result = OneShot<Result<Lease, ExchangeError>>()
     let dialer: Dialer
     let start: MonotonicTime
@@ -118,7 +123,7 @@ final class PoolWaiter: TimerTarget {
         self.start = start
     }
 
-    /// The token of the timer that reports a long wait; 0 is that of the deadlines.
+    /// The token of the timer that reports a long wait; token 0 belongs to the deadlines.
     static let longWaitToken: UInt64 = 1
 
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
@@ -126,17 +131,18 @@ final class PoolWaiter: TimerTarget {
     }
 }
 
-/// The clocks of one request that waits for a connection, and the timer that ends the wait.
+/// The timeouts of one request that waits for a connection, and the timer that ends the wait.
 ///
-/// While a connection is opened for the request, the connect clock runs; otherwise the pool clock does. Each time that
-/// this changes, ``dialBegan(at:)`` or ``dialEnded(at:)`` says for when a timer is to be set, so that there is always
-/// one that fires no later than the wait has to end.
+/// The connect timeout runs while a connection is opened for the request; otherwise the pool timeout runs. At each
+/// change, ``dialBegan(at:)`` or ``dialEnded(at:)`` returns the time of a new timer. So there is always a timer that
+/// fires no later than the end of the wait.
 struct PoolWaiterClock: Sendable {
     /// The consequence of a timer that fired.
     enum Verdict: Equatable, Sendable {
-        /// The wait continues. The timer is set again for that instant; `nil` if another is set, or no clock runs.
+        /// The wait continues. The timer is set again for that instant; `nil` if another timer is set, or no timeout
+        /// runs.
         case goOn(MonotonicTime?)
-        /// The clock ran out.
+        /// The timeout expired.
         case timedOut(ExchangeError.Clock)
     }
 
@@ -145,10 +151,10 @@ struct PoolWaiterClock: Sendable {
     private let poolDeadline: MonotonicTime
     /// The end of the wait for a connection that is being opened.
     private var connectDeadline: MonotonicTime
-    /// The time of the first timer, `.distantFuture` for none; later that of the next one, which may have passed.
+    /// The time of the first timer, later that of the next one, which may have passed. `.distantFuture` for none.
     private(set) var firstTimer: MonotonicTime
 
-    /// Creates the clocks of a request that begins to wait.
+    /// Creates the timeouts of a request that starts to wait.
     init(connectTimeout: Duration?, poolTimeout: Duration?, now: MonotonicTime) {
         self.connectTimeout = connectTimeout
         poolDeadline = now.deadline(after: poolTimeout)
@@ -156,25 +162,25 @@ struct PoolWaiterClock: Sendable {
         firstTimer = min(poolDeadline, connectDeadline)
     }
 
-    /// Starts the connect clock: a connection is opened for the request from now on.
-    /// - Returns: The time of a new timer; `nil` if one is set that fires in time.
+    /// Starts the connect timeout: a connection is now being opened for the request.
+    /// - Returns: The time of a new timer; `nil` if a set timer fires in time.
     mutating func dialBegan(at now: MonotonicTime) -> MonotonicTime? {
         connectDeadline = Self.connectDeadline(connectTimeout, from: now)
         return timer(noLaterThan: connectDeadline, now)
     }
 
-    /// Stops the connect clock: no connection is opened for the request any more, and it waits for a free one.
-    /// - Returns: The time of a new timer; `nil` if one is set that fires in time.
+    /// Stops the connect timeout: no connection is being opened for the request, and it waits for a free one.
+    /// - Returns: The time of a new timer; `nil` if a set timer fires in time.
     mutating func dialEnded(at now: MonotonicTime) -> MonotonicTime? { timer(noLaterThan: poolDeadline, now) }
 
-    /// Judges the wait when a timer has fired.
+    /// Decides whether the wait continues when a timer has fired.
     mutating func timerFired(isDialling: Bool, now: MonotonicTime) -> Verdict {
         let deadline = deadline(isDialling: isDialling)
         if now >= deadline { return .timedOut(isDialling ? .connect : .poolWait) }
         return .goOn(timer(noLaterThan: deadline, now))
     }
 
-    /// The end of the wait as things are.
+    /// The end of the wait in the current state.
     func deadline(isDialling: Bool) -> MonotonicTime { isDialling ? connectDeadline : poolDeadline }
 
     private mutating func timer(noLaterThan deadline: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime? {
@@ -183,24 +189,23 @@ struct PoolWaiterClock: Sendable {
         return firstTimer
     }
 
-    /// A second after the deadline of the dial, which knows more of the failure and so should report it first.
+    /// A second after the deadline of the dial. The dial knows more about the failure, and so reports it first.
     private static func connectDeadline(_ timeout: Duration?, from now: MonotonicTime) -> MonotonicTime {
         now.deadline(after: timeout.map { min($0, .longest) + .seconds(1) })
     }
 }
 
-/// The right to use one connection, until it is given back; once. A lease that is dropped closes its connection: one
-/// that was not given back in order cannot be trusted to be in order. Once given back, it watches the connection while
-/// that idles: nothing else has to be made for it.
+/// The right to use one connection until it is returned, once. A lease that is dropped closes its connection, whose
+/// state is then unknown. After the return, the lease watches the idle connection, which saves a separate object.
 package final class Lease: IdleStreamObserver {
     package let connection: HTTP1Connection
-    /// Whether it has carried an exchange before.
+    /// Whether the connection has carried an exchange before.
     package let isReused: Bool
     let id: PoolConnectionID
     let pool: ConnectionPool
     private let isReleased: Atomic<Bool>
 
-    /// - Parameter isReleased: Whether the connection idles, unused, from its beginning.
+    /// - Parameter isReleased: Whether the connection is idle and unused from the start.
     init(
         connection: HTTP1Connection, id: PoolConnectionID, isReused: Bool, pool: ConnectionPool,
         isReleased: Bool = false
@@ -214,43 +219,43 @@ package final class Lease: IdleStreamObserver {
 
     deinit { release(isReusable: false) }
 
-    /// Gives the connection back; the first call counts.
+    /// Returns the connection to the pool. Only the first call has an effect.
     /// - Parameters:
-    ///   - isReusable: Whether the exchange ended in order; the connection decides as well.
+    ///   - isReusable: Whether the exchange ended correctly; the connection's own state counts as well.
     ///   - now: The present instant, if it is known.
     package func release(isReusable: Bool, at now: MonotonicTime? = nil) {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         pool.release(self, isReusable: isReusable, at: now ?? MonotonicTime.now())
     }
 
-    /// Gives back a connection on which nothing was begun.
+    /// Returns a connection that was not used.
     package func returnUnused() {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         pool.returnUnused(self)
     }
 
-    /// Gives up a connection that its holder does not want, and on which nothing was begun; its pool does the rest.
+    /// Rejects an unused connection; its pool does the rest.
     func refuse() { isReleased.store(true, ordering: .relaxed) }
 
     /// Whether the connection is open, and has received nothing unsolicited, at this moment: queries the kernel.
     package var isQuiet: Bool { connection.stream.probe() == .quiet }
 
     package func idleStreamBecameReadable() {
-        // The watch may have been set after the connection was leased again: what is read then is the holder's.
+        // The watch may have been set after the connection was leased again: bytes then belong to the new holder.
         guard pool.state.withLock({ $0.machine.isIdle(id) }), connection.stream.probe() == .unusable else { return }
         pool.perform { $0.machine.connectionDied(id) }
     }
 
-    /// Stops counting the connection against the pool's limits, until it is given back at the latest.
+    /// Stops counting the connection against the pool's limits, at most until it is returned.
     fileprivate func exempt() { if !isReleased.load(ordering: .relaxed) { pool.perform { $0.machine.exempt(id) } } }
 
     /// Counts the connection against the pool's limits again.
     fileprivate func endExemption() { pool.state.withLock { $0.machine.endExemption(id) } }
 }
 
-/// Keeps a connection out of its pool's limits while the call that holds it waits for code of the program. That code
-/// may make calls to the same host, or wait for other calls that do. The exemption begins after a grace period, so that
-/// code which returns immediately does not make the pool open connections above its limits.
+/// Exempts a connection from its pool's limits while the call that holds it waits for user code. That code may make
+/// calls to the same host, or wait for other calls that do. The exemption begins after a grace period, so that code
+/// which returns immediately does not make the pool open connections above its limits.
 package final class Exemption: TimerTarget {
     /// The time after which the connection no longer counts.
     package static let grace = Duration.milliseconds(20)
@@ -274,7 +279,7 @@ package final class Exemption: TimerTarget {
         }
         guard begins else { return nil }
         lease.exempt()
-        // The call may have ended the exemption before the pool began it.
+        // The call may have ended the exemption before the pool started it.
         if state.withLock({ $0 == .ended }) { lease.endExemption() }
         return nil
     }

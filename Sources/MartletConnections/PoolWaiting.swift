@@ -9,12 +9,12 @@ enum ConnectionUse: UInt8, CaseIterable, Sendable {
     case awaitingResponse
     /// It receives a body.
     case receiving
-    /// The body is handed to a closure, which has not returned.
+    /// The body was passed to a closure, which has not returned.
     case closure
     /// The body is held by the program.
     case held
 
-    /// The calls in that state, in words that follow their number.
+    /// A description of calls in that state, to follow their number.
     var words: String {
         switch self {
         case .sending: "sending"
@@ -27,9 +27,9 @@ enum ConnectionUse: UInt8, CaseIterable, Sendable {
 }
 
 extension PoolMachine<ConnectionKey> {
-    /// The limit that keeps a waiting request from a connection of its own.
+    /// The limit that prevents a dial for a waiting request.
     struct Limit {
-        /// The host whose limit it is, as `host:port`; `nil` for the limit of all hosts together.
+        /// The host of the limit, as `host:port`; `nil` for the limit of all hosts together.
         var host: String?
         var limit: Int
         /// The connections in use that count against it.
@@ -37,7 +37,7 @@ extension PoolMachine<ConnectionKey> {
         var dialing: Int
     }
 
-    /// The limit that a waiting request has met; `nil` if it does not wait, or a connection is being opened for it.
+    /// The limit that blocks a waiting request; `nil` if it does not wait, or a connection is being opened for it.
     fileprivate func limit(of waiter: PoolWaiterID) -> Limit? {
         guard let index = waiters.index(of: waiter), waiters.records[index].isUncovered else { return nil }
         let host = waiters.records[index].host
@@ -58,8 +58,8 @@ extension ConnectionPool.State {
     /// The reason why a request waits; `nil` if it does not, or a connection is being opened for it.
     func shortage(of waiter: PoolWaiterID) -> String? { machine.limit(of: waiter).map { shortage($0) } }
 
-    /// For example: `16 of 16 connections to api.example.com:443 are in use: 12 by streams whose closure has not
-    /// returned, 4 receiving; raise connectionsPerHost, or let calls end sooner`.
+    /// The text of a shortage, for example: `16 of 16 connections to api.example.com:443 are in use: 12 by streams
+    /// whose closure has not returned, 4 receiving; raise connectionsPerHost, or let calls end sooner`.
     fileprivate func shortage(_ limit: PoolMachine<ConnectionKey>.Limit) -> String {
         let used = limit.leased.compactMap { connections[$0.index]?.use }
         var parts = ConnectionUse.allCases.reversed().compactMap { use in
@@ -80,14 +80,14 @@ extension ConnectionPool {
     /// The time after which a wait for a connection is reported.
     package static let longWait = Duration.seconds(10)
 
-    /// Requests that have waited for more than ``longWait``, for one reason.
+    /// A report on requests that have waited for more than ``longWait``, for one reason.
     package struct LongWait: Sendable {
         package var requestCount: Int
         /// The limit that is reached, and the use of the connections.
         package var shortage: String
     }
 
-    /// Reports the requests that have waited for long and were not reported yet, at most once in that time.
+    /// Reports the requests that have waited for ``longWait`` and were not reported yet, at most once in that time.
     /// - Returns: The time of the next call.
     func longWaitTimerFired(_ id: PoolWaiterID, now: MonotonicTime) -> MonotonicTime? {
         guard let onLongWait else { return nil }
@@ -108,7 +108,7 @@ extension ConnectionPool {
             state.longWaitsReported = now
             return (nil, Array(reports.values))
         }
-        // The program's logger must not hold up the event loop.
+        // The program's logger must not block the event loop.
         if !reports.isEmpty { Task { onLongWait(reports) } }
         return next
     }

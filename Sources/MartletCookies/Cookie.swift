@@ -5,7 +5,7 @@ import MartletWire
 ///
 /// Its value is a secret: only ``value`` contains it, not the description, and not the output of `dump`.
 public struct Cookie: Sendable, Hashable {
-    /// The request context in which a cookie is sent to another site (RFC 6265bis §5.6.7).
+    /// The restriction on sending a cookie with requests from other sites (RFC 6265bis §5.6.7).
     public enum SameSite: String, Sendable, Hashable, Codable {
         /// It is sent with no request that another site causes.
         case strict = "Strict"
@@ -31,12 +31,12 @@ public struct Cookie: Sendable, Hashable {
     public internal(set) var expires: Date?
     /// Whether it is only sent over TLS.
     public let isSecure: Bool
-    /// Whether scripts of a browser may not read it. It has no effect here, and is kept for readers of the jar.
+    /// Whether scripts of a browser may not read it. It has no effect here, and is stored for readers of the jar.
     public let isHTTPOnly: Bool
-    /// The restriction on requests that other sites cause. It has no effect here, since no site causes the requests of this
-    /// library, and is kept for readers of the jar.
+    /// The restriction on requests that other sites cause. It has no effect here, since no site causes the requests of
+    /// this library, and is stored for readers of the jar.
     public let sameSite: SameSite
-    /// The time when it was first set, which decides the order of cookies with paths of the same length.
+    /// The time when it was first set. It determines the order of cookies with paths of equal length.
     public package(set) var created: Date
     /// The time when it was last sent or set.
     public package(set) var lastUsed: Date
@@ -55,7 +55,7 @@ public struct Cookie: Sendable, Hashable {
 
     /// Whether another cookie has the same name, domain, reach and path, so that one replaces the other.
     package func isSame(as other: Cookie) -> Bool {
-        // Bytes, not strings: two spellings of a letter are one string and two names.
+        // Compared as bytes: two encodings of a letter are equal strings but different names.
         nameBytes == other.nameBytes && isHostOnly == other.isHostOnly && domain == other.domain
             && path.utf8.elementsEqual(other.path.utf8)
     }
@@ -75,8 +75,8 @@ extension Cookie {
     ///   - isHTTPOnly: whether scripts may not read it.
     ///   - sameSite: the restriction on requests that other sites cause.
     ///   - created: the time of creation, by which it is sorted among others.
-    /// - Throws: ``CookieError`` if a part is not allowed, or the cookie does not satisfy the `__Host-` or `__Secure-` prefix of
-    ///   its name.
+    /// - Throws: ``CookieError`` if a part is not allowed, or the cookie does not satisfy the `__Host-` or `__Secure-`
+    ///   prefix of its name.
     public init(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/", expires: Date? = nil,
         isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified, created: Date = Date()
@@ -166,7 +166,8 @@ extension Cookie: Codable {
         }
     }
 
-    /// Encodes the cookie with its value, so that it is decoded to an equal one. Only its owner must be able to read that.
+    /// Encodes the cookie with its value, so that it is decoded to an equal one. Only its owner must be able to read
+    /// that.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         for (bytes, text, raw) in [(nameBytes, Key.name, Key.nameBytes), (valueBytes, .value, .valueBytes)] {

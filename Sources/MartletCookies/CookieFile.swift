@@ -3,10 +3,10 @@ import MartletWire
 
 /// The file of a ``CookieJar``: a line that identifies it, and a line for each cookie. Its calls block.
 package struct CookieFile: Sendable {
-    /// The path.
+    /// The path of the file.
     let path: String
-
-    /// The maximum number of bytes that are read: 64 MiB, more than a full jar can have, to stop a mistaken path.
+    /// The maximum number of bytes that are read: 64 MiB, more than a full jar can have. It stops a wrong path from
+    /// filling the memory.
     static let byteLimit: UInt64 = 64 << 20
     private static let title = Array("# Martlet cookies: secrets, for the eyes of their owner\n".utf8)
 
@@ -62,11 +62,10 @@ package struct CookieFile: Sendable {
 public struct CookieImportReport: Sendable, Hashable {
     /// The number of cookies that were stored.
     public var stored = 0
-    /// The number of valid cookies that were not: they have expired, or exceed the limits of the jar.
+    /// The number of valid cookies that were not stored: they have expired, or exceed the limits of the jar.
     public var dropped = 0
     /// The numbers of the malformed lines, starting at 1; the first thousand of them.
     public var malformedLines: [Int] = []
-
     /// The maximum number of malformed lines that are listed.
     static let malformedLimit = 1000
 }

@@ -1,21 +1,18 @@
 public import MartletCore
 package import FoundationEssentials
-public import MartletStorage
-import MartletTransport
-public import SystemPackage
 import Synchronization
 
 /// A store of cookies, which are accepted and sent as RFC 6265bis specifies.
 ///
-/// A session with a jar sends its cookies and stores those of responses, with every request, including redirects. Several
-/// sessions can share a jar. Cookies are found by the host of the URL, whatever the `Host` field contains.
+/// A session with a jar sends its cookies and stores those of responses, with every request, including redirects.
+/// Several sessions can share a jar. Cookies are found by the host of the URL; the `Host` field is ignored.
 ///
-/// Requests count as caused by the user: `SameSite` is stored and restricts nothing. A cookie that is `Secure` is accepted and
-/// sent over https only, also on localhost, where browsers and curl trust http as well; RFC 6265bis leaves that to the client, and
-/// `trustsLoopback` makes it as they do.
+/// Requests count as caused by the user: `SameSite` is stored and restricts nothing. A cookie that is `Secure` is
+/// accepted and sent over https only, also on localhost, where browsers and curl trust http as well. RFC 6265bis leaves
+/// that to the client; `trustsLoopback` selects the behavior of browsers.
 ///
-/// With a file, cookies are read from it before the first lookup, and written to it by ``save()`` only. It is replaced as a
-/// whole, readable only by its owner; of a damaged file all intact lines are read.
+/// With a file, cookies are read from it before the first lookup, and written to it by ``save()`` only. It is replaced
+/// as a whole, and readable only by its owner. From a damaged file, all intact lines are read.
 public actor CookieJar {
     /// Whether cookies are sent and stored.
     public nonisolated let policy: CookiePolicy
@@ -31,13 +28,12 @@ public actor CookieJar {
     private var store: CookieStore
     /// Whether the public suffixes were read, and reading the file was tried. Written within the actor.
     private nonisolated let isPrepared = Atomic(false)
-    /// Whether the file was read, or there is none.
+    /// Whether the file was read, or the jar has no file.
     private var isLoaded: Bool
     /// The revision of the store that is in the file.
     private var savedRevision: UInt64 = 0
     /// Whether there is nothing to send; false before the file was read. Written within the actor.
     private nonisolated let emptiness: Atomic<Bool>
-
     /// Files are written by one thread, in the order of the calls.
     private static let writer = BlockingThreadPool(threadLimit: 1)
 
@@ -48,7 +44,8 @@ public actor CookieJar {
     ///   - policy: whether cookies are sent and stored; default both.
     ///   - publicSuffixes: the domains for which no site may set cookies; default the machine's list.
     ///   - limits: the limits on cookies.
-    ///   - trustsLoopback: whether http to `localhost`, names below it, 127.0.0.0/8 and ::1 counts as secure; default no.
+    ///   - trustsLoopback: whether http to `localhost`, names below it, 127.0.0.0/8 and ::1 counts as secure; default
+    ///     no.
     public init(
         file: (any FilePathConvertible)? = nil, keepsSessionCookies: Bool = false, policy: CookiePolicy = .always,
         publicSuffixes: any PublicSuffixes = .system, limits: CookieLimits = CookieLimits(),
@@ -78,15 +75,15 @@ public actor CookieJar {
 
     // MARK: Requests
 
-    /// Whether there is certainly nothing to send. It does not wait, so that sessions without cookies lose no time.
+    /// Whether there is certainly nothing to send. It does not wait, so that sessions without cookies are not delayed.
     ///
     /// It is false before the file was read.
     public nonisolated var isEmpty: Bool { emptiness.load(ordering: .acquiring) }
 
-    /// Whether the public suffixes and the file were read, so that no code of the program is waited for.
+    /// Whether the public suffixes and the file were read, so that no user code has to be awaited.
     package nonisolated var isReady: Bool { isPrepared.load(ordering: .acquiring) }
 
-    /// The cookies for a URL, in the order in which they are sent: longer paths first, then earlier cookies.
+    /// The cookies for a URL, in the order of sending: longer paths first, then earlier cookies.
     public func cookies(for url: HTTPURL) async -> [Cookie] {
         guard policy.sendsCookies, !isEmpty else { return [] }
         await prepare()
@@ -111,7 +108,7 @@ public actor CookieJar {
     /// - Parameters:
     ///   - values: the values of its `Set-Cookie` fields, separately and in order.
     ///   - url: the URL of the response.
-    /// - Returns: the fields that were not stored, with the reasons; none if the policy stores no cookies.
+    /// - Returns: the fields that were not stored, with the reasons; empty if the policy stores no cookies.
     @discardableResult public func store(setCookieValues values: [String], from url: HTTPURL) async -> [CookieRejection]
     { await store(setCookieBytes: values.map { Array($0.utf8) }, from: url) }
 
@@ -135,7 +132,7 @@ public actor CookieJar {
         }
     }
 
-    /// Stores a cookie in place of one with the same name, domain and path.
+    /// Stores a cookie. It replaces a cookie with the same name, domain and path.
     ///
     /// An expired cookie removes that one. If the domain is a public suffix, the cookie is only sent to that host.
     public func set(_ cookie: Cookie) async {
@@ -171,8 +168,8 @@ public actor CookieJar {
 
     // MARK: File
 
-    /// Reads the file, unless it was read. The first use of the jar does so automatically, and treats a file that cannot be read
-    /// as empty until this or ``save()`` reports the error.
+    /// Reads the file, unless it was read. The first use of the jar does so automatically. It treats an unreadable file
+    /// as empty; this function and ``save()`` report the error.
     ///
     /// A file that does not exist is empty. Existing cookies are not replaced.
     /// - Returns: the result; an empty one on later calls.
@@ -182,7 +179,7 @@ public actor CookieJar {
         guard let file, !isLoaded else { return CookieImportReport() }
         let source = CookieFile(path: file.string)
         let content = try await BlockingThreadPool.shared.run(throwing: source.read)
-        // Another call may have read it meanwhile, and cookies may have been stored since.
+        // Another call may have read it in the meantime, and cookies may have been stored since.
         guard !isLoaded else { return CookieImportReport() }
         isLoaded = true
         let newer = store.allCookies(at: now())
@@ -199,8 +196,8 @@ public actor CookieJar {
 
     /// Writes the cookies that have not expired to the file, if any changed since it was read or written.
     ///
-    /// The file is replaced as a whole once everything is on disk. Cancelling the caller leaves the old or the new file. Without a
-    /// file nothing happens.
+    /// The file is replaced as a whole once everything is on disk. Cancelling the caller leaves the old or the new
+    /// file. Without a file nothing happens.
     /// - Throws: ``StorageError`` if the file cannot be read before it is replaced, or cannot be written.
     public func save() async throws(StorageError) {
         guard let file else { return }
@@ -240,12 +237,12 @@ public actor CookieJar {
         return await importNetscape(text)
     }
 
-    /// All cookies that have not expired, including session cookies, in the format of Netscape and curl. Cookies with a tab in
-    /// name, value or path cannot be represented, and are left out.
+    /// All cookies that have not expired, including session cookies, in the format of Netscape and curl. Cookies with a
+    /// tab in name, value or path cannot be represented, and are omitted.
     public func exportNetscape() async -> [UInt8] { NetscapeCookieFile.text(of: await allCookies) }
 
-    /// Writes all cookies that have not expired to a file in the format of Netscape and curl, which replaces an existing file and
-    /// is readable only by its owner.
+    /// Writes all cookies that have not expired to a file in the format of Netscape and curl. It replaces an existing
+    /// file, and is readable only by its owner.
     public func exportNetscape(to path: some FilePathConvertible) async throws(StorageError) {
         let text = await exportNetscape()
         try await write(to: path.filePath) { text }
@@ -258,7 +255,7 @@ public actor CookieJar {
         guard !isReady else { return }
         // An error is reported by `load` and `save`.
         _ = try? await load()
-        // Not before, so that concurrent callers wait for the file, too.
+        // Set last, so that concurrent callers wait for the file, too.
         isPrepared.store(true, ordering: .releasing)
         noteCount()
     }

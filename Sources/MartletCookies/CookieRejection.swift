@@ -10,19 +10,19 @@ public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
         case empty
         /// `Domain` is not ASCII.
         case invalidDomain
-        /// `Path` is not UTF-8; or there is none, and that of the URL has more than 1,024 bytes.
+        /// `Path` is not UTF-8; or it is missing, and the path of the URL has more than 1,024 bytes.
         case invalidPath
         /// `Domain` is not the host's own, or one above it.
         case foreignDomain
-        /// `Domain` is a public suffix, or above the host's.
+        /// `Domain` is a public suffix, or a parent of the host's public suffix.
         case publicSuffix
-        /// `Secure` over a connection that is not.
+        /// `Secure` was received over an insecure connection.
         case insecureOrigin
-        /// Over a connection that is not secure, in the place of a cookie that is.
+        /// Received over an insecure connection, it would replace a secure cookie.
         case shadowsSecureCookie
-        /// `SameSite=None` without `Secure`.
+        /// The field has `SameSite=None` without `Secure`.
         case crossSiteWithoutSecure
-        /// The name starts with `__Secure-` or `__Host-`, and the cookie does not satisfy that.
+        /// The name starts with `__Secure-` or `__Host-`, and the cookie does not satisfy the rules of that prefix.
         case prefixNotHonored
         /// The field is beyond the limit of a response: ``CookieLimits/perResponse``.
         case overLimit
@@ -40,7 +40,7 @@ public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
             case .insecureOrigin: "Secure over a connection that is not"
             case .shadowsSecureCookie: "it would take the place of a Secure cookie"
             case .crossSiteWithoutSecure: "SameSite=None without Secure"
-            case .prefixNotHonored: "the name's prefix promises what the cookie is not"
+            case .prefixNotHonored: "the cookie does not satisfy its name's prefix"
             case .overLimit: "too many Set-Cookie fields in one response"
             }
         }
@@ -50,7 +50,7 @@ public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
     public let index: Int
     /// The name of the cookie; empty if it has none or could not be parsed.
     public let name: String
-    /// The reason.
+    /// The reason for the rejection.
     public let reason: Reason
 
     /// The field and the reason as text.
@@ -61,20 +61,23 @@ public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
 
 /// The reason why a cookie cannot be created. It never contains the value.
 public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The name contains a control character, `;` or `=`, has white space at an end, or is empty together with the value.
+    /// The name contains a control character, `;` or `=`, has white space at an end, or is empty together with the
+    /// value.
     case invalidName
     /// The value contains a control character or `;`, or has white space at an end.
     case invalidValue
     /// The domain is not a host.
     case invalidDomain
-    /// The path does not start with `/`, contains a control character, ends in white space, or is longer than 1,024 bytes.
+    /// The path does not start with `/`, contains a control character, ends in white space, or is longer than 1,024
+    /// bytes.
     case invalidPath
     /// Name and value have more than 4,096 bytes.
     case tooLarge
-    /// The name starts with `__Secure-` or `__Host-`, and the cookie does not satisfy that (RFC 6265bis §4.1.3).
+    /// The name starts with `__Secure-` or `__Host-`, and the cookie does not satisfy the rules of that prefix (RFC
+    /// 6265bis §4.1.3).
     case prefixNotHonored
 
-    /// The problem.
+    /// The problem with the cookie, as text.
     public var description: String {
         switch self {
         case .invalidName: "the name of a cookie holds a control character, ';' or '=', or there is nothing in it"
@@ -89,8 +92,8 @@ public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
 
 /// The limits of a ``CookieJar``. Each stops a server from filling the memory or the requests.
 ///
-/// The limits of a cookie (4,096 bytes of name and value, 1,024 bytes of an attribute) do not depend on these (RFC 6265bis
-/// §5.6).
+/// The limits of a cookie (4,096 bytes of name and value, 1,024 bytes of an attribute) do not depend on these (RFC
+/// 6265bis §5.6).
 public struct CookieLimits: Sendable, Hashable {
     /// The maximum number of `Set-Cookie` fields of a response; default 50, as in curl.
     public var perResponse: Int { didSet { perResponse = max(0, perResponse) } }
@@ -98,7 +101,7 @@ public struct CookieLimits: Sendable, Hashable {
     public var perDomain: Int { didSet { perDomain = max(0, perDomain) } }
     /// The maximum number of all cookies; default 3,000 (RFC 6265bis §6.1).
     public var total: Int { didSet { total = max(0, total) } }
-    /// The maximum length of a `Cookie` value, in bytes; default 8,192. Cookies that do not fit are left out.
+    /// The maximum length of a `Cookie` value, in bytes; default 8,192. Cookies that do not fit are omitted.
     public var headerBytes: Int { didSet { headerBytes = max(0, headerBytes) } }
     /// The maximum lifetime of a cookie in days, up to 36,500; default 400 (RFC 6265bis §5.6.1).
     public var days: Int { didSet { days = CookieLimits.clamped(days) } }
@@ -134,6 +137,6 @@ public struct CookiePolicy: Sendable, Hashable {
     public static let always = CookiePolicy(sendsCookies: true, storesCookies: true)
     /// Cookies are neither stored nor sent.
     public static let never = CookiePolicy(sendsCookies: false, storesCookies: false)
-    /// Existing cookies are sent; none are stored.
+    /// Existing cookies are sent; new cookies are not stored.
     public static let sendOnly = CookiePolicy(sendsCookies: true, storesCookies: false)
 }

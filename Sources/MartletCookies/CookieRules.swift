@@ -19,7 +19,7 @@ struct CookieAcceptanceRule {
         if request.isSecure, !isSecure { throw .insecureOrigin }
         if request.sameSite == .none, !request.isSecure { throw .crossSiteWithoutSecure }
         let path = request.path.flatMap { String(validating: $0, as: UTF8.self) }
-        // A path that is not UTF-8 would match no request, and is refused here, where that is reported.
+        // A path that is not UTF-8 would match no request. It is rejected here, so that the reason is reported.
         guard path != nil || request.path == nil else { throw .invalidPath }
         let defaultPath = CookiePathRule.defaultPath(of: url.path)
         // The length of an attribute is limited. That of a URL is not, and a server chooses URLs by redirects to them.
@@ -34,7 +34,7 @@ struct CookieAcceptanceRule {
             isHTTPOnly: request.isHTTPOnly, sameSite: request.sameSite, created: now, lastUsed: now)
     }
 
-    /// The domain to which it is sent, and whether only to that.
+    /// The domain to which it is sent, and whether subdomains are excluded.
     private func reach(_ request: SetCookie, _ host: CookieHost) throws(CookieRejection.Reason) -> (
         domain: String, isHostOnly: Bool
     ) {
@@ -55,7 +55,7 @@ struct CookieAcceptanceRule {
         return (domain, false)
     }
 
-    /// `Max-Age` has precedence over `Expires`; a cookie without both is a session cookie.
+    /// The expiry. `Max-Age` has precedence over `Expires`; a cookie without both is a session cookie.
     private func expiry(_ request: SetCookie) -> Date? {
         guard let age = request.maximumAge else { return request.expires.map(CookieDate.date) }
         return age <= 0 ? .distantPast : now.addingTimeInterval(Double(age))
@@ -106,7 +106,8 @@ enum CookieTextRule {
     /// The maximum length of an attribute's value, in bytes; a longer one is ignored.
     static let attributeLimit = 1024
 
-    /// Whether bytes can be a name, a value or a path: no control characters but tabs, no `;`, no white space at the ends.
+    /// Whether bytes can be a name, a value or a path: no control characters but tabs, no `;`, no white space at the
+    /// ends.
     ///
     /// A path may contain `;`: a `Set-Cookie` cannot specify such a path, but a URL can have it.
     static func isAllowed(_ bytes: [UInt8], isPath: Bool = false) -> Bool {

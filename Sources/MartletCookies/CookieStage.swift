@@ -1,8 +1,6 @@
 public import MartletCore
-import MartletConnections
-import MartletWire
 
-/// Sends the cookies of a jar, and stores those that responses set.
+/// Sends the cookies of a jar, and stores the cookies that responses set.
 package struct CookieStage: CallStage {
     let jar: CookieJar
     let progress: CallProgress
@@ -36,7 +34,7 @@ package struct CookieStage: CallStage {
         }
     }
 
-    /// Runs a closure that needs the jar's public suffixes, which may be code of the program, and its file.
+    /// Runs a closure that needs the jar's file and its public suffixes, which may be user code.
     private func reading<Value: Sendable>(
         _ phase: HTTPError.Phase, holding exchange: Exchange? = nil, _ body: @escaping @Sendable () async -> Value
     ) async throws -> Value {
@@ -64,8 +62,8 @@ enum UsesCookiesKey: SettingKey { static var defaultValue: Bool { true } }
 extension SessionConfiguration {
     /// The cookie jar. With `nil` (the default) cookies are neither sent nor stored.
     ///
-    /// A session that acts for many users gives each of them a view with a jar of its own, so that no user's cookies are sent
-    /// for another.
+    /// A session that acts for many users needs a view with its own jar for each of them, so that no user's cookies are
+    /// sent for another.
     public var cookies: CookieJar? {
         get { self[CookiesKey.self] }
         set { self[CookiesKey.self] = newValue }
@@ -73,7 +71,7 @@ extension SessionConfiguration {
 }
 
 extension RequestOptions {
-    /// Whether the session's cookies are sent, and those of the response stored; they are for `nil`.
+    /// Whether the session's cookies are sent, and those of the response stored; `nil` means yes.
     public var usesCookies: Bool? {
         get { self[UsesCookiesKey.self] }
         set { self[UsesCookiesKey.self] = newValue }
@@ -81,6 +79,6 @@ extension RequestOptions {
 }
 
 extension Call {
-    /// The cookie jar in force; `nil` if the call uses none.
+    /// The effective cookie jar; `nil` if the call uses none.
     package var cookieJar: CookieJar? { options.usesCookies == false ? nil : settings.configuration.cookies }
 }

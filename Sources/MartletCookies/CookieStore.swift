@@ -2,9 +2,11 @@ package import MartletURL
 package import FoundationEssentials
 import MartletWire
 
-/// The cookies, and the choice of those for a URL (RFC 6265bis §5.7, §5.8). The current time is passed in; nothing waits.
+/// The cookies, and the choice of those for a URL (RFC 6265bis §5.7, §5.8). The current time is passed in; nothing
+/// waits.
 ///
-/// Cookies are grouped by registrable domain: all cookies for a host are on one shelf, however many others there are.
+/// Cookies are grouped by registrable domain: all cookies for a host are in one group (a shelf), for any number of
+/// other cookies.
 package struct CookieStore: Sendable {
     /// A cookie, and its number in the order of arrival, which distinguishes cookies of the same time.
     struct Entry: Sendable {
@@ -12,7 +14,7 @@ package struct CookieStore: Sendable {
         let ordinal: UInt64
     }
 
-    /// The limits.
+    /// The limits on cookies.
     package let limits: CookieLimits
     /// The public suffixes, which do not change while there are cookies.
     package let suffixes: any PublicSuffixes
@@ -20,7 +22,7 @@ package struct CookieStore: Sendable {
     package private(set) var count = 0
     /// Counts changes: cookies that were stored or removed, but not their use.
     package private(set) var revision: UInt64 = 0
-    /// The cookies by registrable domain, or by the whole name if there is none.
+    /// The cookies by registrable domain, or by the whole name without one.
     private var shelves: [String: [Entry]] = [:]
     private var nextOrdinal: UInt64 = 0
 
@@ -56,9 +58,10 @@ package struct CookieStore: Sendable {
         return refusals
     }
 
-    /// Stores a cookie in place of the same one, and evicts cookies beyond the limits.
+    /// Stores a cookie, replacing the same one, and evicts cookies beyond the limits.
     ///
-    /// An expired cookie removes the same one. One for a public suffix is restricted to that host; the expiry is limited.
+    /// An expired cookie removes the same one. One for a public suffix is restricted to that host; the expiry is
+    /// limited.
     /// - Returns: whether it is stored now.
     @discardableResult package mutating func insert(_ given: Cookie, now: Date) -> Bool {
         var cookie = fitted(given, now: now)
@@ -91,8 +94,8 @@ package struct CookieStore: Sendable {
         return cookie
     }
 
-    /// Whether a cookie would be sent, over a secure connection, together with a secure one of its name: an attacker on the
-    /// insecure connection could replace that.
+    /// Whether a secure connection would send a cookie together with a secure one of the same name. An attacker on the
+    /// insecure connection could replace the secure cookie.
     private func wouldShadow(_ cookie: Cookie, at now: Date) -> Bool {
         let host = CookieHost(canonical: cookie.domain)
         return (shelves[key(of: host)] ?? []).contains { entry in
@@ -106,7 +109,7 @@ package struct CookieStore: Sendable {
 
     // MARK: Sending
 
-    /// The cookies for a URL, in the order in which they are sent.
+    /// The cookies for a URL, in the order of sending.
     package func cookies(for url: HTTPURL, isSecure: Bool, now: Date) -> [Cookie] {
         let shelf = shelves[key(of: CookieHost(url))] ?? []
         return places(on: shelf, for: url, isSecure: isSecure, now: now).map { shelf[$0].cookie }
@@ -135,7 +138,7 @@ package struct CookieStore: Sendable {
         return value.isEmpty ? nil : value
     }
 
-    /// The places on a shelf of the cookies for a URL: longer paths first, then earlier cookies.
+    /// The positions on a shelf of the cookies for a URL: longer paths first, then earlier cookies.
     private func places(on shelf: [Entry], for url: HTTPURL, isSecure: Bool, now: Date) -> [Int] {
         let host = CookieHost(url)
         let path = url.path
@@ -185,8 +188,8 @@ package struct CookieStore: Sendable {
         if rest.count < shelf.count { shelves[key] = rest.isEmpty ? nil : rest }
     }
 
-    /// Evicts cookies beyond the limits after one was added to a shelf: first expired ones, then insecure ones, then the others,
-    /// each time the least recently used (RFC 6265bis §5.7).
+    /// Evicts cookies beyond the limits after one was added to a shelf: first expired ones, then insecure ones, then
+    /// the others, each time the least recently used (RFC 6265bis §5.7).
     ///
     /// Insecure ones are evicted first so that an attacker who can only write to `http` cannot evict secure ones.
     /// - Returns: whether any was evicted.
@@ -204,7 +207,8 @@ package struct CookieStore: Sendable {
         return count < before
     }
 
-    /// The number of cookies above which a domain loses some first: every client should store so many (RFC 6265bis §6.1).
+    /// The number of cookies above which a domain loses cookies first. Every client should store at least this number
+    /// (RFC 6265bis §6.1).
     private static let fairShare = 50
 
     /// The cookie of a shelf to evict.

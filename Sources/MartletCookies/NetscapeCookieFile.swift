@@ -4,15 +4,15 @@ import MartletWire
 
 /// The cookie file of Netscape, which curl, wget and Python read and write: seven fields in a line, separated by tabs.
 ///
-/// Domain, whether names below it are included, path, whether it needs TLS, the expiry in seconds since 1970 or 0 for a session
-/// cookie, name, value. `#HttpOnly_` before the domain marks cookies that scripts may not read; other lines that start with `#`
-/// are comments.
+/// Domain, whether names below it are included, path, whether it needs TLS, the expiry in seconds since 1970 or 0 for a
+/// session cookie, name, value. `#HttpOnly_` before the domain marks cookies that scripts may not read; other lines
+/// that start with `#` are comments.
 package enum NetscapeCookieFile {
     private static let title = Array("# Netscape HTTP Cookie File\n# Written by Martlet.\n\n".utf8)
     private static let mark = Array("#HttpOnly_".utf8)
 
-    /// The text of a file of cookies, without those whose name, value or path contains a tab: such a line would be parsed as
-    /// another cookie, perhaps one that its sender could not set.
+    /// The text of a file of cookies, without those whose name, value or path contains a tab: such a line would be
+    /// parsed as another cookie, possibly one that its sender was not allowed to set.
     package static func text(of cookies: [Cookie]) -> [UInt8] {
         cookies.lazy.filter(isWritable).reduce(into: title) { text, cookie in
             let seconds = cookie.expires.map { max(1, CookieDate.seconds(of: $0)) } ?? 0
@@ -66,7 +66,7 @@ package enum NetscapeCookieFile {
     private static func flag(_ isSet: Bool) -> [UInt8] { Array((isSet ? "TRUE" : "FALSE").utf8) }
 
     private static func bool(_ field: ArraySlice<UInt8>) -> Bool? {
-        // In any case of letters, as in curl.
+        // The letter case is ignored, as in curl.
         switch String(decoding: field.prefix(6), as: UTF8.self).uppercased() {
         case "TRUE": true
         case "FALSE": false
@@ -77,7 +77,7 @@ package enum NetscapeCookieFile {
 
 /// A cookie as a line of a jar's file: fields separated by tabs, followed by a checksum.
 ///
-/// Each line has its own, so that damage costs one cookie.
+/// Each line has its own checksum, so that damage affects only one cookie.
 enum CookieRecord {
     /// The first field of each line, the version of the format.
     private static let version = Array("1".utf8)

@@ -68,7 +68,7 @@ package enum SetCookieParser {
 
 /// The content of a `Set-Cookie` field, before any check whether the site may set it.
 package struct SetCookie: Sendable, Equatable {
-    /// The bytes of the name; empty if there is none.
+    /// The bytes of the name; empty without a name.
     package var name: [UInt8]
     /// The bytes of the value.
     package var value: [UInt8]
@@ -76,7 +76,7 @@ package struct SetCookie: Sendable, Equatable {
     package var maximumAge: Int64?
     /// `Expires` in seconds since 1970; `nil` without a valid one.
     package var expires: Int64?
-    /// `Domain` in lower case, without its leading dot; `nil` if there is none or it is empty.
+    /// `Domain` in lower case, without its leading dot; `nil` if it is absent or empty.
     package var domain: [UInt8]?
     /// `Path` if it starts with `/`; `nil` for that of the request.
     package var path: [UInt8]?
@@ -84,7 +84,7 @@ package struct SetCookie: Sendable, Equatable {
     package var isSecure = false
     /// Whether there is `HttpOnly`.
     package var isHTTPOnly = false
-    /// `SameSite`.
+    /// The value of `SameSite`; ``Cookie/SameSite/unspecified`` without a known one.
     package var sameSite = Cookie.SameSite.unspecified
 }
 
@@ -143,7 +143,7 @@ package enum CookieDate {
         }
     }
 
-    /// A number of so many digits, followed by anything but a digit.
+    /// A number with a given number of digits, followed by a non-digit.
     private static func number(_ token: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int? {
         let count = token.prefix(digits.upperBound + 1).prefix(while: ByteClass.isDigit).count
         guard digits.contains(count) else { return nil }

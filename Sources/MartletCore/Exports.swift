@@ -1,4 +1,4 @@
-// The modules below the core, which its files and its users see without further imports.
+// The modules below the core. The core's files and its users need no further imports for them.
 @_exported public import HTTPTypes
 @_exported public import Logging
 @_exported public import MartletConnections

@@ -1,33 +1,33 @@
 public import MartletURL
 package import MartletWire
 
-/// The challenges of a response, with the earlier attempts of the call, as a handler gets them.
+/// The challenges of a response, with the earlier attempts of the call, for a handler.
 public struct AuthenticationChallenge: Sendable {
-    /// Whether a server or a proxy requests credentials.
+    /// The party that requests credentials: a server or a proxy.
     public let party: ChallengeSource
     /// The origin of the server or the proxy.
     public let origin: HTTPURL.Origin
-    /// The well-formed challenges, in their order.
+    /// The well-formed challenges, in the order received.
     public let challenges: [HTTPChallenge]
     /// The errors in malformed challenges, which are omitted from ``challenges``.
     public let faults: [ChallengeError]
     /// The number of times that credentials were rejected in this call.
     public let failureCount: Int
-    /// The user name that was rejected last; `nil` if none was.
-    public let refusedUser: String?
+    /// The user name that was rejected last; `nil` if no name was.
+    public let rejectedUser: String?
 
-    /// The first realm that is named; `nil` if none is.
+    /// The first realm in the challenges; `nil` if no challenge has one.
     public var realm: String? { challenges.lazy.compactMap(\.realm).first }
 
-    /// Whether a scheme is offered.
+    /// Whether a challenge offers the scheme.
     public func offers(_ scheme: String) -> Bool { challenges.contains { $0.isScheme(scheme) } }
 }
 
-/// The party that requests credentials. The two never share any.
+/// The party that requests credentials. Servers and proxies never share credentials.
 public enum ChallengeSource: String, Hashable, Sendable {
-    /// The server that a request is for: 401, `WWW-Authenticate`, `Authorization`.
+    /// The server of the request: 401, `WWW-Authenticate`, `Authorization`.
     case origin
-    /// The proxy in between: 407, `Proxy-Authenticate`, `Proxy-Authorization`.
+    /// The proxy of the request: 407, `Proxy-Authenticate`, `Proxy-Authorization`.
     case proxy
 
     /// The status of a challenge (RFC 9110 §15.5.2, §15.5.8).
@@ -40,34 +40,34 @@ public enum ChallengeSource: String, Hashable, Sendable {
 
 /// The decision on a response.
 package enum AuthenticationDecision: Sendable {
-    /// Return it to the caller.
+    /// Return the response to the caller.
     case deliver
-    /// Send the request again, with the field that the machine then prepares.
+    /// Send the request again, with the field that the machine prepares.
     case resend
-    /// Ask the handler, and pass its credentials to the machine.
+    /// Call the handler, and pass its credentials to the machine.
     case ask(AuthenticationChallenge)
-    /// Fetch another token in place of this one, and pass it to the machine.
+    /// Fetch a token to replace this one, and pass it to the machine.
     case refresh(after: String)
-    /// End the call with an error: the server failed to prove itself.
+    /// End the call with an error: the server failed to authenticate itself.
     case refuse(AuthenticationError)
 }
 
 /// The field that a request is sent with.
 package enum RequestAuthentication: Sendable {
-    /// No field of Martlet's.
+    /// No field from Martlet.
     case none
-    /// The value of the field.
+    /// The field with this value.
     case value(AuthorizationValue)
     /// Fetch a token, pass it to the machine, and prepare again.
     case fetchToken
 }
 
-/// An error in the proof of a server that credentials were sent to.
+/// An error in the authentication of a server that received credentials.
 public enum AuthenticationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The server's own proof (`rspauth`) is wrong: it does not know the password that it requested (RFC 7616 §3.5).
+    /// The server's proof (`rspauth`) is wrong: it does not know the password that it requested (RFC 7616 §3.5).
     case serverAuthenticationFailed(HTTPURL.Origin, ChallengeSource)
 
-    /// The error and the party.
+    /// The error and the party, as text.
     public var description: String {
         switch self {
         case .serverAuthenticationFailed(let origin, let party):
@@ -76,23 +76,23 @@ public enum AuthenticationError: Error, Hashable, Sendable, CustomStringConverti
     }
 }
 
-/// The properties of a request, about to be sent or sent, that authentication needs.
+/// The properties of a request, sent or not, that authentication needs.
 package struct AuthenticatedRequest: Sendable {
-    /// The origin of the server, or of the proxy if that is the party.
+    /// The origin of the server, or of the proxy if the party is a proxy.
     package var origin: HTTPURL.Origin
     /// The method; `CONNECT` for a tunnel.
     package var method: String
-    /// The target of the request line as the party receives it, which Digest hashes: path and query for a server, also
-    /// through a proxy.
+    /// The target of the request line as the party receives it, which Digest hashes. For a server it is the path and
+    /// the query, also through a proxy.
     package var target: String
-    /// The body.
+    /// The body of the request.
     package var body: AuthenticatedBody
     /// Whether the request can be sent again.
     package var isRepeatable: Bool
     /// Whether the caller set the field itself: it is sent unchanged, and a rejection is returned.
     package var hasOwnField: Bool
 
-    /// Creates a request.
+    /// Creates the properties of a request.
     package init(
         origin: HTTPURL.Origin, method: String, target: String, body: AuthenticatedBody = .bytes([]),
         isRepeatable: Bool = true, hasOwnField: Bool = false
@@ -104,7 +104,7 @@ package struct AuthenticatedRequest: Sendable {
 
 /// The body of a request, as far as Digest can hash it.
 package enum AuthenticatedBody: Sendable {
-    /// The bytes; none for a request without a body.
+    /// The bytes; empty for a request without a body.
     case bytes([UInt8])
     /// A body that is read only while it is sent.
     case unknown
@@ -115,21 +115,21 @@ package enum AuthenticatedBody: Sendable {
 
 /// The fields of a response that authentication needs.
 package struct AuthenticationResponse: Sendable {
-    /// The status.
+    /// The status of the response.
     package var status: Int
     /// The values of `WWW-Authenticate`, or of the proxy's field.
     package var challenges: [ArraySlice<UInt8>]
     /// The values of `Authentication-Info`, or of the proxy's field.
     package var information: [ArraySlice<UInt8>]
 
-    /// Creates an answer of values.
+    /// Creates a response from the values of its fields.
     package init(status: Int, challenges: [ArraySlice<UInt8>] = [], information: [ArraySlice<UInt8>] = []) {
         self.status = status
         self.challenges = challenges
         self.information = information
     }
 
-    /// Creates an answer of the fields of a head that are meant for a party.
+    /// Creates a response from the fields of a head that concern a party.
     package init(status: Int, fields: FieldBlock, party: ChallengeSource) {
         self.init(
             status: status, challenges: status == party.status ? fields.rawValues(of: party.challengeField) : [],
@@ -139,16 +139,14 @@ package struct AuthenticationResponse: Sendable {
 
 /// The part of an origin that a challenge is for, by path prefixes (RFC 7616 §3.3, RFC 7617 §2.2).
 struct ProtectionSpace: Hashable, Sendable {
-    /// The prefixes of its paths; `nil` for the whole origin.
+    /// The path prefixes of the space; `nil` for the whole origin.
     let prefixes: [String]?
-
     /// The maximum number of prefixes of a `domain`.
     private static let prefixLimit = 32
-
-    /// The whole of an origin, or of the origins behind a proxy.
+    /// The space of a whole origin, or of all origins that a proxy is used for.
     static let whole = ProtectionSpace(prefixes: nil)
 
-    /// Whether it contains a path with its query.
+    /// Whether the space contains a path with its query.
     func contains(_ path: String) -> Bool {
         guard let prefixes else { return true }
         return prefixes.contains { path.utf8.starts(with: $0.utf8) }
@@ -156,8 +154,8 @@ struct ProtectionSpace: Hashable, Sendable {
 }
 
 extension ProtectionSpace {
-    /// The `domain` of a Digest challenge at its origin. URLs of other origins are ignored: credentials never leave the
-    /// origin they were given for, whatever a server says.
+    /// Creates the space of the `domain` of a Digest challenge at its origin. URLs of other origins are ignored:
+    /// credentials are never sent to another origin, regardless of the server's challenge.
     init(domain: [String], at origin: HTTPURL.Origin) {
         guard !domain.isEmpty else {
             self = .whole
@@ -170,7 +168,7 @@ extension ProtectionSpace {
         }
     }
 
-    /// The paths at and below that of a request that Basic authorized: up to its last slash.
+    /// Creates the space of a request that Basic authorized: its path up to the last slash, and all paths below.
     init(around path: String) {
         let slash = path.utf8.prefix { $0 != UInt8(ascii: "?") }.lastIndex(of: UInt8(ascii: "/"))
         prefixes = [slash.map { String(path[...$0]) } ?? path]

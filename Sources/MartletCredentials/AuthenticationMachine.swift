@@ -1,43 +1,43 @@
 package import MartletURL
 import MartletTransport
 
-/// Decides on the credentials of one call: one machine for servers, another for the proxy.
+/// A state machine that decides on the credentials of one call. Servers and the proxy have separate machines.
 ///
-/// ``prepare(_:)`` decides on the field of each request, ``received(_:to:)`` on each response. It runs nothing itself:
+/// ``prepare(_:)`` decides on the field of each request, ``received(_:to:)`` on each response. It performs no actions:
 /// ``AuthenticationFlow`` calls handlers and token providers, and passes on their results.
 ///
-/// Its state is stored by origin. Nothing that one origin sent, or that was given for it, affects what another is sent.
+/// Its state is stored by origin. Data that one origin sent, or that was given for it, never affects the requests to
+/// another origin.
 package struct AuthenticationMachine: Sendable {
-    /// The party that it sends credentials to.
+    /// The party that receives the credentials.
     package let party: ChallengeSource
     package let sources: CredentialSources
     private let memory: AuthenticationCache
     private let nonces: ClientNonceSource
-    /// Whether other origins are sent the credentials for the first.
+    /// Whether other origins also receive the credentials for the first one.
     private let sendsCredentialsCrossOrigin: Bool
-
-    /// The origin the call began at; `nil` until the first request is prepared, unless it was given.
+    /// The origin of the call's first request; `nil` until that is prepared, unless the origin was given.
     private var firstOrigin: HTTPURL.Origin?
-    /// Whether a request of the call went elsewhere since.
+    /// Whether a later request of the call had another origin.
     private var hasLeft = false
     /// The state at each origin of the call.
     private var standings: [HTTPURL.Origin: AuthenticationState] = [:]
     /// The number of times that credentials were rejected.
     package private(set) var failureCount = 0
-    /// The number of times that a nonce was too old, which is not a rejection.
+    /// The number of responses that reported a stale nonce, which is not a rejection.
     private var staleCount = 0
     /// The token in force.
     private var token: String?
-
-    /// The maximum number of responses of one call that report a nonce as too old, against a server that reports each.
+    /// The maximum number of responses of one call that report a stale nonce. It limits a server that reports each
+    /// nonce as stale.
     package static let staleLimit = 3
 
     /// Creates a machine for one call.
     /// - Parameters:
-    ///   - firstOrigin: The origin of the call's own credentials, wherever a middleware sends the first request; `nil` for
-    ///     the origin of that.
-    ///   - sendsCredentialsCrossOrigin: Whether the credentials for the origin that the call begins at are also for the origins that
-    ///     redirects lead to (``RedirectPolicy/sendsCredentialsCrossOrigin``); `false` by default.
+    ///   - firstOrigin: The origin of the call's own credentials, even if a middleware sends the first request
+    ///     elsewhere; `nil` for the origin of the first request.
+    ///   - sendsCredentialsCrossOrigin: Whether redirects to other origins receive the credentials for the first origin
+    ///     (``RedirectPolicy/sendsCredentialsCrossOrigin``); `false` by default.
     package init(
         party: ChallengeSource, sources: CredentialSources, memory: AuthenticationCache,
         nonces: ClientNonceSource = .system, firstOrigin: HTTPURL.Origin? = nil,
@@ -51,21 +51,22 @@ package struct AuthenticationMachine: Sendable {
         self.sendsCredentialsCrossOrigin = sendsCredentialsCrossOrigin
     }
 
-    /// Whether a request that was just prepared without a field will most likely be challenged: its body should wait for that
-    /// (RFC 9110 §10.1.1).
+    /// Whether a request that was prepared without a field will most likely be challenged: its body should wait for the
+    /// challenge (RFC 9110 §10.1.1).
     package func expectsChallenge(_ request: AuthenticatedRequest) -> Bool {
         guard let standing = standings[request.origin], !request.hasOwnField else { return false }
         return standing.sent == nil && standing.credentials != nil
     }
 
-    /// Whether a request that was just prepared without a field is sent without its body, to get a Digest challenge.
+    /// Whether a request that was prepared without a field is sent without its body, to receive a Digest challenge.
     package func probes(_ request: AuthenticatedRequest) -> Bool {
         guard case .password(_, _, .digest)? = standings[request.origin]?.credentials?.kind else { return false }
         return sources.probesForDigest && expectsChallenge(request)
     }
 
-    /// The identity of the user for a cache if the field that was just prepared is valid for one request alone, as in Digest:
-    /// all of the secret, to be stored as a hash. `nil` for other fields, which identify the user themselves.
+    /// Returns the identity of the user for a cache if the prepared field is valid only for one request, as in Digest.
+    /// It contains the whole secret, and must be stored as a hash. `nil` for other fields, which identify the user
+    /// themselves.
     package func identity(for request: AuthenticatedRequest) -> String? {
         guard case .digest(let sent)? = standings[request.origin]?.sent,
             case .password(let user, let password, _) = sent.key.credentials.kind
@@ -75,8 +76,9 @@ package struct AuthenticationMachine: Sendable {
 
     // MARK: Requests
 
-    /// The field that a request is sent with.
-    /// - Throws: For credentials that cannot be written into a field; nothing must be sent then.
+    /// Returns the field for a request.
+    /// - Throws: ``CredentialsError`` if the credentials cannot be written into a field; the request must not be sent
+    ///   then.
     package mutating func prepare(_ request: AuthenticatedRequest) throws(CredentialsError) -> RequestAuthentication {
         let origin = request.origin
         if firstOrigin == nil { firstOrigin = origin }
@@ -114,7 +116,7 @@ package struct AuthenticationMachine: Sendable {
     /// Sets the token that ``RequestAuthentication/fetchToken`` requested.
     package mutating func received(token: String) { self.token = token }
 
-    /// The state at an origin before a challenge.
+    /// Returns the state at an origin before a challenge.
     private func standing(at origin: HTTPURL.Origin) -> AuthenticationState {
         if !hasLeft, origin == firstOrigin || sendsCredentialsCrossOrigin {
             if let credentials = sources.credentials {
@@ -125,7 +127,7 @@ package struct AuthenticationMachine: Sendable {
         if let credentials = sources.credentialsByOrigin[origin] {
             return AuthenticationState(source: .origin, credentials: credentials)
         }
-        // Credentials for hosts over TLS are not sent in the clear because of a redirect.
+        // Credentials for hosts over TLS are not sent in plain text because of a redirect.
         let isDowngrade = origin.scheme == .http && firstOrigin?.scheme == .https
         if party == .origin, !isDowngrade, let credentials = sources.credentialsOfHost?(origin.host) {
             return AuthenticationState(source: .netrc, credentials: credentials)
@@ -133,7 +135,7 @@ package struct AuthenticationMachine: Sendable {
         return AuthenticationState(source: .nothing)
     }
 
-    /// The field that the session knows from earlier calls.
+    /// Returns the field that the session knows from earlier calls.
     private func remembered(
         _ credentials: Credentials, _ request: AuthenticatedRequest, _ standing: inout AuthenticationState
     ) throws(CredentialsError) -> RequestAuthentication {
@@ -169,7 +171,7 @@ package struct AuthenticationMachine: Sendable {
     /// Decides on a response.
     /// - Parameters:
     ///   - answer: The fields of the response.
-    ///   - request: The request, as it was prepared.
+    ///   - request: The request as it was prepared.
     package mutating func received(_ answer: AuthenticationResponse, to request: AuthenticatedRequest)
         -> AuthenticationDecision
     {
@@ -181,7 +183,7 @@ package struct AuthenticationMachine: Sendable {
 
         let sent = standing.sent
         let isRefused = isRefusal(sent, parsed.challenges)
-        let refusedUser = isRefused ? standing.credentials?.user : nil
+        let rejectedUser = isRefused ? standing.credentials?.user : nil
         if isRefused {
             failureCount += 1
             forget(sent)
@@ -204,11 +206,11 @@ package struct AuthenticationMachine: Sendable {
         return .ask(
             AuthenticationChallenge(
                 party: party, origin: request.origin, challenges: parsed.challenges, faults: parsed.faults,
-                failureCount: failureCount, refusedUser: refusedUser))
+                failureCount: failureCount, rejectedUser: rejectedUser))
     }
 
-    /// Decides with the handler's reply to ``AuthenticationDecision/ask(_:)``.
-    /// - Throws: For credentials that cannot be written into a field.
+    /// Decides on the handler's reply to ``AuthenticationDecision/ask(_:)``.
+    /// - Throws: ``CredentialsError`` if the credentials cannot be written into a field.
     package mutating func received(credentials: Credentials?, for request: AuthenticatedRequest)
         throws(CredentialsError) -> AuthenticationDecision
     {
@@ -226,18 +228,18 @@ package struct AuthenticationMachine: Sendable {
         return .resend
     }
 
-    /// Decides with the token that ``AuthenticationDecision/refresh(after:)`` requested.
+    /// Decides on the token that ``AuthenticationDecision/refresh(after:)`` requested.
     package mutating func received(token: String, after refused: String) -> AuthenticationDecision {
         self.token = token
         // The same token would be rejected again.
         return token == refused ? .deliver : .resend
     }
 
-    /// Whether a challenge means that the field was wrong, and not merely missing or too old.
+    /// Whether a challenge means that the field was wrong, and not only missing or stale.
     private mutating func isRefusal(_ sent: AuthenticationState.Sent?, _ challenges: [HTTPChallenge]) -> Bool {
         guard let sent else { return false }
         guard case .digest(let digest) = sent else { return true }
-        // A nonce from an earlier call may have expired, whatever the server calls that.
+        // A nonce from an earlier call may have expired, even if the server does not report it as stale.
         let isOld =
             digest.isRemembered
             || challenges.lazy.compactMap(DigestChallenge.init).contains {
@@ -251,13 +253,14 @@ package struct AuthenticationMachine: Sendable {
     private func forget(_ sent: AuthenticationState.Sent?) {
         switch sent {
         case .digest(let digest): memory.withTable { $0.forgetDigest(digest.key, used: digest.session.nonce) }
-        case .basic(let key): memory.withTable { $0.forgetBasic(key) }
+        case .basic(let key): memory.withTable { $0.removeBasic(key) }
         case .plain, .token, nil: break
         }
     }
 
-    /// The response to the challenges with these credentials; `nil` if there is none. Digest comes before Basic, and the
-    /// strongest algorithm before the others. Rejected credentials are never retried in a weaker scheme.
+    /// Returns the field for the challenges with these credentials; `nil` if no challenge can be satisfied. Digest
+    /// comes before Basic, and the strongest algorithm before the others. Rejected credentials are never retried with a
+    /// weaker scheme.
     private func choose(_ credentials: Credentials, _ challenges: [HTTPChallenge], _ request: AuthenticatedRequest)
         -> AuthenticationState.Next?
     {
@@ -279,14 +282,14 @@ package struct AuthenticationMachine: Sendable {
         return .value(value, .basic(key))
     }
 
-    /// Takes the nonce of later requests and the server's proof from a response that is not a challenge.
+    /// Stores the next nonce and checks the server's proof in a response that is not a challenge.
     private func accepted(
         _ answer: AuthenticationResponse, _ request: AuthenticatedRequest, _ standing: AuthenticationState
     ) -> AuthenticationDecision {
         switch standing.sent {
         case .basic(let key):
             let extent = party == .proxy ? .whole : ProtectionSpace(around: request.target)
-            memory.withTable { $0.noteBasic(key, extent: extent) }
+            memory.withTable { $0.recordBasic(key, extent: extent) }
         case .digest(let sent):
             let information = ChallengeParser.parameters(in: answer.information, field: party.informationField)
                 .parameters

@@ -1,23 +1,23 @@
 import MartletURL
 
-/// The state of a call at one origin: the credentials it may use, and the last and the next field.
+/// The state of a call at one origin: the available credentials, and the last and the next field.
 struct AuthenticationState: Sendable {
     /// The source of the credentials.
     enum Source: Hashable, Sendable {
-        /// There are none.
+        /// No credentials are available.
         case nothing
-        /// The settings, for the origin the call begins at.
+        /// The settings, for the first origin of the call.
         case call
-        /// The settings' tokens, for the same.
+        /// The token provider of the settings, for the first origin of the call.
         case tokens
-        /// The settings, for this very origin.
+        /// The settings, for exactly this origin.
         case origin
-        /// A netrc, for this host.
+        /// A netrc file, for this host.
         case netrc
         /// The handler, for this origin.
         case handler
 
-        /// Whether they are for the origin the call begins at, and lost once the call has left it.
+        /// Whether the credentials are for the first origin of the call, and are lost after a request to another one.
         var isOfTheCall: Bool { self == .call || self == .tokens }
     }
 
@@ -34,9 +34,9 @@ struct AuthenticationState: Sendable {
     enum Sent: Sendable {
         /// Basic or Bearer, from the credentials.
         case plain
-        /// Basic, for credentials of any scheme.
+        /// Basic, for credentials that allow any scheme.
         case basic(AuthenticationKey)
-        /// A token of the provider's.
+        /// A token from the provider.
         case token(String)
         case digest(SentDigest)
     }
@@ -51,19 +51,19 @@ struct AuthenticationState: Sendable {
 
     /// The source of the credentials.
     var source: Source
-    /// The credentials; `nil` if there are none, or they were rejected.
+    /// The credentials; `nil` if none are available, or if they were rejected.
     var credentials: Credentials?
     /// The field of the last request; `nil` for none.
     var sent: Sent?
-    /// The field of the next request; `nil` for that of the credentials.
+    /// The field of the next request; `nil` for the default field of the credentials.
     var next: Next?
-    /// The last challenges.
+    /// The challenges of the last response.
     var challenges: [HTTPChallenge] = []
 }
 
-/// The owner of stored state: one party at one origin for one user. No other state is ever used.
+/// The owner of stored state: one party at one origin for one user. No call uses the state of another owner.
 struct AuthenticationKey: Hashable, Sendable {
-    /// A server, or a proxy.
+    /// The kind of the party: a server or a proxy.
     let party: ChallengeSource
     /// The origin of the party.
     let origin: HTTPURL.Origin

@@ -1,48 +1,50 @@
 import MartletWire
 
-/// Parses the challenges of a 401 or 407, and the parameters of `Authentication-Info` (RFC 9110 §11.3, §11.6).
+/// A parser of the challenges of a 401 or 407, and of the parameters of `Authentication-Info` (RFC 9110 §11.3, §11.6).
 ///
-/// The grammar is a list within a list, both separated by commas: a name with an equals sign is a parameter of the challenge
-/// before it, and anything else another challenge. Empty members, white space around the equals sign and around commas are
-/// allowed, and fields of the same name are one list. Beyond the grammar, and like other clients, it accepts unquoted values
-/// that are not tokens, such as a nonce with slashes, and a blank in place of the comma after a quoted value.
+/// The grammar is a list within a list, both separated by commas: a name with an equals sign is a parameter of the
+/// preceding challenge, and anything else starts another challenge. Empty members, white space around the equals sign
+/// and around commas are allowed, and fields of the same name are one list. Like other clients, it is more lenient than
+/// the grammar. It accepts unquoted values that are not tokens, such as a nonce with slashes, and a blank instead of
+/// the comma after a quoted value.
 ///
-/// A malformed challenge is omitted, with an error that contains its position; the others count. Time is linear in the
-/// input, and the output is bounded.
+/// A malformed challenge is omitted, with an error that contains its position; the others are used. Parsing takes
+/// linear time, and the output is limited.
 package struct ChallengeParser {
-    /// The result of the fields.
+    /// The result of parsing the fields.
     package struct Result: Sendable {
-        /// The well-formed challenges, in their order.
+        /// The well-formed challenges, in the order received.
         package var challenges: [HTTPChallenge] = []
-        /// The errors of the others; the first ``ChallengeParser/faultLimit``.
+        /// The errors of malformed challenges; at most the first ``ChallengeParser/faultLimit``.
         package var faults: [ChallengeError] = []
     }
 
-    /// The maximum number of challenges: a server with more is malicious.
+    /// The maximum number of challenges: a server that sends more is malicious.
     package static let challengeLimit = 32
     /// The maximum number of parameters of one challenge; Digest has ten.
     package static let parameterLimit = 64
-    /// The maximum size of one value in bytes: the server's limit on heads would reject an echo of more.
+    /// The maximum size of one value in bytes. The client returns some values, and servers limit the size of request
+    /// heads.
     package static let valueLimit = 8192
     /// The maximum number of errors that are stored.
     package static let faultLimit = 16
 
     private let field: String
     private var result = Result()
-    /// The challenge that parameters belong to.
+    /// The challenge that the next parameters belong to.
     private var current: HTTPChallenge?
     /// Whether parameters are ignored, because they belong to a malformed challenge.
     private var isSkipping = false
 
-    // The field that is read.
+    // The position of the field being parsed.
     private var fieldIndex = 0
     private var bytes: ArraySlice<UInt8> = []
     private var position = 0
 
-    /// The challenges of fields such as `WWW-Authenticate`.
+    /// Returns the challenges of fields such as `WWW-Authenticate`.
     /// - Parameters:
-    ///   - values: The values of all fields of that name, in their order.
-    ///   - field: The name, for errors.
+    ///   - values: The values of all fields of that name, in order.
+    ///   - field: The name of the field, for errors.
     package static func challenges(in values: some Sequence<ArraySlice<UInt8>>, field: String = "WWW-Authenticate")
         -> Result
     {
@@ -52,8 +54,8 @@ package struct ChallengeParser {
         return parser.result
     }
 
-    /// The parameters of fields such as `Authentication-Info`, which name no scheme (RFC 9110 §11.6.3).
-    /// - Returns: The parameters, and the errors; if there are any, no parameters.
+    /// Returns the parameters of fields such as `Authentication-Info`, which name no scheme (RFC 9110 §11.6.3).
+    /// - Returns: The parameters, and the errors; after an error, no parameters.
     package static func parameters(in values: some Sequence<ArraySlice<UInt8>>, field: String = "Authentication-Info")
         -> (parameters: [AuthenticationParameter], faults: [ChallengeError])
     {
@@ -80,7 +82,7 @@ package struct ChallengeParser {
         }
     }
 
-    /// Reads one member of the list: a parameter, or a scheme with its token or its first parameter.
+    /// Parses one member of the list: a parameter, or a scheme with its token or its first parameter.
     private mutating func readMember(takesSchemes: Bool) {
         let start = position
         skip(ByteClass.isToken)
@@ -101,7 +103,7 @@ package struct ChallengeParser {
         }
     }
 
-    /// A token68 up to the next comma; `nil`, without movement, if there is none.
+    /// Returns a token68 up to the next comma; `nil`, without moving the cursor, if no token68 follows.
     private mutating func token68() -> ArraySlice<UInt8>? {
         let start = position
         skip(ChallengeParser.isToken68)
@@ -128,7 +130,7 @@ package struct ChallengeParser {
 
     // MARK: Parameters
 
-    /// Reads the rest of a parameter, from its equals sign.
+    /// Parses the rest of a parameter, from its equals sign.
     private mutating func readParameter(_ name: ArraySlice<UInt8>, at start: Int) {
         position += 1
         skipBlanks()
@@ -177,7 +179,8 @@ package struct ChallengeParser {
         }
     }
 
-    /// The content of a quoted string, with the cursor after it; `nil` after an error, with the challenge discarded.
+    /// Returns the content of a quoted string, with the cursor after it; `nil` after an error, with the challenge
+    /// discarded.
     private mutating func quotedString() -> [UInt8]? {
         let start = position
         position += 1
@@ -206,7 +209,7 @@ package struct ChallengeParser {
 
     // MARK: Errors
 
-    /// Discards the challenge that is read, and moves to the next comma outside quotes.
+    /// Discards the current challenge, and moves to the next comma outside quotes.
     private mutating func spoil(_ code: ChallengeError.Code, at place: Int) {
         if !isSkipping { note(code, at: place) }
         isSkipping = true
@@ -240,7 +243,8 @@ package struct ChallengeParser {
         while position < bytes.endIndex, isSkipped(bytes[position]) { position += 1 }
     }
 
-    /// - Returns: Whether there was a blank.
+    /// Skips spaces and tabs.
+    /// - Returns: Whether a blank was skipped.
     @discardableResult private mutating func skipBlanks() -> Bool {
         let start = position
         skip(ByteClass.isBlank)

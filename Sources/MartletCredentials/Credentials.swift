@@ -5,7 +5,7 @@ import FoundationEssentials
 public struct Credentials: Hashable, Sendable {
     /// The schemes for a name and a password.
     public enum PasswordScheme: String, Hashable, Sendable, CaseIterable {
-        /// Basic (RFC 7617), sent preemptively: everyone who reads the connection reads the password.
+        /// Basic (RFC 7617), sent preemptively: anyone who reads the connection can read the password.
         case basic
         /// Digest (RFC 7616), after a challenge: the password itself is never sent.
         case digest
@@ -20,7 +20,7 @@ public struct Credentials: Hashable, Sendable {
 
     let kind: Kind
 
-    /// Creates credentials of a name and a password.
+    /// Creates credentials from a name and a password.
     /// - Parameters:
     ///   - user: The name, without control characters, and for Basic without a colon.
     ///   - password: The password, for Basic without control characters.
@@ -31,29 +31,30 @@ public struct Credentials: Hashable, Sendable {
 
     private init(token: String) { kind = .bearer(token: token) }
 
-    /// A name and a password for Basic, sent preemptively, as curl's `-u` does.
+    /// Creates credentials for Basic with a name and a password, sent preemptively, as curl's `-u` does.
     public static func basic(user: String, password: String) -> Credentials {
         Credentials(user: user, password: password, scheme: .basic)
     }
 
-    /// A name and a password for Digest alone.
+    /// Creates credentials only for Digest with a name and a password.
     public static func digest(user: String, password: String) -> Credentials {
         Credentials(user: user, password: password, scheme: .digest)
     }
 
-    /// A name and a password for the safest scheme that the server offers, as curl's `--anyauth` does.
+    /// Creates credentials for the safest scheme that the server offers, with a name and a password, as curl's
+    /// `--anyauth` does.
     public static func any(user: String, password: String) -> Credentials {
         Credentials(user: user, password: password, scheme: .any)
     }
 
-    /// A token for Bearer (RFC 6750), sent preemptively.
+    /// Creates credentials for Bearer with a token (RFC 6750), sent preemptively.
     public static func bearer(_ token: String) -> Credentials { Credentials(token: token) }
 
-    /// The name; `nil` for a token.
+    /// The user name; `nil` for a token.
     public var user: String? { if case .password(let user, _, _) = kind { user } else { nil } }
 
-    /// The value that is sent preemptively; `nil` if a challenge must come first.
-    /// - Throws: If the credentials cannot be written into a field.
+    /// Returns the value that is sent preemptively; `nil` if a challenge must come first.
+    /// - Throws: ``CredentialsError`` if the credentials cannot be written into a field.
     func preemptiveValue() throws(CredentialsError) -> AuthorizationValue? {
         switch kind {
         case .password(let user, let password, .basic): try .basic(user: user, password: password)
@@ -64,60 +65,60 @@ public struct Credentials: Hashable, Sendable {
 }
 
 extension Credentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The scheme, and the name; `***` for the secret.
+    /// The scheme and the name, with `***` for the secret.
     public var description: String {
         switch kind {
         case .password(let user, _, let scheme): "\(scheme.rawValue) \(user):***"
         case .bearer: "bearer ***"
         }
     }
-    /// The same as ``description``.
+    /// The same text as ``description``.
     public var debugDescription: String { description }
-    /// The same as ``description``.
+    /// The mirror, with the same text as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// Credentials that cannot be written into a field. The error does not contain them.
+/// The error of credentials that cannot be written into a field. It does not contain them.
 public enum CredentialsError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A colon in a name for Basic, where it ends the name (RFC 7617 §2).
+    /// A name for Basic contains a colon, which would end the name (RFC 7617 §2).
     case colonInUser
-    /// A control character in a name or a password (RFC 7617 §2).
+    /// A name or a password contains a control character (RFC 7617 §2).
     case controlCharacter
-    /// A token with characters that are not allowed in tokens (RFC 6750 §2.1).
+    /// A token contains characters that are not allowed in tokens (RFC 6750 §2.1).
     case invalidToken
 
-    /// The error in words.
+    /// The error, as text.
     public var description: String {
         switch self {
-        case .colonInUser: "a user's name for Basic authentication has no colon"
-        case .controlCharacter: "names and passwords have no control characters"
-        case .invalidToken: "a bearer token is of letters, digits and -._~+/, with = at its end alone"
+        case .colonInUser: "a user name for Basic authentication must not contain a colon"
+        case .controlCharacter: "user names and passwords must not contain control characters"
+        case .invalidToken: "a bearer token may contain only letters, digits and -._~+/, and = at its end"
         }
     }
 }
 
-/// The value of an `Authorization` or `Proxy-Authorization` field, as bytes: bytes of the server are returned unchanged.
-/// Neither its description nor its mirror contains the secret.
+/// The value of an `Authorization` or `Proxy-Authorization` field, as bytes, because bytes from the server are returned
+/// unchanged. Neither its description nor its mirror contains the secret.
 package struct AuthorizationValue: Hashable, Sendable {
-    /// The value, for the request's head alone.
+    /// The value, to be used only in the request's head.
     package let bytes: [UInt8]
 }
 
 extension AuthorizationValue {
-    /// A name and a password for Basic (RFC 7617), in UTF-8 whatever the challenge says: `charset` has no other value, and other
-    /// clients use it by default.
-    /// - Throws: For a colon in the name, and for control characters (RFC 7617 §2).
+    /// Returns the value for Basic with a name and a password (RFC 7617), in UTF-8 for any challenge: `charset` has no
+    /// other value, and other clients use it by default.
+    /// - Throws: ``CredentialsError`` for a colon in the name, and for control characters (RFC 7617 §2).
     static func basic(user: String, password: String) throws(CredentialsError) -> AuthorizationValue {
         guard !user.utf8.contains(UInt8(ascii: ":")) else { throw .colonInUser }
         guard !hasControl(user), !hasControl(password) else { throw .controlCharacter }
         return AuthorizationValue(bytes: Array("Basic \(Data("\(user):\(password)".utf8).base64EncodedString())".utf8))
     }
 
-    /// Whether a text has a control character of ASCII.
+    /// Whether a text has an ASCII control character.
     static func hasControl(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 
-    /// A token for Bearer (RFC 6750 §2.1).
-    /// - Throws: For an invalid token, such as one that could end the field.
+    /// Returns the value for Bearer with a token (RFC 6750 §2.1).
+    /// - Throws: ``CredentialsError`` for an invalid token, such as one that could end the field.
     static func bearer(token: String) throws(CredentialsError) -> AuthorizationValue {
         let body = token.utf8.reversed().drop { $0 == UInt8(ascii: "=") }
         guard !body.isEmpty, body.allSatisfy(ChallengeParser.isToken68) else { throw .invalidToken }
@@ -126,40 +127,41 @@ extension AuthorizationValue {
 }
 
 extension AuthorizationValue: CustomStringConvertible, CustomReflectable {
-    /// The scheme alone.
+    /// The scheme without the secret.
     package var description: String {
         "\(String(decoding: bytes.prefix { $0 != UInt8(ascii: " ") }, as: UTF8.self)) ***"
     }
-    /// The same as ``description``.
+    /// The mirror, with the same text as ``description``.
     package var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 /// A source of bearer tokens (RFC 6750). Wrap it in ``SingleFlightTokens``, so that concurrent calls share one request.
 public protocol TokenProvider: Sendable {
-    /// The current token: from memory, from a file, or from the server that issues them.
+    /// Returns the current token, from memory, from a file, or from the server that issues them.
     func token() async throws -> String
 
-    /// A token in place of one that a server rejected with 401.
+    /// Returns a token to replace one that a server rejected with 401.
     func refresh(after token: String) async throws -> String
 }
 
-/// The credentials that a call may use, and the code of the program that may supply others.
+/// The credentials that a call may use, and the program's code that may supply others.
 package struct CredentialSources: Sendable {
-    /// Credentials for the origin that the call begins at, or for the proxy.
+    /// The credentials for the first origin of the call, or for the proxy.
     package var credentials: Credentials?
-    /// Bearer tokens for the origin that the call begins at.
+    /// The provider of bearer tokens for the first origin of the call.
     package var tokens: (any TokenProvider)?
-    /// Credentials for other origins.
+    /// The credentials for other origins.
     package var credentialsByOrigin: [HTTPURL.Origin: Credentials] = [:]
-    /// Credentials by host name, as in a netrc file. Never used for a proxy, nor over plain HTTP in a call that began over TLS.
+    /// The credentials by host name, as in a netrc file. They are never used for a proxy, nor over plain HTTP in a call
+    /// that started with TLS.
     package var credentialsOfHost: (@Sendable (String) -> Credentials?)?
-    /// Called if the others have no credentials, or were rejected.
+    /// The handler that is called if the other sources have no credentials, or these were rejected.
     package var handler: (@Sendable (AuthenticationChallenge) async throws -> Credentials?)?
     /// The number of rejections in one call after which its 401 or 407 is returned; at least 1.
     package var attemptLimit = 3
-    /// Whether a request with a body that only Digest can answer is first sent without the body.
+    /// Whether a request with a body is first sent without it, if only Digest can satisfy the challenge.
     package var probesForDigest = false
 
-    /// Creates sources with credentials for the origin that the call begins at.
+    /// Creates sources with credentials for the first origin of the call.
     package init(credentials: Credentials? = nil) { self.credentials = credentials }
 }

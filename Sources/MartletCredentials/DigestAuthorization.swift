@@ -6,16 +6,16 @@ import MartletWire
 struct DigestAuthorization: Sendable {
     /// The value of `Authorization` or `Proxy-Authorization`.
     let value: AuthorizationValue
-    /// The values that the server's own proof is checked against.
+    /// The values for checking the server's own proof.
     let proof: DigestProof
 
-    /// Responds to a challenge.
+    /// Creates the response to a challenge; `nil` if the body must be covered and is not known.
     /// - Parameters:
     ///   - session: The nonce and the key.
     ///   - useCount: The number of uses of the nonce, including this one.
-    ///   - clientNonce: A nonce of the client's, of characters that need no quoting; ignored if the algorithm binds the key
-    ///     to that of the session.
-    /// - Throws: If the system does not compute the hash. `nil` if the body must be covered and is not known.
+    ///   - clientNonce: A client nonce of characters that need no quoting. It is ignored if the algorithm binds the key
+    ///     to the nonce of the session.
+    /// - Throws: An error if the system does not support the hash.
     init?(session: DigestSession, user: String, request: AuthenticatedRequest, useCount: UInt32, clientNonce: [UInt8])
         throws(MessageDigestError)
     {
@@ -35,7 +35,7 @@ struct DigestAuthorization: Sendable {
         self.proof = proof
         let response = try proof.response(over: subject)
 
-        // The order, and the choice of quotes, are those of curl: servers were made to work with it.
+        // The order and the quotes are those of curl, which servers are tested with.
         var text = [UInt8]("Digest ".utf8)
         try DigestAuthorization.appendUser(user, challenge, to: &text)
         text.append("realm", challenge.realm, isQuoted: true)
@@ -48,13 +48,14 @@ struct DigestAuthorization: Sendable {
         }
         text.append("response", response, isQuoted: true)
         if let opaque = challenge.opaque { text.append("opaque", opaque, isQuoted: true) }
-        // As the server wrote it, in its case: some servers compare it byte by byte.
+        // The algorithm is written as the server sent it, because some servers compare it byte by byte.
         if let algorithm = challenge.algorithmText { text.append("algorithm", algorithm.utf8, isQuoted: false) }
         if challenge.hashesUser { text.append("userhash", "true".utf8, isQuoted: false) }
         value = AuthorizationValue(bytes: text)
     }
 
-    /// The hash of user, realm and password, bound to the nonces if the algorithm requires it (RFC 7616 §3.4.2).
+    /// Returns the hash of user, realm and password, bound to the nonces if the algorithm requires it (RFC 7616
+    /// §3.4.2).
     static func key(for challenge: DigestChallenge, user: String, password: String, clientNonce: [UInt8])
         throws(MessageDigestError) -> [UInt8]
     {
@@ -84,14 +85,14 @@ struct DigestAuthorization: Sendable {
             }
             text.append("username*", extended, isQuoted: false)
         } else {
-            // A server that does not announce UTF-8 most likely does not know `username*`, and compares bytes.
+            // A server without UTF-8 support most likely does not know `username*`, and compares bytes.
             text.append("username", user.utf8, isQuoted: true)
         }
     }
 }
 
 extension MessageDigestAlgorithm {
-    /// The hash of bytes in hexadecimal.
+    /// Returns the hash of bytes in hexadecimal.
     func hexadecimal(of bytes: [UInt8]) throws(MessageDigestError) -> [UInt8] {
         MessageDigest.hexadecimal(try MessageDigest.digest(self, of: bytes))
     }
@@ -114,11 +115,11 @@ extension [UInt8] {
 
 /// The state of a Digest challenge between requests of one user to one server: the nonce in force, and the key.
 struct DigestSession: Hashable, Sendable {
-    /// The challenge it began with.
+    /// The challenge that the session started with.
     let challenge: DigestChallenge
-    /// The server's nonce in force: that of the challenge, or a later one.
+    /// The server's current nonce: that of the challenge, or a later one.
     private(set) var nonce: [UInt8]
-    /// The client's nonce that the key was made with, used for all requests if the key is bound to it.
+    /// The client nonce that the key was made with, used for all requests if the key is bound to it.
     let clientNonce: [UInt8]
     /// The hash of user, realm and password, in hexadecimal, bound to the session if the algorithm requires it.
     let key: [UInt8]
@@ -131,7 +132,7 @@ struct DigestSession: Hashable, Sendable {
         self.key = key
     }
 
-    /// Sets the nonce of later requests (RFC 7616 §3.5). The key stays: it belongs to the challenge.
+    /// Sets the nonce of later requests (RFC 7616 §3.5). The key does not change: it belongs to the challenge.
     mutating func renew(nonce: [UInt8]) { self.nonce = nonce }
 }
 
@@ -143,13 +144,13 @@ extension DigestSession: CustomStringConvertible, CustomReflectable {
 
 /// A source of the nonces that a client adds to Digest responses.
 package struct ClientNonceSource: Sendable {
-    /// Returns the next nonce, of characters that need no quoting.
+    /// The function that returns the next nonce, of characters that need no quoting.
     package let next: @Sendable () -> [UInt8]
 
-    /// Creates a source with chosen nonces, for tests.
+    /// Creates a source with given nonces, for tests.
     package init(_ next: @escaping @Sendable () -> [UInt8]) { self.next = next }
 
-    /// 128 bits each, of the system's secure generator, in hexadecimal.
+    /// A source of nonces with 128 bits from the system's secure generator, in hexadecimal.
     package static let system = ClientNonceSource {
         MessageDigest.hexadecimal((0..<16).map { _ in UInt8.random(in: .min ... .max) })
     }

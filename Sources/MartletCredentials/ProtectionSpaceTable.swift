@@ -1,31 +1,32 @@
 import MartletURL
 import Synchronization
 
-/// The known challenges of servers, so that later requests send credentials preemptively: nonces of Digest, and spaces of
-/// Basic. It has the users of ``keyLimit`` servers, with ``spaceLimit`` spaces each, and evicts the least recently used.
+/// The known challenges of servers, so that later requests send credentials preemptively: nonces of Digest, and
+/// protection spaces of Basic. It stores ``keyLimit`` pairs of server and user, with ``spaceLimit`` spaces each, and
+/// evicts the least recently used.
 struct ProtectionSpaceTable: Sendable {
     /// The maximum number of pairs of server and user.
     static let keyLimit = 64
-    /// The maximum number of protection spaces of one of them.
+    /// The maximum number of protection spaces of one server and user.
     static let spaceLimit = 8
-    /// The maximum number of nonces with counted uses, far more than there are sessions.
+    /// The maximum number of nonces with counted uses, far more than the number of sessions.
     static let nonceLimit = 1024
-    /// The maximum number of uses of a nonce: that of eight hexadecimal digits.
+    /// The maximum number of uses of a nonce: the largest number of eight hexadecimal digits.
     static let useLimit = UInt32.max
 
     private struct Space: Sendable {
         let extent: ProtectionSpace
-        /// The session of Digest; `nil` for Basic.
+        /// The Digest session; `nil` for Basic.
         var session: DigestSession?
     }
 
     private struct Row: Sendable {
-        /// Newest first.
+        /// The spaces, newest first.
         var spaces: [Space]
         var lastUse: UInt64
     }
 
-    /// A nonce of a server's.
+    /// A nonce from a server.
     private struct Nonce: Hashable {
         let party: ChallengeSource
         let origin: HTTPURL.Origin
@@ -38,8 +39,8 @@ struct ProtectionSpaceTable: Sendable {
     }
 
     private var rows: [AuthenticationKey: Row] = [:]
-    /// The number of requests of each nonce, by all users, also after its session was removed: a server that sends the same
-    /// nonce again takes a repeated count for a replay (RFC 7616 §3.4).
+    /// The number of requests with each nonce, by all users, also after its session was removed: a server that sends
+    /// the same nonce again treats a repeated count as a replay (RFC 7616 §3.4).
     private var uses: [Nonce: Use] = [:]
     private var clock: UInt64 = 0
 
@@ -52,7 +53,7 @@ struct ProtectionSpaceTable: Sendable {
         case digest(DigestSession, useCount: UInt32)
     }
 
-    /// The scheme for a path, with a nonce counted as used; `nil` if none is known.
+    /// Returns the scheme for a path, and counts a use of its nonce; `nil` if none is known.
     mutating func answer(for key: AuthenticationKey, path: String) -> Known? {
         guard var row = rows[key] else { return nil }
         touch(&row)
@@ -64,11 +65,13 @@ struct ProtectionSpaceTable: Sendable {
         return nil
     }
 
-    /// Stores that Basic was accepted.
-    mutating func noteBasic(_ key: AuthenticationKey, extent: ProtectionSpace) { put(Space(extent: extent), for: key) }
+    /// Records that Basic was accepted.
+    mutating func recordBasic(_ key: AuthenticationKey, extent: ProtectionSpace) {
+        put(Space(extent: extent), for: key)
+    }
 
-    /// Stores a session, in place of an older one for the same realm, and uses its nonce.
-    /// - Returns: The number of its uses, including this one; `nil` if it is used up.
+    /// Stores a session, replaces an older one for the same realm, and counts a use of its nonce.
+    /// - Returns: The number of uses, including this one; `nil` if all uses are spent.
     @discardableResult mutating func noteDigest(
         _ key: AuthenticationKey, _ session: DigestSession, extent: ProtectionSpace
     ) -> UInt32? {
@@ -77,7 +80,7 @@ struct ProtectionSpaceTable: Sendable {
         return count
     }
 
-    /// Counts a request; `nil` if the nonce is used up.
+    /// Counts a request; `nil` if all uses of the nonce are spent.
     private mutating func use(_ session: DigestSession, _ key: AuthenticationKey) -> UInt32? {
         clock += 1
         let nonce = Nonce(party: key.party, origin: key.origin, bytes: session.nonce)
@@ -85,7 +88,7 @@ struct ProtectionSpaceTable: Sendable {
         guard count < ProtectionSpaceTable.useLimit else { return nil }
         uses[nonce] = Use(count: count + 1, last: clock)
         if uses.count > ProtectionSpaceTable.nonceLimit {
-            // The older half at a time, so that this pass over all of them is rare.
+            // Removes the older half, so that this pass over all of them is rare.
             let middle = uses.values.map(\.last).sorted()[uses.count / 2]
             let live = Set(rows.values.flatMap { $0.spaces.compactMap(\.session?.nonce) })
             uses = uses.filter { $0.value.last > middle || live.contains($0.key.bytes) }
@@ -109,7 +112,7 @@ struct ProtectionSpaceTable: Sendable {
         rows[oldest.key] = nil
     }
 
-    /// Sets the nonce that came with a response, unless the session has another by now.
+    /// Sets the nonce from a response, unless the session already has another one.
     mutating func renew(_ key: AuthenticationKey, realm: [UInt8], used: [UInt8], next: [UInt8]) {
         change(key) { spaces in
             for index in spaces.indices where spaces[index].session?.nonce == used {
@@ -119,13 +122,13 @@ struct ProtectionSpaceTable: Sendable {
         }
     }
 
-    /// Removes a nonce that was rejected, unless the session has another by now.
+    /// Removes a rejected nonce, unless the session already has another one.
     mutating func forgetDigest(_ key: AuthenticationKey, used: [UInt8]) {
         change(key) { $0.removeAll { $0.session?.nonce == used } }
     }
 
-    /// Removes the spaces of Basic.
-    mutating func forgetBasic(_ key: AuthenticationKey) { change(key) { $0.removeAll { $0.session == nil } } }
+    /// Removes the Basic spaces of a server and user.
+    mutating func removeBasic(_ key: AuthenticationKey) { change(key) { $0.removeAll { $0.session == nil } } }
 
     private mutating func change(_ key: AuthenticationKey, _ body: (inout [Space]) -> Void) {
         guard var row = rows[key] else { return }
@@ -140,12 +143,12 @@ struct ProtectionSpaceTable: Sendable {
     }
 }
 
-/// The stored challenges of servers and proxies for a session, shared by its calls and views.
+/// A cache of the challenges of servers and proxies, shared by a session's calls and views.
 package final class AuthenticationCache: Sendable, CustomReflectable, CustomStringConvertible {
-    /// Guards the table, for one query or change at a time.
+    /// The lock on the table, held for one query or change at a time.
     private let table = Mutex(ProtectionSpaceTable())
 
-    /// Creates an empty memory.
+    /// Creates an empty cache.
     package init() {}
 
     /// Queries or changes the table.
@@ -155,6 +158,6 @@ package final class AuthenticationCache: Sendable, CustomReflectable, CustomStri
 
     /// The name of the type, without contents.
     package var description: String { "AuthenticationCache" }
-    /// Nothing.
+    /// A mirror without contents.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -2,7 +2,6 @@ import FoundationEssentials
 import Martlet
 package import MartletCore
 import MartletTesting
-package import SystemPackage
 
 package enum Demo {
     struct Step: Sendable {
@@ -81,7 +80,7 @@ struct DemoEnvironment: Sendable {
     /// A configuration that trusts only an origin.
     private static func configuration(trusting origin: TestOrigin) -> SessionConfiguration {
         var configuration = SessionConfiguration.default
-        // The demo works on a slow machine as well.
+        // Long enough for a slow machine.
         configuration.timeouts.connect = .seconds(120)
         if let authority = origin.authorityPEM { configuration.tls.trust = .only(.text(authority)) }
         return configuration
@@ -111,11 +110,11 @@ extension FileDescriptor {
     }
 }
 
-/// The times of the phases of a request, as a picture of one line.
+/// The times of the phases of a request, as a chart of one line.
 package enum Timeline {
     private static let width = 32
 
-    /// `GET /json 200  [cct.......rr]  connect 0.2 ms, TLS 3.1 ms, first byte 4.0 ms, total 4.2 ms`.
+    /// A line such as `GET /json 200 [cct.......rr]  connect 0.2 ms, TLS 3.1 ms, first byte 4.0 ms, total 4.2 ms`.
     static func line(_ title: String, _ metrics: HTTPMetrics) -> String {
         let connect = (metrics.dns ?? .zero) + (metrics.connect ?? .zero)
         let tls = metrics.tls ?? .zero

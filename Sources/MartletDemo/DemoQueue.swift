@@ -56,12 +56,11 @@ enum DemoQueue {
         try check(left.isEmpty, "the queue holds \(left)")
         return [
             "process 1 stored request \(id.prefix { $0 != "\n" }); process 2 postponed it (\(refused)) and was killed",
-            "process 3: \(delivered)",
-            "2 requests with one key, the first without a response: 1 payment",
+            "process 3: \(delivered)", "2 requests with one key, the first without a response: 1 payment",
         ]
     }
 
-    /// Makes a process try to send the requests, until it failed, and kills it.
+    /// Starts a process that tries to send the requests, and kills it after a failed attempt.
     private static func postpone(_ queue: [String]) async throws -> Substring {
         let process = try DemoProcess(["queue", "run", "--noproxy", "*"] + queue)
         let line = await process.line(beginning: "postponed ")
@@ -113,7 +112,7 @@ enum DemoFaults {
         ]
         var lines: [String] = []
         for (path, code) in cases {
-            // The timeout is for the silent server: the others are slow on a slow machine.
+            // The short timeout is only for the silent server: the other servers may be slow on a slow machine.
             let options = code == .timedOut ? short : RequestOptions()
             let error = try await failure { try await stage.session.get(stage.origin.url(path), options: options) }
             let isExpected = error.code == code && (code != .timedOut || error.timeout == .head)
@@ -137,7 +136,7 @@ final class DemoProcess: Sendable {
     private let output: FileDescriptor
     /// Output that is not a whole line yet.
     private let rest = Mutex<[UInt8]>([])
-    /// A thread of its own, since the process is slow.
+    /// A separate thread, since the process is slow.
     private let workers = BlockingThreadPool(threadLimit: 1)
 
     init(_ arguments: [String]) throws {
@@ -247,7 +246,7 @@ final class ReservedPort: Sendable {
 }
 
 enum ResidentMemory {
-    /// Bytes; `nil` without `/proc`.
+    /// The memory of this process in bytes; `nil` without `/proc`.
     static var byteCount: Int? {
         guard let bytes = FileManager.default.contents(atPath: "/proc/self/statm") else { return nil }
         let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ")

@@ -56,7 +56,7 @@ enum DemoRequests {
     }
 
     private static func concurrent(_ stage: DemoEnvironment) async throws -> [String] {
-        // All responses wait for the last request: sequential requests would never get one.
+        // All responses wait for the last request, so sequential requests would never get a response.
         let (door, opening) = AsyncStream.makeStream(of: Void.self)
         let opened = Task { for await _ in door {} }
         let arrivals = Atomic(0)
@@ -169,8 +169,7 @@ enum DemoHosts {
         let parts = states.map { "\(Int(($0.fractionCompleted ?? 0) * 100)) %" }
         return [
             "\(report.length) bytes announced and received, \(framing) of them besides the file",
-            "progress: \(picked(parts).joined(separator: ", "))",
-            Timeline.line("POST /upload 200", exchange.metrics),
+            "progress: \(picked(parts).joined(separator: ", "))", Timeline.line("POST /upload 200", exchange.metrics),
         ]
     }
 

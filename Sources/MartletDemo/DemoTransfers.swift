@@ -63,7 +63,7 @@ enum DemoTransfers {
             var highest = before
             var next: UInt64 = 0
             for try await piece in response.body {
-                // The ends of each piece show that no byte was lost, repeated or moved.
+                // Checking both ends of each piece shows that no byte was lost, repeated or moved.
                 let ends = [piece[0], piece[piece.count - 1]]
                 let wanted = [TestPattern.byte(at: offset), TestPattern.byte(at: offset + UInt64(piece.count) - 1)]
                 try check(ends == wanted, "wrong bytes at \(offset)")
@@ -100,7 +100,7 @@ enum DemoTransfers {
         ]
     }
 
-    /// Checks that a file has so many bytes of the pattern.
+    /// Checks that a file consists of a number of bytes of the pattern.
     static func checkPattern(_ path: FilePath, _ byteCount: UInt64) async throws {
         let length = await BlockingThreadPool.shared.run { patternLength(of: path) }
         try check("the length of the pattern in the file", length, is: byteCount)
@@ -124,8 +124,7 @@ enum DemoDownloads {
     private static let byteCount: UInt64 = 24 << 20
 
     static let steps = [
-        Demo.Step(
-            title: "Download 24 MiB in segments: cut by the server, paused, resumed and verified", run: download)
+        Demo.Step(title: "Download 24 MiB in segments: cut by the server, paused, resumed and verified", run: download)
     ]
 
     private static func download(_ stage: DemoEnvironment) async throws -> [String] {
@@ -135,7 +134,7 @@ enum DemoDownloads {
             let content = OriginContent(body: .pattern(byteCount), entityTag: "\"demo\"")
             return content.response(to: request).with { response in
                 response.pacing = .bytesPerSecond(8 << 20)
-                // One connection breaks, over TLS and without a closing message.
+                // One connection is cut, over TLS and without a `close_notify`.
                 if number == 2 { response.fault = OriginFault(.cut, afterBodyBytes: 1 << 20) }
             }
         }
@@ -220,13 +219,14 @@ enum DemoTasks {
             try check("the number of downloads", await stage.session.tasks(of: .download).count, is: 0)
             return [
                 "paused after \(received) bytes: the origin was blocked after \(sent), in the kernel's buffers",
-                "resumed, and all \(size) bytes are in the file",
-                try await cancel(stage), Timeline.line("GET /large 200", exchange.metrics),
+                "resumed, and all \(size) bytes are in the file", try await cancel(stage),
+                Timeline.line("GET /large 200", exchange.metrics),
             ]
         }
     }
 
-    /// The bytes that the origin has sent when it sends no more during several slow requests to another origin.
+    /// The number of bytes that the origin has sent when it has stopped sending, which several slow requests to another
+    /// origin verify.
     private static func standstill(of origin: TestOrigin, beside stage: DemoEnvironment) async throws -> UInt64 {
         var (last, checks): (UInt64, Int) = (0, 0)
         while checks < 4 {

@@ -1,11 +1,8 @@
-import MartletContent
 public import MartletCore
-public import HTTPTypes
-import SystemPackage
 
-/// A command line of curl.
+/// A command line of curl for a request.
 struct CurlCommand {
-    /// The maximum size of a body in the command itself: an argument has at most 128 KiB on Linux.
+    /// The maximum size of a body in the command itself, in bytes: an argument has at most 128 KiB on Linux.
     private static let inlineLimit = 64 * 1024
 
     private let mask: SecretRedaction
@@ -15,13 +12,13 @@ struct CurlCommand {
 
     init(mask: SecretRedaction) { self.mask = mask }
 
-    /// The command, quoted.
+    /// The command, quoted for a shell.
     var text: String {
         let command = (["curl"] + words.map(CurlCommand.word)).joined(separator: " ")
         return input.map { "\($0) | \(command)" } ?? command
     }
 
-    /// Adds method, URL and fields.
+    /// Adds the method, the URL and the fields.
     mutating func add(_ request: HTTPRequest, hasBody: Bool) {
         switch request.method {
         case .get where !hasBody, .post where hasBody: break
@@ -95,7 +92,7 @@ struct CurlCommand {
         }
     }
 
-    /// The URL of the request, or the nearest text for an invalid one.
+    /// Returns the URL of the request; for an invalid one, a similar text.
     private func address(of request: HTTPRequest) -> String {
         if let url = try? HTTPSession.url(of: request) { return mask.text(of: url) }
         var authority = request.authority ?? ""
@@ -105,7 +102,8 @@ struct CurlCommand {
         return "\(request.scheme ?? "http")://\(authority)\(mask.query(request.path ?? "/"))"
     }
 
-    /// The text as one word of a POSIX shell: between single quotes unless all of its characters are plain (POSIX.1-2017 §2.2).
+    /// Returns the text as one word of a POSIX shell, in single quotes unless all of its characters are plain
+    /// (POSIX.1-2017 §2.2).
     private static func word(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in
             switch byte {
@@ -116,12 +114,12 @@ struct CurlCommand {
             }
         }
         if isPlain, !text.isEmpty { return text }
-        // A single quote within single quotes ends them, follows escaped, and reopens them.
+        // A single quote in quoted text needs three parts: a closing quote, an escaped quote, and an opening quote.
         let parts = text.unicodeScalars.split(separator: "'", omittingEmptySubsequences: false)
         return "'\(parts.map { String($0) }.joined(separator: "'\\''"))'"
     }
 
-    /// Bytes as one word that `printf '%b'` prints, with octal numbers for bytes other than plain ASCII.
+    /// Returns bytes as one word for `printf '%b'`, with octal numbers for bytes other than plain ASCII.
     private static func escaped(_ bytes: [UInt8]) -> String {
         let characters = bytes.map { byte in
             if (0x20...0x7E).contains(byte), !"'\\".utf8.contains(byte) { return String(Unicode.Scalar(byte)) }
@@ -131,21 +129,21 @@ struct CurlCommand {
         return "'\(characters.joined())'"
     }
 
-    /// Bytes as a text of an argument, which is UTF-8 without NUL; `nil` for other bytes.
+    /// Returns bytes as the text of an argument, which is UTF-8 without NUL; `nil` for other bytes.
     private static func text(of bytes: [UInt8]) -> String? {
         bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
     }
 }
 
 extension HTTPRequest {
-    /// The request as a command line of curl with masked secrets, for example for a bug report.
+    /// The request as a curl command line with masked secrets, for example for a bug report.
     public var curlCommand: String { curlCommand() }
 
-    /// The request as a command line of curl, quoted for a POSIX shell.
+    /// Returns the request as a curl command line, quoted for a POSIX shell.
     ///
-    /// Fields that curl adds itself (`User-Agent`, `Accept`) are not disabled. A body that is not text is piped in by `printf`;
-    /// a large body, or a stream, is read from standard input, where it has to be supplied.
-    /// - Parameter mask: The secrets to mask; ``SecretRedaction/none`` gives a command that works, with all secrets.
+    /// Fields that curl adds itself (`User-Agent`, `Accept`) are not disabled. A body that is not text is piped in by
+    /// `printf`. A large body, or a stream, is read from standard input, and has to be supplied there.
+    /// - Parameter mask: The secrets to mask; ``SecretRedaction/none`` gives a working command with all secrets.
     public func curlCommand(body: HTTPBody = .none, mask: SecretRedaction = .standard) -> String {
         var command = CurlCommand(mask: mask)
         command.add(self, hasBody: body.isPresent)

@@ -1,25 +1,21 @@
-import MartletContent
-import MartletURL
 public import MartletCore
-public import HTTPTypes
 public import FoundationEssentials
-import MartletTransport
-import MartletWire
 
-/// Exchanges as a HAR 1.2 log, which the developer tools of browsers open. It is written as a whole, or as it grows: each
-/// ``Piece`` contains the offset of its bytes in the file, and after each of them the file is a complete log.
+/// A HAR 1.2 log of exchanges, which the developer tools of browsers can open. It is written as a whole, or
+/// incrementally: each ``Piece`` contains the offset of its bytes in the file, and after each piece the file is a
+/// complete log.
 public struct HARLog: Sendable {
-    /// Bytes for a file.
+    /// Bytes to write to a file.
     public struct Piece: Hashable, Sendable {
-        /// Their offset in the file; they overwrite the bytes there.
+        /// The offset in the file; the bytes there are overwritten.
         public let offset: UInt64
-        /// The bytes.
+        /// The bytes of the piece.
         public let bytes: [UInt8]
     }
 
     private static let closing = Array("\n]}}\n".utf8)
     private var entryCount = 0
-    /// The offset of the closing brackets in the bytes that were returned.
+    /// The offset of the closing brackets in the returned bytes.
     private var end: UInt64 = 0
     private let creator: String
     private let version: String
@@ -30,7 +26,7 @@ public struct HARLog: Sendable {
         self.version = version
     }
 
-    /// The file of a log without entries, to be written before the first entry.
+    /// Returns the file of a log without entries, which must be written before the first entry.
     public mutating func begin() -> Piece {
         let log: JSONValue = [
             "version": "1.2", "creator": ["name": .string(creator), "version": .string(version)], "pages": [],
@@ -43,7 +39,7 @@ public struct HARLog: Sendable {
         return Piece(offset: 0, bytes: bytes + HARLog.closing)
     }
 
-    /// The bytes that an entry adds to the file.
+    /// Returns the bytes that an entry adds to the file.
     public mutating func append(_ entry: HAREntry) -> Piece {
         let offset = end
         let bytes = (entryCount == 0 ? [0x0A] : [UInt8(ascii: ","), 0x0A]) + entry.json
@@ -52,7 +48,7 @@ public struct HARLog: Sendable {
         return Piece(offset: offset, bytes: bytes + HARLog.closing)
     }
 
-    /// A whole log of some entries.
+    /// Returns a whole log of some entries.
     public static func bytes(_ entries: [HAREntry], creator: String = "Martlet", version: String = martletVersion)
         -> [UInt8]
     {
@@ -74,11 +70,11 @@ public struct HAREntry: Sendable {
     /// Creates an entry for an exchange with a response.
     /// - Parameters:
     ///   - requestBody: The body of its request, which an exchange does not store.
-    ///   - sentHeaders: The fields as they were sent; by default those that the exchange was sent with, and `Host`.
-    ///   - startedAt: The time of its start; by default that of its metrics.
-    ///   - error: The error after its head was received, if any; its description is shown, and descriptions of Martlet's own
-    ///     errors contain no secrets.
-    ///   - options: The shown parts.
+    ///   - sentHeaders: The fields as they were sent; by default the sent fields of the exchange, and `Host`.
+    ///   - startedAt: The start time of the request; by default that of its metrics.
+    ///   - error: The error after the head was received, if one occurred. Its description is shown; descriptions of
+    ///     Martlet's own errors contain no secrets.
+    ///   - options: The parts to show.
     public init(
         _ exchange: HTTPExchange, requestBody: HTTPBody = .none, sentHeaders: HTTPFields? = nil, startedAt: Date? = nil,
         error: (any Error)? = nil, options: HAROptions = HAROptions()
@@ -94,8 +90,9 @@ public struct HAREntry: Sendable {
 
     /// Creates an entry for a call that failed without a response; it has the status 0, as in browsers.
     /// - Parameters:
-    ///   - error: Its description is shown; descriptions of Martlet's own errors contain no secrets.
-    ///   - metrics: The known metrics.
+    ///   - error: The error of the call. Its description is shown; descriptions of Martlet's own errors contain no
+    ///     secrets.
+    ///   - metrics: The metrics, as far as they are known.
     public init(
         failed request: HTTPRequest, url: HTTPURL, requestBody: HTTPBody = .none, error: any Error,
         metrics: HTTPMetrics = HTTPMetrics(), startedAt: Date? = nil, options: HAROptions = HAROptions()
@@ -114,7 +111,7 @@ public struct HAREntry: Sendable {
         let timings = HARTimings(metrics)
         let start = startedAt ?? metrics.startedAt ?? Date()
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-        // The states of a cache entry before and after are optional in HAR 1.2, and not known.
+        // The states of a cache entry before and after are optional in HAR 1.2, and unknown here.
         var members = JSONObject([
             ("startedDateTime", .string(start.formatted(format))), ("time", .milliseconds(timings.total)),
             ("request", request), ("response", response),
@@ -122,7 +119,7 @@ public struct HAREntry: Sendable {
         ])
         if let connection = metrics.connection {
             if let (address, port) = HAREntry.parts(of: connection.remoteAddress) {
-                // The server's port, which HAR 1.2 allows: browsers show it after the address.
+                // The address includes the server's port, which HAR 1.2 allows: browsers show it after the address.
                 members["serverIPAddress"] = .string(address)
                 members["connection"] = .string(port)
             }
@@ -134,7 +131,7 @@ public struct HAREntry: Sendable {
         return JSONValue.object(members).bytesForPages
     }
 
-    /// Address and port of `127.0.0.1:80` or `[::1]:80`; `nil` for the name of a socket.
+    /// Returns the address and the port of `127.0.0.1:80` or `[::1]:80`; `nil` for the name of a socket.
     private static func parts(of address: String) -> (address: String, port: String)? {
         guard !address.hasPrefix("/"), let colon = address.lastIndex(of: ":") else { return nil }
         let port = address[address.index(after: colon)...]
@@ -149,29 +146,29 @@ public struct HAREntry: Sendable {
 public struct HAROptions: Hashable, Sendable {
     /// The masked secrets; credentials and cookies by default.
     public var mask = SecretRedaction.standard
-    /// The maximum size of a shown body, sent or received; 1 MiB by default. It keeps a log of large transfers small. A longer
-    /// text is truncated; of other bodies the size alone is shown.
+    /// The maximum size of a shown body, sent or received; 1 MiB by default. It keeps a log of large transfers small. A
+    /// longer text is truncated; for other bodies only the size is shown.
     public var bodyLimit = ByteCount.mebibytes(1)
 
-    /// The defaults.
+    /// Creates the default options.
     public init() {}
 }
 
 /// The phases of an exchange in HAR 1.2, in milliseconds; -1 for a phase that did not occur.
 package struct HARTimings: Hashable, Sendable {
-    /// Waiting for a connection, and all requests of the call before the last.
+    /// The wait for a connection, and the time of all requests of the call before the last one.
     package let blocked: Double
-    /// Resolving the name.
+    /// The time of name resolution.
     package let dns: Double
-    /// Opening the connection, including the TLS handshake.
+    /// The time to open the connection, including the TLS handshake.
     package let connect: Double
-    /// The TLS handshake.
+    /// The time of the TLS handshake.
     package let ssl: Double
-    /// Writing the request.
+    /// The time to write the request.
     package let send: Double
-    /// From the end of the request to the head of the response.
+    /// The time from the end of the request to the head of the response.
     package let wait: Double
-    /// Receiving the response.
+    /// The time to receive the response.
     package let receive: Double
 
     /// The sum of the phases; ``ssl`` is part of ``connect``.
@@ -179,8 +176,8 @@ package struct HARTimings: Hashable, Sendable {
 
     /// Creates the phases of a call.
     ///
-    /// A connection may have been started before the call, for another one that then found a free one: only the part within
-    /// the call's own wait is counted, from its end.
+    /// A connection may have been started before the call, for another call that then found a free one. Only the part
+    /// within the call's own wait is counted, from the end.
     package init(_ metrics: HTTPMetrics) {
         let ready = metrics.lastBegin + metrics.wait
         var rest = ready
@@ -221,18 +218,18 @@ package struct HARTimings: Hashable, Sendable {
 }
 
 extension JSONValue {
-    /// A number of milliseconds, to the microsecond; 0 if it is not finite.
+    /// Returns a number of milliseconds, to the microsecond; 0 if it is not finite.
     package static func milliseconds(_ number: Double) -> JSONValue {
         JSONValue(number.isFinite ? (number * 1000).rounded() / 1000 : 0)
     }
 
-    /// A list of objects with a name and a value.
+    /// Returns a list of objects with a name and a value.
     static func named(_ pairs: [(name: String, value: String)]) -> JSONValue {
         .array(pairs.map { ["name": .string($0.name), "value": .string($0.value)] })
     }
 
-    /// The value as JSON in UTF-8, with characters escaped that would end a line of a script or an element of a page; they
-    /// occur in strings alone.
+    /// The value as JSON in UTF-8. Characters that would end a line of a script or an element of a page are escaped;
+    /// they occur only in strings.
     package var bytesForPages: [UInt8] {
         var output: [UInt8] = []
         for scalar in text().unicodeScalars {

@@ -1,7 +1,4 @@
-import MartletContent
-import MartletURL
 package import MartletCore
-import HTTPTypes
 import FoundationEssentials
 
 /// The request of an entry.
@@ -11,7 +8,7 @@ struct HARRequest {
     let body: HTTPBody
     /// The fields as they were sent, or those of the request without `Host` and the type of its body.
     let sentFields: HTTPFields
-    /// Whether no field is missing in them.
+    /// Whether the fields are complete.
     var isComplete = false
     let options: HAROptions
 
@@ -26,7 +23,7 @@ struct HARRequest {
         return fields
     }
 
-    /// The member `request`.
+    /// The member `request` of the entry.
     var value: JSONValue {
         var members = JSONObject([
             ("method", .string(request.method.rawValue)), ("url", .string(mask.text(of: url))),
@@ -65,17 +62,17 @@ struct HARRequest {
         switch body.encoded(by: BodyEncoder()).storage {
         case .bytes(let bytes):
             if MediaType(type)?.essence == "application/x-www-form-urlencoded" {
-                // A value that is cut by the limit follows its name, which decides whether it is secret.
+                // The limit may cut a value, but the name before it decides whether it is secret.
                 let form = String(decoding: bytes.prefix(limit), as: UTF8.self)
-                // In HAR 1.2 text and parameters exclude each other. Browsers write both, and without text some show
-                // nothing, or "undefined".
+                // HAR 1.2 allows either text or parameters. Browsers write both, and without text some show nothing, or
+                // "undefined".
                 members["params"] = query(form)
                 members["text"] = .string(mask.query(form))
                 if bytes.count > limit { members["comment"] = "the first \(limit) of \(bytes.count) bytes" }
             } else {
                 let text = HARText(bytes, type: MediaType(type), limit: limit)
                 members["text"] = .string(text.text ?? "")
-                // HAR 1.2 has no Base64 here, hence a custom member.
+                // HAR 1.2 defines no Base64 here, so a custom member is used.
                 if text.isBase64 { members["_encoding"] = "base64" }
                 members["comment"] = text.comment.map { .string($0) }
             }
@@ -100,15 +97,16 @@ struct HARRequest {
         return .object(members)
     }
 
-    /// The text of a part, or stars for a secret; `nil` for files, streams, and bytes that are not text or too many.
+    /// Returns the text of a part, or stars for a secret; `nil` for files, streams, and bytes that are not text or
+    /// exceed the limit.
     private func shownValue(of part: MultipartForm.Part) -> String? {
         if mask.hides(part.name) { return SecretRedaction.stars }
         guard part.filename == nil, case .bytes(let bytes) = part.body.storage, bytes.count <= limit else { return nil }
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// A form as text, from which browsers read its parts: the body without hidden values and the parts' own fields. Empty if
-    /// the type has no boundary.
+    /// Returns a form as text that browsers can split into parts: the body without hidden values and without the parts'
+    /// own fields. Empty if the type has no boundary.
     private func text(of content: MultipartContent, _ type: String) -> String {
         guard let boundary = MediaType(type)?["boundary"] else { return "" }
         var text = ""
@@ -118,7 +116,7 @@ struct HARRequest {
                 try head.disposition(name: part.name, filename: part.filename)
                 if let type = part.body.contentType { try head.field("Content-Type", type) }
             } catch {
-                // The request would have failed.
+                // The request would have failed with such a part.
                 continue
             }
             text += "--\(boundary)\r\n\(String(decoding: head.bytes, as: UTF8.self))\r\n"
@@ -130,11 +128,11 @@ struct HARRequest {
 
 /// A body in a HAR log: its text, or Base64 for other bytes, up to a limit.
 package struct HARText {
-    /// The text, or the bytes in Base64; `nil` for too many bytes.
+    /// The text, or the bytes in Base64; `nil` for bytes above the limit.
     package let text: String?
     /// Whether ``text`` is Base64.
     package let isBase64: Bool
-    /// A note on omitted bytes; `nil` if there are none.
+    /// A note on omitted bytes; `nil` if no bytes are omitted.
     package let comment: String?
 
     /// Selects the shown part of a body.
@@ -147,7 +145,7 @@ package struct HARText {
         isBase64 = decoded == nil && isWhole
         text = isBase64 ? Data(bytes).base64EncodedString() : decoded
         comment =
-            if isWhole { nil } else if decoded == nil { "\(total) bytes, more than are shown" } else {
+            if isWhole { nil } else if decoded == nil { "\(total) bytes, above the limit for shown bodies" } else {
                 "the first \(shown.count) of \(total) bytes"
             }
     }
@@ -157,7 +155,7 @@ package struct HARText {
             return TextDecoding(charset: charset).text(from: bytes)
         }
         guard !bytes.contains(0) else { return nil }
-        // A text that is cut within a character is still text.
+        // A text that is cut within a character still counts as text.
         for dropped in 0...(isWhole ? 0 : min(3, bytes.count)) {
             if let text = String(validating: bytes.dropLast(dropped), as: UTF8.self) { return text }
         }

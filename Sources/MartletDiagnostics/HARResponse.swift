@@ -1,8 +1,5 @@
-import MartletContent
 import MartletCore
-import HTTPTypes
 import FoundationEssentials
-import MartletWire
 
 /// The response of an entry.
 struct HARResponse {
@@ -11,13 +8,13 @@ struct HARResponse {
 
     private var mask: SecretRedaction { options.mask }
 
-    /// The response of a call without one.
+    /// The response member of a call without a response.
     static let none: JSONValue = [
         "status": 0, "statusText": "", "httpVersion": "", "cookies": [], "headers": [],
         "content": ["size": 0, "mimeType": "x-unknown"], "redirectURL": "", "headersSize": -1, "bodySize": -1,
     ]
 
-    /// The member `response`.
+    /// The member `response` of the entry.
     var value: JSONValue {
         let head = exchange.rawHead
         let location = head.fields.firstValue(of: "location") ?? ""
@@ -27,12 +24,12 @@ struct HARResponse {
             "headers": .named(head.fields.map { ($0.name, shown($0.name, $0.value)) }), "content": content(head),
             "redirectURL": .string(mask.value(of: .location, location)), "headersSize": -1,
             "bodySize": JSONValue(received),
-            // Without it, browsers add the two sizes, even the -1 of an unknown one.
+            // Without it, browsers add the two sizes, even the -1 of an unknown size.
             "_transferSize": JSONValue(received),
         ]
     }
 
-    /// The size of the body as it was received.
+    /// The size of the body as received.
     private var received: Int64 { Int64(clamping: exchange.metrics.receivedBodyByteCount) }
 
     private func shown(_ name: String, _ value: String) -> String {
@@ -42,7 +39,7 @@ struct HARResponse {
     private func content(_ head: ResponseHead) -> JSONValue {
         let type = head.fields.firstValue(of: "content-type")
         var members = JSONObject([("size", JSONValue(size(head))), ("mimeType", .string(type ?? "x-unknown"))])
-        // The coding of a cached response saved no bytes on the wire: none were sent.
+        // The coding of a cached response saved no bytes on the wire, because no bytes were sent.
         if head.fields.contains("content-encoding"), exchange.source == .network {
             members["compression"] = JSONValue(Int64(exchange.body.count) - received)
         }
@@ -57,13 +54,13 @@ struct HARResponse {
         return .object(members)
     }
 
-    /// The body's size. The exchange may have only the beginning of a large or a streamed body.
+    /// Returns the body's size. The exchange may have only the beginning of a large or streamed body.
     private func size(_ head: ResponseHead) -> Int64 {
         let kept = Int64(exchange.body.count)
         return head.fields.contains("content-encoding") ? kept : max(kept, received)
     }
 
-    /// A cookie of `Set-Cookie`, as far as it can be parsed; `nil` for one without a name.
+    /// Returns a cookie of `Set-Cookie`, as far as it can be parsed; `nil` for a cookie without a name.
     private func cookie(_ text: String) -> JSONValue? {
         let parts = text.split(separator: ";", omittingEmptySubsequences: false).map(HARResponse.pair)
         guard let first = parts.first, !first.name.isEmpty else { return nil }

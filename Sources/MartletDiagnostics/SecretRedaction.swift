@@ -1,13 +1,13 @@
-import MartletContent
-import MartletURL
 import MartletCore
 public import HTTPTypes
 
-/// The secrets that logs and command lines show as `***`. In bodies, these are the fields of forms in ``queryItems``.
+/// The secrets that logs and command lines show as `***`. In bodies, these are the form fields in ``queryItems``.
 public struct SecretRedaction: Hashable, Sendable {
-    /// Fields with secret values. The scheme of `Authorization` and `Proxy-Authorization` stays, and so do the names of cookies.
+    /// The fields with secret values. The scheme of `Authorization` and `Proxy-Authorization` and the names of cookies
+    /// are still shown.
     public var fields: Set<HTTPField.Name>
-    /// Names of items in queries and forms with secret values, in lower case. ``HTTPURL/secretQueryNames`` are common ones.
+    /// The names of query and form items with secret values, in lower case. ``HTTPURL/secretQueryNames`` are common
+    /// ones.
     public var queryItems: Set<String>
     /// Whether user names and passwords in URLs are secret.
     public var masksUserInfo: Bool
@@ -21,11 +21,10 @@ public struct SecretRedaction: Hashable, Sendable {
 
     /// The default mask: credentials and cookies, and user names and passwords in URLs.
     public static let standard = SecretRedaction(fields: [.authorization, .proxyAuthorization, .cookie, .setCookie])
-
-    /// A mask of nothing: the result contains all secrets.
+    /// A mask without secrets: the result shows all values.
     public static let none = SecretRedaction(fields: [], masksUserInfo: false)
 
-    /// The mask with further fields, such as one that carries an API key.
+    /// Returns the mask with further fields and items, such as a field for an API key.
     public func adding(fields: Set<HTTPField.Name> = [], queryItems: Set<String> = []) -> SecretRedaction {
         SecretRedaction(
             fields: self.fields.union(fields), queryItems: self.queryItems.union(queryItems),
@@ -35,7 +34,7 @@ public struct SecretRedaction: Hashable, Sendable {
     /// The replacement of a secret.
     static let stars = "***"
 
-    /// The value of a field, masked.
+    /// Returns the value of a field, masked.
     func value(of name: HTTPField.Name, _ value: String) -> String {
         guard fields.contains(name) else { return Self.namesURL(name) ? reference(value) : value }
         if name == .cookie { return SecretRedaction.cookies(value) }
@@ -46,7 +45,7 @@ public struct SecretRedaction: Hashable, Sendable {
         return "\(value[..<blank]) \(SecretRedaction.stars)"
     }
 
-    /// A URL, masked.
+    /// Returns a URL, masked.
     func text(of url: HTTPURL) -> String {
         var userInfo = url.userInfo
         if let info = userInfo, masksUserInfo {
@@ -59,7 +58,7 @@ public struct SecretRedaction: Hashable, Sendable {
         ).absoluteString
     }
 
-    /// A query or a form, masked: items with secret values keep their names.
+    /// Returns a masked query or form: items with secret values keep their names.
     func query(_ text: String) -> String {
         guard !queryItems.isEmpty else { return text }
         return HTTPURL.masked(text, where: hides)
@@ -68,7 +67,7 @@ public struct SecretRedaction: Hashable, Sendable {
     /// Whether the value of an item of a query or form is secret.
     func hides(_ name: String) -> Bool { queryItems.contains(name.lowercased()) }
 
-    /// The value of a field that is a URL, masked.
+    /// Returns the value of a field that is a URL, masked.
     private func reference(_ value: String) -> String {
         guard self != .none else { return value }
         if let url = try? HTTPURL(value, pathAsIs: true) {

@@ -1,5 +1,4 @@
 public import MartletCore
-public import HTTPTypes
 
 /// A request of a service, with the type of its response.
 ///
@@ -13,8 +12,9 @@ public import HTTPTypes
 /// let user = try await api.call(UserByName(name: "anna"))
 /// ```
 ///
-/// Everything but the path and the response has a default: GET without parameters, body and fields, a status of 2xx required,
-/// JSON decoded. A response of the type `HTTPExchange` is the exchange itself; one of `Void` is discarded.
+/// Everything except the path and the response has a default: GET without parameters, body and fields; a status of 2xx
+/// is required, and JSON is decoded. A response of the type `HTTPExchange` is the exchange itself; one of `Void` is
+/// discarded.
 public protocol HTTPEndpoint<Response> {
     /// The value that the response is decoded to.
     associatedtype Response
@@ -24,15 +24,15 @@ public protocol HTTPEndpoint<Response> {
     /// The type of the path.
     associatedtype Path: HTTPTarget = String
 
-    /// The method; GET by default.
+    /// The method of the request; GET by default.
     var method: HTTPRequest.Method { get }
     /// The path below the host's base, as text or as segments that are percent-encoded; see `url(for:)`.
     var path: Path { get }
     /// The parameters; none by default.
     var parameters: Parameters { get }
-    /// A body as it is; `nil` (the default) for one made of the parameters.
+    /// The body to send unchanged; `nil` (the default) to create it from the parameters.
     var body: HTTPBody? { get }
-    /// Fields that replace those of the host; none by default.
+    /// The fields that replace those of the host; none by default.
     var headers: HTTPHeaders { get }
     /// The encoding of the parameters; `nil` (the default) for that of the host.
     var encoding: ParameterEncoding? { get }
@@ -46,22 +46,22 @@ public protocol HTTPEndpoint<Response> {
 }
 
 extension HTTPEndpoint {
-    /// GET.
+    /// The default method, GET.
     public var method: HTTPRequest.Method { .get }
-    /// `nil`.
+    /// No separate body.
     public var body: HTTPBody? { nil }
-    /// No fields.
+    /// No additional fields.
     public var headers: HTTPHeaders { HTTPHeaders() }
-    /// `nil`: that of the host.
+    /// The default, `nil`: the encoding of the host is used.
     public var encoding: ParameterEncoding? { nil }
-    /// `nil`: those of the host.
+    /// The default, `nil`: the options of the host are used.
     public var options: RequestOptions? { nil }
-    /// `true`.
+    /// The default, `true`.
     public var validatesStatus: Bool { true }
 }
 
 extension HTTPEndpoint where Parameters == ParameterValue {
-    /// No parameters.
+    /// An empty set of parameters.
     public var parameters: ParameterValue { .null }
 }
 
@@ -71,20 +71,20 @@ extension HTTPEndpoint where Response: Decodable {
 }
 
 extension HTTPEndpoint where Response == HTTPExchange {
-    /// Returns the exchange.
+    /// Returns the exchange unchanged.
     public func response(from exchange: HTTPExchange) -> HTTPExchange { exchange }
 }
 
 extension HTTPEndpoint where Response == Void {
-    /// Discards the exchange.
+    /// Discards the exchange and returns nothing.
     public func response(from exchange: HTTPExchange) {}
 }
 
 extension HTTPHost {
     /// Sends the request of an endpoint and decodes its response.
-    /// - Throws: An ``HTTPError`` or its replacement by ``errors``; the status is judged by the endpoint alone, whatever
-    ///   ``validatesStatus`` says. Errors of the endpoint's `response(from:)`, unchanged unless an ``HTTPError``.
-    ///   `CancellationError`.
+    /// - Throws: An ``HTTPError``, or the error that ``errors`` maps it to. Only the endpoint decides on the status,
+    ///   regardless of ``validatesStatus``. An error of the endpoint's `response(from:)` is thrown unchanged, unless it
+    ///   is an ``HTTPError``. `CancellationError`.
     public func call<Endpoint: HTTPEndpoint>(_ endpoint: Endpoint) async throws -> Endpoint.Response {
         let host = with { host in
             host.validatesStatus = endpoint.validatesStatus
@@ -95,10 +95,10 @@ extension HTTPHost {
         return try mapped { try endpoint.response(from: exchange) }
     }
 
-    /// Sends a request by any method and collects the response. The parameters are those of
+    /// Sends a request with any method and collects the response. The parameters are those of
     /// `prepare(_:_:parameters:)`.
-    /// - Parameter validate: The conditions for the response; `nil` for those of the options or the session.
-    /// - Throws: An ``HTTPError`` or its replacement by ``errors``; `CancellationError`.
+    /// - Parameter validate: The conditions for the response; `nil` to use those of the options or the session.
+    /// - Throws: An ``HTTPError``, or the error that ``errors`` maps it to; `CancellationError`.
     public func request<Target: HTTPTarget>(
         method: HTTPRequest.Method, _ path: Target = "", parameters: some Encodable, body: HTTPBody? = nil,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
@@ -107,7 +107,7 @@ extension HTTPHost {
         try await send(method, path, parameters, body, headers, timeout, options, validate)
     }
 
-    /// Sends a request with parameters written as literals; otherwise as the other function of this name.
+    /// Sends a request with parameters written as literals; otherwise like the other function of this name.
     public func request<Target: HTTPTarget>(
         method: HTTPRequest.Method, _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
@@ -116,11 +116,12 @@ extension HTTPHost {
         try await send(method, path, parameters, body, headers, timeout, options, validate)
     }
 
-    /// Sends a request and passes the response to a closure as it arrives; otherwise as
+    /// Sends a request and passes the response to a closure as it arrives; otherwise like
     /// ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)``.
     ///
-    /// With ``validatesStatus``, a response that is not 2xx is thrown with up to 64 KiB of its body, and the closure is not
-    /// called; the same holds for a response that the validator of the call or the session rejects (``ResponseValidator``).
+    /// With ``validatesStatus``, a response that is not 2xx is thrown as an error with up to 64 KiB of its body. The
+    /// closure is not called then. The same applies to a response that the validator of the call or the session rejects
+    /// (``ResponseValidator``).
     public func stream<Result, Target: HTTPTarget>(
         _ path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
@@ -131,10 +132,10 @@ extension HTTPHost {
         return try await session.stream(call, validators(of: call), handle)
     }
 
-    /// Sends a request and returns its response, whose body is still to be read; otherwise as
+    /// Sends a request and returns its response with an unread body; otherwise like
     /// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)``.
     ///
-    /// With ``validatesStatus``, a response that is not 2xx is thrown with up to 64 KiB of its body.
+    /// With ``validatesStatus``, a response that is not 2xx is thrown as an error with up to 64 KiB of its body.
     public func open<Target: HTTPTarget>(
         _ path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
@@ -148,8 +149,9 @@ extension HTTPHost {
         (validatesStatus ? [.success] : []) + call.validators
     }
 
-    /// Sends a body, by POST unless another method or a request is given, and reports progress.
-    /// - Parameter progress: Called on the caller's actor with the latest state, not with every one; the last is always reported.
+    /// Sends a body and reports its progress. The method is POST unless another method or a request is given.
+    /// - Parameter progress: Called on the caller's actor with the latest state; intermediate states may be skipped.
+    ///   The last state is always reported.
     @discardableResult public func upload<Target: HTTPTarget>(
         _ body: HTTPBody, to path: Target = "", method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
@@ -162,7 +164,7 @@ extension HTTPHost {
             try await HTTPSession.reporting(control.upload, to: progress) { try await session.collect(call, control) })
     }
 
-    /// Fetches a path into a file; otherwise as
+    /// Fetches a path into a file; otherwise like
     /// ``HTTPSession/download(_:to:overwrites:query:headers:body:timeout:options:validate:progress:)``.
     @discardableResult public func download(
         _ path: some HTTPTarget, to file: some FilePathConvertible, overwrites: Bool = false,
@@ -179,7 +181,7 @@ extension HTTPHost {
     }
 
     /// Starts a call and returns it: an upload if it has a body, otherwise a data task.
-    /// - Throws: If the request cannot be made. Errors of the call are thrown by ``HTTPTask/value``.
+    /// - Throws: An ``HTTPError`` if the request is invalid. Errors of the call are thrown by ``HTTPTask/value``.
     public func task<Target: HTTPTarget>(
         method: HTTPRequest.Method? = nil, _ path: Target = "", parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
@@ -195,8 +197,8 @@ extension HTTPHost {
     /// Sends a request and collects the response.
     func send(
         _ method: HTTPRequest.Method, _ path: some HTTPTarget, _ parameters: some Encodable, _ body: HTTPBody?,
-        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
-        _ validate: ResponseValidator? = nil, inURL: Bool = false
+        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?, _ validate: ResponseValidator? = nil,
+        inURL: Bool = false
     ) async throws -> HTTPExchange {
         let call = try makeCall(method, path, parameters, body, headers, timeout, options, validate, inURL: inURL)
         return try validated(try await session.collect(call))
@@ -204,8 +206,8 @@ extension HTTPHost {
 
     private func makeCall(
         _ method: HTTPRequest.Method?, _ path: some HTTPTarget, _ parameters: some Encodable, _ body: HTTPBody?,
-        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
-        _ validate: ResponseValidator? = nil, inURL: Bool = false
+        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?, _ validate: ResponseValidator? = nil,
+        inURL: Bool = false
     ) throws -> Call {
         try mapped {
             try makeCall(preparing(method, path, parameters, body, headers, timeout, options, validate, inURL: inURL))
@@ -220,15 +222,15 @@ extension HTTPHost {
 
     /// Checks the status of a response if the host validates it.
     package func validated(_ exchange: HTTPExchange) throws -> HTTPExchange {
-        // Mapped here too, for an exchange of a session with another mapper.
+        // Mapped here as well, for an exchange of a session with another mapper.
         validatesStatus ? try mapped { try exchange.validated() } : exchange
     }
 
-    /// Runs code that is not part of a call of the session, so that its errors reach the mapper too.
+    /// Runs code that is not part of a call of the session, and maps its errors.
     package func mapped<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch { throw mapped(error) }
     }
 
-    /// The error that is thrown in place of another, which was not mapped.
+    /// Returns the error to throw instead of another one that was not mapped.
     package func mapped(_ error: any Error) -> any Error { session.settings.mapped(error) }
 }

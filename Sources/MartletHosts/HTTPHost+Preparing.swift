@@ -1,29 +1,26 @@
 import MartletNetwork
-import MartletContent
-import MartletURL
 import MartletAuthentication
 public import MartletCore
-public import HTTPTypes
 
 extension HTTPHost {
     /// Prepares a request without sending it.
     /// - Parameters:
-    ///   - path: A path below the base, its segments, or a whole URL; see `url(for:)`. A request brings its URL and its header
-    ///     fields.
-    ///   - parameters: Encoded by ``encoding``: into the URL for GET, HEAD and DELETE and if there is a body, otherwise as
-    ///     the body; null for none.
-    ///   - body: Sent as it is; `nil` for one made of the parameters.
-    ///   - headers: Fields of this request, which replace those of the host.
+    ///   - path: A path below the base, its segments, or an absolute URL; see `url(for:)`. An `HTTPRequest` supplies
+    ///     its URL and its header fields.
+    ///   - parameters: The parameters, encoded by ``encoding``: into the URL for GET, HEAD and DELETE and if there is a
+    ///     body, otherwise as the body; null for none.
+    ///   - body: The body to send unchanged; `nil` to create it from the parameters.
+    ///   - headers: The fields of this request, which replace those of the host.
     ///   - timeout: The maximum duration of the whole call; the other timeouts are unchanged.
-    ///   - options: Options that override those of the host one by one (``RequestOptions/merged(over:)``).
-    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the parameters cannot be encoded, with the underlying
-    ///   error. The error of a ``QueryEncoding/serializer``.
+    ///   - options: The options that override those of the host one by one (``RequestOptions/merged(over:)``).
+    /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the parameters cannot be
+    ///   encoded, with the underlying error. The error of a ``QueryEncoding/serializer``.
     public func prepare<Target: HTTPTarget>(
         _ method: HTTPRequest.Method, _ path: Target = "", parameters: some Encodable, body: HTTPBody? = nil,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil
     ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, timeout, options) }
 
-    /// Prepares a request with parameters written as literals; otherwise as the other function of this name.
+    /// Prepares a request with parameters written as literals; otherwise like the other function of this name.
     public func prepare<Target: HTTPTarget>(
         _ method: HTTPRequest.Method, _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil
@@ -31,8 +28,8 @@ extension HTTPHost {
 
     func preparing(
         _ method: HTTPRequest.Method?, _ path: some HTTPTarget, _ parameters: some Encodable, _ body: HTTPBody?,
-        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?,
-        _ validate: ResponseValidator? = nil, inURL: Bool = false
+        _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?, _ validate: ResponseValidator? = nil,
+        inURL: Bool = false
     ) throws -> PreparedRequest {
         let target = path.httpTarget
         let method = method ?? target.method ?? (body == nil ? .get : .post)
@@ -42,7 +39,7 @@ extension HTTPHost {
         case .segments(let segments): url = try self.url(for: segments)
         case .url(let given): url = given
         case .request(let request):
-            guard request.path != "*" else { throw fault("OPTIONS * has no path: send it by the session") }
+            guard request.path != "*" else { throw fault("OPTIONS * has no path: send it with the session") }
             url = try HTTPSession.url(of: request)
             headers.fill(from: request.headerFields)
         }
@@ -72,8 +69,8 @@ extension HTTPHost {
             url: url)
     }
 
-    /// Fields that reveal no more than any client would.
-    private static let fieldsForAnybody: Set<HTTPField.Name> = [.accept, .acceptLanguage, .acceptEncoding, .userAgent]
+    /// The fields that reveal no more than those of any client.
+    private static let nonSecretFields: Set<HTTPField.Name> = [.accept, .acceptLanguage, .acceptEncoding, .userAgent]
 
     private func fields(_ own: HTTPFields, with body: HTTPBody, _ options: RequestOptions, isAtHome: Bool)
         throws(HTTPError) -> HTTPFields
@@ -81,7 +78,7 @@ extension HTTPHost {
         var fields = own
         for field in try headers.checked(base)
         where !own.contains(field.name) && !options.omittedFields.contains(field.name) {
-            guard isAtHome || HTTPHost.fieldsForAnybody.contains(field.name) else { continue }
+            guard isAtHome || HTTPHost.nonSecretFields.contains(field.name) else { continue }
             // The type of the body is more specific than a default for all requests.
             if field.name == .contentType, body.contentType != nil { continue }
             fields.append(field)
@@ -89,7 +86,7 @@ extension HTTPHost {
         return fields
     }
 
-    /// The options of a call over those of the host. Some apply at its origin only.
+    /// Returns the options of a call merged over those of the host. Some apply only at the host's origin.
     private func options(merging own: RequestOptions?, isAtHome: Bool) -> RequestOptions {
         var base = options
         if !isAtHome {
@@ -100,13 +97,13 @@ extension HTTPHost {
         return own?.merged(over: base) ?? base
     }
 
-    /// The names of the host's fields that are for its origin alone.
+    /// The names of the host's fields that are only for its origin.
     package var secretFieldNames: Set<HTTPField.Name> {
-        Set(headers.lazy.map(\.name)).subtracting(HTTPHost.fieldsForAnybody)
+        Set(headers.lazy.map(\.name)).subtracting(HTTPHost.nonSecretFields)
     }
 
-    /// Adds the host's fields that a request lacks if its URL has the base's origin: for closures that add fields which are not
-    /// written to disk, such as those of a download manager or an offline queue.
+    /// Adds the host's fields that a request lacks, if its URL has the base's origin. It is for closures that add
+    /// fields which must not be written to disk, such as those of a download manager or an offline queue.
     public func addHeaders(to fields: inout HTTPHeaders, for url: HTTPURL) {
         if url.origin == base.origin { fields.fill(from: headers.fields) }
     }
@@ -134,13 +131,13 @@ extension HTTPHost {
         }
     }
 
-    /// An error in the preparation of a request.
+    /// Returns an error in the preparation of a request.
     func fault(_ message: String, _ underlying: (any Error)? = nil, _ code: HTTPError.Code = .invalidURL) -> HTTPError {
         HTTPError(code, phase: .preparing, message: message, url: base, underlying: underlying)
     }
 }
 
-/// A request of a host, ready to be sent by the host's session or another one.
+/// A prepared request of a host, which the host's session or another one can send.
 ///
 /// ```swift
 /// let prepared = try api.prepare(.post, "posts", parameters: draft)
@@ -149,7 +146,7 @@ extension HTTPHost {
 public struct PreparedRequest: Sendable {
     /// The head, with the host's fields.
     public var request: HTTPRequest
-    /// The body.
+    /// The body of the request.
     public var body: HTTPBody
     /// The options of the call, with the host's credentials if they apply to this request.
     public var options: RequestOptions
@@ -158,8 +155,8 @@ public struct PreparedRequest: Sendable {
 }
 
 extension PreparedRequest: CustomStringConvertible, CustomReflectable {
-    /// The method and the origin.
+    /// The method and the origin, without the path and the query.
     public var description: String { "\(request.method.rawValue) \(url.origin)" }
-    /// The same as ``description``.
+    /// The mirror, with the same content as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

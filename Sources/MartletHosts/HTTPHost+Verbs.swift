@@ -1,7 +1,7 @@
 public import MartletCore
 
-// The verbs without a body take a query, and the others parameters, as any `Encodable` or as a literal of mixed values; those
-// with a body also take one as it is.
+// The verbs without a body take a query, and the others take parameters, as any `Encodable` or as a literal of mixed
+// values. The verbs with a body also accept an `HTTPBody`.
 
 extension HTTPHost {
     /// Sends GET with a query of any `Encodable`, as `request(method:_:parameters:)` does.
@@ -64,7 +64,7 @@ extension HTTPHost {
         timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange { try await send(.post, path, parameters, nil, headers, timeout, options, validate) }
 
-    /// Sends POST with a body as it is, as `request(method:_:parameters:)` does.
+    /// Sends POST with an unchanged body, as `request(method:_:parameters:)` does.
     public func post<Target: HTTPTarget>(
         _ path: Target = "", query: ParameterValue = .null, body: HTTPBody, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
@@ -84,7 +84,7 @@ extension HTTPHost {
         timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange { try await send(.put, path, parameters, nil, headers, timeout, options, validate) }
 
-    /// Sends PUT with a body as it is, as `request(method:_:parameters:)` does.
+    /// Sends PUT with an unchanged body, as `request(method:_:parameters:)` does.
     public func put<Target: HTTPTarget>(
         _ path: Target = "", query: ParameterValue = .null, body: HTTPBody, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil
@@ -108,7 +108,7 @@ extension HTTPHost {
         try await send(.patch, path, parameters, nil, headers, timeout, options, validate)
     }
 
-    /// Sends PATCH with a body as it is, as `request(method:_:parameters:)` does.
+    /// Sends PATCH with an unchanged body, as `request(method:_:parameters:)` does.
     public func patch<Target: HTTPTarget>(
         _ path: Target = "", query: ParameterValue = .null, body: HTTPBody, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions? = nil, validate: ResponseValidator? = nil

@@ -1,10 +1,7 @@
-import MartletCredentials
-import MartletURL
 public import MartletAuthentication
 public import MartletCore
 public import MartletNetwork
 import FoundationEssentials
-public import MartletTransport
 
 /// A service: its base URL, and the settings that its calls share.
 ///
@@ -13,37 +10,37 @@ public import MartletTransport
 /// let page: Page = try await api.get("posts", query: ["tags": ["swift", "linux"], "limit": 20]).decode()
 /// ```
 ///
-/// A path is one below the base, with or without a leading slash: with the base above, `posts` and `/posts` are both
-/// `https://api.example.com/v2/posts`. The empty path is the base as it was given, and `/` the base with a trailing slash. A
-/// query in the path is kept, and parameters follow it. A path that would leave the base, by `..` or two leading slashes, is
-/// rejected, and so is a `#`; a whole URL with its scheme is used as it is.
+/// A path is relative to the base, with or without a leading slash: with the base above, `posts` and `/posts` are both
+/// `https://api.example.com/v2/posts`. The empty path is the unchanged base, and `/` the base with a trailing slash. A
+/// query in the path is preserved, and parameters follow it. A path that would leave the base, by `..` or two leading
+/// slashes, is rejected, and so is a `#`. An absolute URL with its scheme is used unchanged.
 ///
-/// Text that comes from elsewhere belongs in a list of segments, each of which is percent-encoded and stays one segment:
+/// Text from other sources belongs in a list of segments. Each is percent-encoded and stays one segment:
 ///
 /// ```swift
 /// let file = try await api.get(["files", "a/b #1.txt"])  // /v2/files/a%2Fb%20%231.txt
 /// ```
 ///
-/// Secrets of the service stay with it: a whole URL or a redirect to another scheme, host or port receives neither
-/// ``authentication`` nor any of ``headers`` but `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`. Fields and
-/// options of the call itself are sent, as with any request.
+/// The secrets of the service are sent only to it. An absolute URL or a redirect to another scheme, host or port
+/// receives neither ``authentication`` nor any of ``headers`` except `Accept`, `Accept-Language`, `Accept-Encoding` and
+/// `User-Agent`. Fields and options of the call itself are sent, as with any request.
 ///
-/// A host is a value that holds its session. ``with(_:)`` makes another with changed settings.
+/// A host is a value that holds its session. ``with(_:)`` makes a copy with changed settings.
 public struct HTTPHost: Sendable {
-    /// The URL as it was given, without user name and password.
+    /// The base URL as given, without user name and password.
     public let base: HTTPURL
     /// The session that sends the requests.
     public var session: HTTPSession
-    /// Fields of each request that does not set them itself. The type of a body overrides a `Content-Type`.
+    /// The fields of each request that does not set them itself. The type of a body overrides a `Content-Type`.
     public var headers: HTTPHeaders
-    /// The encoding of parameters.
+    /// The encoding of parameters into the URL or the body.
     public var encoding: ParameterEncoding
     /// The options of calls, which override those of the session. Options of a call override them one by one
     /// (``RequestOptions/merged(over:)``). ``RequestOptions/authentication``, ``RequestOptions/idempotencyKey`` and
-    /// ``RequestOptions/trailers`` stay at the base's origin.
+    /// ``RequestOptions/trailers`` apply only at the base's origin.
     public var options: RequestOptions
-    /// The credentials used to answer the service's challenges; `nil` for those of the session. Those of a call's options
-    /// come first.
+    /// The credentials used to reply to the service's challenges; `nil` for those of the session. Those of a call's
+    /// options take precedence.
     public var authentication: AuthenticationSettings?
 
     var validatesExplicitly: Bool?
@@ -51,9 +48,9 @@ public struct HTTPHost: Sendable {
     /// Creates a service at a URL.
     /// - Parameters:
     ///   - base: A URL without query and fragment. Its user name and password become ``credentials``.
-    ///   - headers: Fields of each request that does not set them itself.
+    ///   - headers: The fields of each request that does not set them itself.
     ///   - encoding: The encoding of parameters; forms by default.
-    ///   - options: Options of calls that override the session's.
+    ///   - options: The options of calls, which override the session's.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL` for a base with a query or a fragment.
     public init(
         _ base: HTTPURL, session: HTTPSession, headers: HTTPHeaders = HTTPHeaders(),
@@ -66,7 +63,7 @@ public struct HTTPHost: Sendable {
         self.options = options
         if let user = base.user { credentials = .basic(user: user, password: base.password ?? "") }
         guard base.query == nil, base.fragment == nil else {
-            throw fault("the base of a host is without query and fragment")
+            throw fault("the base URL of a host must not have a query or a fragment")
         }
     }
 
@@ -79,40 +76,42 @@ public struct HTTPHost: Sendable {
         }
     }
 
-    /// The TLS settings for the service's host: a rule of the session for its name (see ``TLSHostOverrides``). Connections that
-    /// were made under other rules are not used.
+    /// The TLS settings for the service's host: a rule of the session for its name (see ``TLSHostOverrides``).
+    /// Connections that were opened under other rules are not used.
     public var tls: TLSHostSettings? {
         get { session.configuration.tls.hosts[base.host] }
         set { session = session.with { $0.tls.hosts[base.host] = newValue } }
     }
 
-    /// Encodes the values of `HTTPBody.json(_:)` and, if one is set, parameters: those that are sent as JSON, and the names and
-    /// dates of queries and forms (``ParameterEncoding``). That of the session unless it is set.
+    /// The encoder for the values of `HTTPBody.json(_:)`; by default the session's. If one is set, it also applies to
+    /// parameters: those that are sent as JSON, and the names and dates of queries and forms (``ParameterEncoding``).
     public var encoder: BodyEncoder {
         get { session.configuration.encoder }
         set { session = session.with { $0.encoder = newValue } }
     }
 
-    /// Decodes the values of responses: those of `decode`, of endpoints and of streams; that of the session unless it is set.
+    /// The decoder for the values of responses: those of `decode`, of endpoints and of streams; by default the
+    /// session's.
     public var decoder: BodyDecoder {
         get { session.configuration.decoder }
         set { session = session.with { $0.decoder = newValue } }
     }
 
-    /// Maps errors of this host's calls to the service's own errors; that of the session unless it is set.
+    /// The mapper from errors of this host's calls to the service's own errors; by default the session's.
     public var errors: ErrorMapper? {
         get { session.configuration.errors }
         set { session = session.with { $0.errors = newValue } }
     }
 
-    /// Whether calls throw for a status that is not 2xx, with the code `.unacceptableStatus` and the exchange; by default if
-    /// there is an ``errors``, which needs these errors. Downloads to a file and typed endpoints always do.
+    /// Whether calls throw an error with the code `.unacceptableStatus` and the exchange for a status that is not 2xx.
+    /// By default `true` if ``errors`` is set, which needs these errors. Downloads to a file and typed endpoints always
+    /// throw it.
     public var validatesStatus: Bool {
         get { validatesExplicitly ?? (errors != nil) }
         set { validatesExplicitly = newValue }
     }
 
-    /// A host with other settings, at the same URL.
+    /// Returns a host with other settings, at the same URL.
     public func with(_ change: (inout HTTPHost) -> Void) -> HTTPHost {
         var changed = self
         change(&changed)
@@ -121,14 +120,14 @@ public struct HTTPHost: Sendable {
 }
 
 extension HTTPHost: CustomStringConvertible, CustomReflectable {
-    /// The base, without fields and credentials.
+    /// The base URL, without fields and credentials.
     public var description: String { base.description }
-    /// The same as ``description``.
+    /// The mirror, with the same content as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["base": base.description]) }
 }
 
 extension HTTPSession {
-    /// A service at an absolute URL, with its settings in one place.
+    /// Creates a service at an absolute URL, with its settings in one place.
     ///
     /// ```swift
     /// let api = try session.host("https://api.example.com/v2") {
@@ -152,13 +151,13 @@ extension HTTPSession {
         return try HTTPHost(url, session: self, headers: headers, encoding: encoding, options: options).with(configure)
     }
 
-    /// A service by the name of its host.
+    /// Creates a service by the name of its host.
     /// - Parameters:
-    ///   - name: A name or an address; an IPv6 address with or without brackets.
-    ///   - port: 1–65535; `nil` for that of the scheme.
+    ///   - name: A host name or an IP address; an IPv6 address with or without brackets.
+    ///   - port: The port, 1–65535; `nil` for the scheme's default.
     ///   - path: The path of the base, with or without a leading slash.
-    ///   - isSecure: Whether it uses https; `true` by default.
-    /// - Throws: As ``host(_:headers:encoding:options:_:)``.
+    ///   - isSecure: Whether the service uses https; `true` by default.
+    /// - Throws: The errors of ``host(_:headers:encoding:options:_:)``.
     public nonisolated func host(
         named name: String, port: Int? = nil, path: String = "", isSecure: Bool = true,
         headers: HTTPHeaders = HTTPHeaders(), encoding: ParameterEncoding = .form,
@@ -166,9 +165,9 @@ extension HTTPSession {
     ) throws(HTTPError) -> HTTPHost {
         let bare = name.hasPrefix("[") && name.hasSuffix("]") ? String(name.dropFirst().dropLast()) : name
         let isAddress = bare.utf8.contains(UInt8(ascii: ":"))
-        // Joined to a URL, a part must not reach into the next one.
+        // When joined to a URL, a part must not reach into the next one.
         guard !bare.utf8.contains(where: { "/?#@\\[]".utf8.contains($0) }), isAddress || bare == name else {
-            throw HTTPError(.invalidURL, phase: .preparing, message: "the name of a host is more than a name")
+            throw HTTPError(.invalidURL, phase: .preparing, message: "the host name contains more than a name")
         }
         let authority = (isAddress ? "[\(bare)]" : bare) + (port.map { ":\($0)" } ?? "")
         let below = path.isEmpty || path.hasPrefix("/") ? path : "/\(path)"
@@ -179,22 +178,25 @@ extension HTTPSession {
 }
 
 extension HTTPHost {
-    /// The URL of a path of segments below the base; the base as it was given if there are none.
-    /// - Parameter segments: Texts of which all characters but letters, digits and `-._~` are percent-encoded, a `/` and a `%` too.
-    /// - Throws: An ``HTTPError`` with the code `.invalidURL` for an empty segment, `.` and `..`, which would name another resource.
+    /// Returns the URL of a path of segments below the base; the unchanged base for an empty list.
+    /// - Parameter segments: Texts whose characters are all percent-encoded, also `/` and `%`, except letters, digits
+    ///   and `-._~`.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL` for an empty segment, `.` and `..`, which would name
+    ///   another resource.
     public func url(for segments: [String]) throws(HTTPError) -> HTTPURL {
         for (index, segment) in segments.enumerated() where ["", ".", ".."].contains(segment) {
             throw fault("segment \(index + 1) of the path is “\(segment)”, which would name another resource")
         }
-        // A query may have these two; a segment may not.
+        // A query may contain these two characters; a segment may not.
         let path = segments.map { QueryEncoding.escaped($0).replacing("/", with: "%2F").replacing("?", with: "%3F") }
         return try url(for: path.joined(separator: "/"))
     }
 
-    /// The URL of a path.
-    /// - Parameter path: A path below the base, with or without a leading slash and a query; or a whole URL with its scheme.
-    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, also if dot segments or two leading slashes would lead away
-    ///   from the base, and for a `#` in a path.
+    /// Returns the URL of a path below the base.
+    /// - Parameter path: A path below the base, with or without a leading slash and a query; or an absolute URL with
+    ///   its scheme.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, also if dot segments or two leading slashes would leave
+    ///   the base, and for a `#` in a path.
     public func url(for path: String) throws(HTTPError) -> HTTPURL {
         if HTTPHost.isWhole(path) { return try HTTPSession.url(path) }
         guard !path.utf8.contains(UInt8(ascii: "#")) else {
@@ -205,10 +207,10 @@ extension HTTPHost {
             return try resolving(path, at: base, shift: 0)
         }
         guard !path.hasPrefix("//") else {
-            throw fault("a path with two slashes in front would name another host: give the whole URL")
+            throw fault("a path that begins with two slashes would name another host: pass an absolute URL")
         }
         let isRooted = first == UInt8(ascii: "/")
-        // After a dot segment, a text like a scheme is part of the path.
+        // After a dot segment, a text that looks like a scheme is part of the path.
         let reference = "./\(isRooted ? path.dropFirst() : path[...])"
         var folder = base
         if folder.path.utf8.last != UInt8(ascii: "/") {
@@ -223,7 +225,7 @@ extension HTTPHost {
         return url
     }
 
-    /// Whether a text is a whole URL rather than a path: a scheme, a colon and two slashes.
+    /// Whether a text is an absolute URL rather than a path: a scheme, a colon and two slashes.
     private static func isWhole(_ text: String) -> Bool {
         func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20) }
         let scheme = text.utf8.prefix { isLetter($0) || "0123456789+-.".utf8.contains($0) }
@@ -238,13 +240,14 @@ extension HTTPHost {
         }
     }
 
-    /// Whether the service's host can be reached, as a monitor sees it: the first value once it is known, then each other
-    /// value after a change of the network path.
+    /// Returns whether the service's host can be reached, according to a monitor: the first value once it is known,
+    /// then each changed value after a change of the network path.
     ///
-    /// It is a hint: calls are not held back. The base's own host is checked, without proxies.
+    /// It is a hint: calls are not delayed. The base's own host is checked, without proxies.
     /// - Parameters:
-    ///   - monitor: By default that of the session's configuration, or ``NetworkMonitor/system`` if it has none.
-    ///   - probe: The check that is made; nothing is sent to the host by default.
+    ///   - monitor: The monitor; by default that of the session's configuration, or ``NetworkMonitor/system`` if it has
+    ///     none.
+    ///   - probe: The check to make; by default nothing is sent to the host.
     public func reachability(on monitor: NetworkMonitor? = nil, probe: ReachabilityProbe = .route)
         -> some AsyncSequence<HostReachability, Never> & Sendable
     {

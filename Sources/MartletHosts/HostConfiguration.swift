@@ -1,6 +1,5 @@
 public import MartletAuthentication
 public import MartletCore
-public import MartletURL
 
 /// The settings of a service, without the session that sends its requests.
 ///
@@ -9,23 +8,24 @@ public import MartletURL
 /// let again = try HTTPHost(JSONDecoder().decode(HostConfiguration.self, from: stored), session: session)
 /// ```
 ///
-/// It can be encoded, without secrets, if it holds no closures. ``HTTPHost/tls`` and ``HTTPHost/errors`` are settings of the
-/// session.
+/// It can be encoded, without secrets, unless it holds closures. ``HTTPHost/tls`` and ``HTTPHost/errors`` are settings
+/// of the session.
 public struct HostConfiguration: Sendable {
     /// The URL of the service, without query and fragment.
     public var base: HTTPURL
-    /// Fields of each request that does not set them itself.
+    /// The fields of each request that does not set them itself.
     public var headers = HTTPHeaders()
     /// The encoding of parameters; forms by default.
     public var encoding = ParameterEncoding.form
-    /// The options of calls.
+    /// The options of calls, which override those of the session.
     public var options = RequestOptions()
-    /// The credentials used to answer the service's challenges; `nil` (the default) for those of the session.
+    /// The credentials used to reply to the service's challenges; `nil` (the default) for those of the session.
     public var authentication: AuthenticationSettings?
-    /// Whether calls throw for a status that is not 2xx; `nil` (the default) if the session has an error mapper.
+    /// Whether calls throw an error for a status that is not 2xx. With `nil` (the default) they do if the session has
+    /// an error mapper.
     public var validatesStatus: Bool?
 
-    /// The default settings of a service.
+    /// Creates the default settings of a service.
     public init(base: HTTPURL) { self.base = base }
 }
 

@@ -1,9 +1,8 @@
 public import MartletCore
-import MartletTransport
 
 /// The preferred languages of responses, the best first, for `Accept-Language` (RFC 9110 §12.5.4).
 ///
-/// Sessions send no such field by default, since the languages of a machine reveal something about its user:
+/// Sessions do not send this field by default, because the languages of a machine reveal something about its user:
 ///
 /// ```swift
 /// configuration.languages = .environment
@@ -11,11 +10,11 @@ import MartletTransport
 public struct LanguagePreference: Hashable, Sendable {
     /// The maximum number of languages: 6. The last one has the weight 0.5.
     public static let countLimit = 6
-
-    /// The languages as tags of BCP 47, such as `de-DE`, the best first.
+    /// The languages as BCP 47 tags, such as `de-DE`, the best first.
     public let tags: [String]
 
-    /// Takes the first languages of a list, the best first. Invalid tags (BCP 47) and repetitions are omitted.
+    /// Creates a preference from the first languages of a list, the best first. Invalid tags (BCP 47) and repetitions
+    /// are omitted.
     public init(_ tags: some Sequence<String>) {
         var kept: [String] = []
         var known: Set<String> = []
@@ -26,13 +25,14 @@ public struct LanguagePreference: Hashable, Sendable {
         self.tags = kept
     }
 
-    /// The languages of the process, as in gettext: none unless `LC_ALL`, `LC_MESSAGES` or `LANG` (the first that is set)
-    /// names a locale other than `C` and `POSIX`; then those of `LANGUAGE`, a list, or else that of the locale.
+    /// The languages of the process, as in gettext. They are empty unless `LC_ALL`, `LC_MESSAGES` or `LANG` (the first
+    /// that is set) names a locale other than `C` and `POSIX`. Then they are those of `LANGUAGE`, a list, or else that
+    /// of the locale.
     public static var environment: LanguagePreference {
         LanguagePreference(reading: { ProcessEnvironment.value(of: $0) })
     }
 
-    /// Reads the variables.
+    /// Reads the variables of the environment.
     /// - Parameter value: Returns the value of a variable; `nil` if it is not set.
     init(reading value: (String) -> String?) {
         func set(_ name: String) -> String? { value(name).flatMap { $0.isEmpty ? nil : $0 } }
@@ -51,7 +51,7 @@ public struct LanguagePreference: Hashable, Sendable {
             separator: ", ")
     }
 
-    /// The tag of a locale such as `de_DE.UTF-8@euro`; `nil` for `C`, `POSIX` and a locale without a language.
+    /// Returns the tag of a locale such as `de_DE.UTF-8@euro`; `nil` for `C`, `POSIX` and a locale without a language.
     private static func tag(ofLocale locale: String) -> String? {
         guard locale.utf8.count <= 64 else { return nil }
         let parts = locale.split(separator: "@", maxSplits: 1)
@@ -84,13 +84,13 @@ public struct LanguagePreference: Hashable, Sendable {
 }
 
 extension LanguagePreference: ExpressibleByArrayLiteral {
-    /// Languages, the best first.
+    /// Creates a preference from tags, the best first.
     public init(arrayLiteral tags: String...) { self.init(tags) }
 }
 
 extension SessionConfiguration {
-    /// The preferred languages of responses; `nil` (the default) for none. It reads and writes the field `Accept-Language` of
-    /// ``headers``.
+    /// The preferred languages of responses; `nil` (the default) for none. It reads and writes the field
+    /// `Accept-Language` of ``headers``.
     public var languages: LanguagePreference? {
         get {
             headers[.acceptLanguage].map { value in

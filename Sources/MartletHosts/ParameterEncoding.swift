@@ -1,27 +1,25 @@
-import MartletURL
 public import MartletCore
-public import HTTPTypes
 public import FoundationEssentials
 
-/// The format and the place of the parameters of a request: its URL or its body.
+/// The format and the position of the parameters of a request: its URL or its body.
 ///
-/// The parameters of GET, HEAD and DELETE, and of a request with a separate body, are appended to the query of the URL by
-/// the rules of ``query``, whatever the format of bodies is. Those of other methods are the body: a form, JSON or a property
-/// list, with the matching `Content-Type` unless the request has its own.
+/// The parameters of GET, HEAD and DELETE, and of a request with a separate body, are appended to the query of the URL.
+/// They follow the rules of ``query``, for any format of bodies. Those of other methods are the body: a form, JSON or a
+/// property list, with the matching `Content-Type` unless the request has its own.
 ///
-/// In a query and a form, a host writes the names of an `Encodable` by the key strategy of its ``HTTPHost/encoder``, and dates by
-/// its date strategy where ``query`` has the default. Literals and dictionaries keep their names.
+/// In a query and a form, a host writes the names of an `Encodable` by the key strategy of its ``HTTPHost/encoder``. It
+/// writes dates by the date strategy if ``query`` has the default. The names of literals and dictionaries are
+/// unchanged.
 public struct ParameterEncoding: Sendable {
     package enum Format: Sendable {
         case form
-        /// `nil` for the host's, if it is set.
+        /// JSON, with an encoder; `nil` for the host's encoder, if it is set.
         case json(JSONEncoder?)
         case propertyList(PropertyListFormat)
     }
 
     package let format: Format
-
-    /// The rules of queries and forms.
+    /// The rules for queries and forms.
     public var query = QueryEncoding()
     /// The methods with parameters in the URL; GET, HEAD and DELETE by default.
     public var methodsWithParametersInURL: Set<HTTPRequest.Method> = [.get, .head, .delete]
@@ -30,31 +28,31 @@ public struct ParameterEncoding: Sendable {
 
     /// Forms (`application/x-www-form-urlencoded`), written like queries.
     public static let form = ParameterEncoding(.form)
-
-    /// JSON (`application/json`), as the encoder of the host or its session writes it if one is set; otherwise with sorted names
-    /// and dates in ISO 8601.
+    /// JSON (`application/json`), written by the encoder of the host or its session if one is set; otherwise with
+    /// sorted names and dates in ISO 8601.
     public static let json = ParameterEncoding(.json(nil))
 
-    /// JSON as an encoder writes it. The encoder must not be changed afterwards.
+    /// Creates JSON parameters with an encoder, which must not be changed afterwards.
     public static func json(_ encoder: JSONEncoder) -> ParameterEncoding { ParameterEncoding(.json(encoder)) }
 
-    /// Property lists (`application/x-plist`).
+    /// Creates property list parameters (`application/x-plist`).
     public static func propertyList(_ format: PropertyListFormat) -> ParameterEncoding {
         ParameterEncoding(.propertyList(format))
     }
 
-    /// The same encoding with changes.
+    /// Returns the same encoding with changes.
     public func with(_ change: (inout ParameterEncoding) -> Void) -> ParameterEncoding {
         var changed = self
         change(&changed)
         return changed
     }
 
-    /// Parameters as a body; ``HTTPBody/none`` if they are null.
+    /// Returns parameters as a body; ``HTTPBody/none`` if they are null.
     /// - Throws: A ``ParameterError``; the errors of the value's own encoding and of ``QueryEncoding/serializer``.
     public func body(for parameters: some Encodable) throws -> HTTPBody { try body(for: parameters, by: BodyEncoder()) }
 
-    /// - Parameter own: The encoder of a host, in place of that of ``json``.
+    /// Returns parameters as a body.
+    /// - Parameter own: The encoder of a host, which replaces that of ``json``.
     func body(for parameters: some Encodable, by own: BodyEncoder) throws -> HTTPBody {
         if ParameterEncoding.isNull(parameters) { return .none }
         switch format {
@@ -71,8 +69,8 @@ public struct ParameterEncoding: Sendable {
         }
     }
 
-    /// A URL with parameters appended to its query; the URL as it is if they are null or empty.
-    /// - Throws: As ``body(for:)``; an ``HTTPURL/ParseError`` if the URL becomes too long.
+    /// Returns a URL with parameters appended to its query; the unchanged URL if they are null or empty.
+    /// - Throws: The errors of ``body(for:)``; an ``HTTPURL/ParseError`` if the URL becomes too long.
     public func url(_ url: HTTPURL, adding parameters: some Encodable) throws -> HTTPURL {
         try self.url(url, adding: parameters, by: BodyEncoder())
     }
@@ -82,7 +80,7 @@ public struct ParameterEncoding: Sendable {
         return try text(of: parameters, by: own).map { try url.appending(encodedQuery: $0) } ?? url
     }
 
-    /// Parameters as a query or a form; `nil` if they are null.
+    /// Returns parameters as a query or a form; `nil` if they are null.
     private func text(of parameters: some Encodable, by own: BodyEncoder) throws -> String? {
         var query = query
         let rules = own.isChosen ? own.json : nil
@@ -93,7 +91,7 @@ public struct ParameterEncoding: Sendable {
         return tree == .null ? nil : try query.encoded(tree)
     }
 
-    /// Whether a value is null or an absent optional: no parameters at all.
+    /// Whether a value is null or an absent optional, which means no parameters.
     private static func isNull(_ parameters: some Encodable) -> Bool {
         if let tree = parameters as? ParameterValue { return tree == .null }
         return (parameters as? any OptionalParameters)?.isNone ?? false
@@ -101,7 +99,8 @@ public struct ParameterEncoding: Sendable {
 }
 
 extension QueryEncoding.Dates {
-    /// The form of a strategy; `nil` for a closure, and for seconds since 2001, which no service has in a query.
+    /// Creates the form of a strategy; `nil` for a closure, and for seconds since 2001, which services do not use in a
+    /// query.
     fileprivate init?(_ strategy: JSONEncoder.DateEncodingStrategy) {
         guard let dates = JSONForm.Dates(strategy) else { return nil }
         self.init(rawValue: dates.rawValue)
@@ -114,25 +113,25 @@ private protocol OptionalParameters { var isNone: Bool { get } }
 extension Optional: OptionalParameters { fileprivate var isNone: Bool { self == nil } }
 
 extension HTTPURL {
-    /// The URL with parameters appended to its query, joined by `&`.
+    /// Returns the URL with parameters appended to its query, joined by `&`.
     /// - Parameters:
-    ///   - parameters: Values by name; literals may be of mixed kinds.
-    ///   - encoding: The rules; the default ones unless given.
+    ///   - parameters: The values by name; literals may have mixed kinds.
+    ///   - encoding: The rules of the query; the default ones if omitted.
     /// - Throws: A ``ParameterError``; a ``ParseError`` with the code ``ParseError/Code/tooLong``; the errors of
     ///   ``QueryEncoding/serializer``.
     public func appending(parameters: ParameterValue, encoding: QueryEncoding = QueryEncoding()) throws -> HTTPURL {
         try appending(encodedQuery: try encoding.encoded(parameters))
     }
 
-    /// The URL with the parameters of any `Encodable`; otherwise as the other function of this name.
+    /// Returns the URL with the parameters of any `Encodable`; otherwise like the other function of this name.
     public func appending(parameters: some Encodable, encoding: QueryEncoding = QueryEncoding()) throws -> HTTPURL {
         try appending(parameters: try ParameterValue(encoding: parameters), encoding: encoding)
     }
 }
 
 extension HTTPBody {
-    /// A value as a property list (`application/x-plist`), encoded immediately; if that fails, the call throws the encoder's
-    /// error before anything is sent. The value must be an array or a dictionary.
+    /// Creates a body of a value as a property list (`application/x-plist`), encoded immediately. If encoding fails,
+    /// the call throws the encoder's error before anything is sent. The value must be an array or a dictionary.
     public static func propertyList(_ value: some Encodable, format: PropertyListFormat = .xml) -> HTTPBody {
         do { return try encodingPropertyList(value, format: format) } catch {
             return HTTPBody(.failure(error), contentType: nil)
@@ -148,8 +147,8 @@ extension HTTPBody {
 
 /// The format of a property list.
 public enum PropertyListFormat: String, Hashable, Sendable, CaseIterable, Codable {
-    /// As XML.
+    /// The XML format.
     case xml
-    /// In Apple's binary format.
+    /// Apple's binary format.
     case binary
 }

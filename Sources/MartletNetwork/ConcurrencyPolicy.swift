@@ -1,15 +1,13 @@
-public import MartletConnections
 public import MartletCore
-import MartletTransport
 import Synchronization
 
 /// The limits on concurrent requests, by the network's condition.
 ///
-/// Over HTTP/1.1 each running request has its own connection, so that limits on connections are limits on requests. A
-/// policy replaces those numbers of ``PoolLimits`` that it sets.
+/// Over HTTP/1.1 each running request has its own connection, so limits on connections are limits on requests. A policy
+/// replaces those numbers of ``PoolLimits`` that it sets.
 ///
 /// A change of the condition affects running sessions immediately: with higher limits, connections are opened for
-/// waiting requests; with lower ones, nothing that runs is cut, but surplus connections are closed when they are free.
+/// waiting requests; with lower ones, running requests continue, and surplus connections are closed when they are free.
 ///
 /// ```swift
 /// var configuration = SessionConfiguration.default
@@ -50,7 +48,7 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     /// The limits while the condition is not known; the pool's by default, since most Linux machines use a cable.
     public var unknown: Limits
 
-    /// Creates a policy.
+    /// Creates a policy with the documented defaults.
     public init(
         unmetered: Limits = Limits(), wifi: Limits = Limits(perHost: 6),
         mobile: Limits = Limits(perHost: 2, segments: 1), unknown: Limits = Limits()
@@ -86,13 +84,13 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     }
 }
 
-/// The network's condition, as far as it matters for concurrency.
+/// The network's condition, for the limits on concurrency.
 public enum NetworkCondition: String, Hashable, Codable, Sendable, CaseIterable {
     /// A cable, or another network with enough capacity whose traffic is free.
     case unmetered
     /// A wireless network whose traffic is free.
     case wifi
-    /// A mobile or other expensive network: its capacity is low, and each connection takes a share of it.
+    /// A mobile or other expensive network: its capacity is low, and all connections share it.
     case mobile
     /// The condition is not known, which is the initial condition of a session.
     case unknown
@@ -118,13 +116,13 @@ final class ConcurrencyControl: SessionAttachment {
 
     /// Guards the state against concurrent changes. It may be taken under the pool's lock, and never around it.
     private let state: Mutex<State>
-    /// The same condition, for those that wait for another.
+    /// The same condition, for tasks that wait for a change.
     let reported = CurrentValue(NetworkCondition.unknown)
 
     init(_ settings: NetworkSettings, _ core: SessionCore) {
         state = Mutex(State(policy: settings.policy, core: core))
-        // Both are unstructured, since they belong to the session and end with it. They do not retain the session,
-        // however late a sequence notices its cancellation.
+        // Both are unstructured, since they belong to the session and end with it. They do not retain the session, even
+        // if a sequence notices its cancellation late.
         let conditions = settings.conditions.map { conditions in Task { await self.follow(conditions) } }
         let views = settings.monitor.map { monitor in
             Task { await self.follow(monitor.views(), setsCondition: settings.conditions == nil) }
@@ -136,7 +134,7 @@ final class ConcurrencyControl: SessionAttachment {
         state.withLock { $0.policy?.applied(to: limits, under: $0.condition) } ?? limits
     }
 
-    /// The network's condition, as far as it was reported.
+    /// The last reported condition of the network.
     var condition: NetworkCondition { state.withLock { $0.condition } }
 
     /// The maximum number of concurrent connections of a download; `nil` for no limit.
@@ -154,7 +152,7 @@ final class ConcurrencyControl: SessionAttachment {
 
     func conditionChanged(to condition: NetworkCondition) {
         change { $0.condition = condition }
-        // After the change, so that a waiter that is resumed sees it.
+        // After the change, so that a resumed waiter sees it.
         reported.update { condition }
     }
 
@@ -174,7 +172,7 @@ final class ConcurrencyControl: SessionAttachment {
         var views = views
         while let view = await views.next() {
             if let addresses = view.addresses { state.withLock { $0.core }?.pool.localAddresses(are: addresses) }
-            // Without a route there is nothing to adapt to: the next path is mostly the previous one.
+            // Without a route the limits stay: the next path is usually the same as the previous one.
             if setsCondition, view.path.status != .unsatisfied { conditionChanged(to: view.path.condition) }
         }
     }
@@ -207,7 +205,7 @@ extension SessionConfiguration {
 
     /// The network's condition during the session's life; `nil` (the default) for an unknown condition.
     ///
-    /// A task of the session reads the values as they come. It is cancelled when the session is released.
+    /// A task of the session reads the values as they arrive. It is cancelled when the session is released.
     public var networkConditions: (any AsyncSequence<NetworkCondition, Never> & Sendable)? {
         get { self[NetworkSettingsKey.self].conditions }
         set { self[NetworkSettingsKey.self].conditions = newValue }
@@ -215,9 +213,9 @@ extension SessionConfiguration {
 
     /// The monitor of the network's path that the session follows; `nil` (the default) for none.
     ///
-    /// Connections whose local address is gone are closed. Calls that use them fail as if the peer were gone, so that
-    /// they may be retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is set. No call is
-    /// delayed or rejected because of the path unless ``meteredNetworks`` is set. Views share it.
+    /// Connections whose local address was removed are closed. Calls that use them fail as if the peer had closed the
+    /// connection, so that they may be retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is
+    /// set. No call is delayed or rejected because of the path unless ``meteredNetworks`` is set. Views share it.
     public var networkMonitor: NetworkMonitor? {
         get { self[NetworkSettingsKey.self].monitor }
         set { self[NetworkSettingsKey.self].monitor = newValue }
@@ -233,7 +231,7 @@ extension HTTPSession {
 
     /// Reports the network's condition to the session and its views, if no sequence does.
     ///
-    /// It affects waiting calls immediately; nothing that runs is cut.
+    /// It affects waiting calls immediately; running transfers continue.
     public nonisolated func networkConditionChanged(to condition: NetworkCondition) {
         concurrencyControl.conditionChanged(to: condition)
     }

@@ -1,28 +1,27 @@
 import MartletCore
-import MartletTransport
 
-/// The reachability of a host from this machine, as far as it was checked.
+/// The result of checking the reachability of a host from this machine.
 public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvertible {
     /// The status of a host.
     public enum Status: String, Hashable, Codable, Sendable, CaseIterable {
         /// There is a route to the host, and it accepted a connection if one was requested.
         case reachable
-        /// There is no route to any of its addresses, no address, or no connection.
+        /// There is no route to its addresses, it has no address, or the connection failed.
         case unreachable
         /// It is not known: the kernel gives no information, or the check was cancelled.
         case unknown
     }
 
-    /// The status.
+    /// The status of the host.
     public var status: Status
-    /// The interface of the route; `nil` if there is none, or the kernel gives no information.
+    /// The interface of the route; `nil` without a route, or if the kernel gives no information.
     public var interface: NetworkInterface?
     /// The reachable address; `nil` for none.
     public var address: String?
-    /// Whether a connection was attempted, and not only the route checked.
+    /// Whether a connection was attempted, in addition to the check of the route.
     public var isProbed: Bool
 
-    /// Whether the host is reachable, as far as is known.
+    /// Whether the host is known to be reachable.
     public var isReachable: Bool { status == .reachable }
 
     /// Creates a result.
@@ -33,7 +32,7 @@ public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvert
         self.isProbed = isProbed
     }
 
-    /// For example `reachable at 192.0.2.1 by wlan0 (wifi)`.
+    /// A text such as `reachable at 192.0.2.1 by wlan0 (wifi)`.
     public var description: String {
         var text = status.rawValue
         if let address { text += " at \(address)" }
@@ -43,7 +42,7 @@ public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvert
 }
 
 struct HostCheck: Sendable {
-    /// The maximum number of checked addresses: a name can have thousands.
+    /// The maximum number of checked addresses, since a name can have thousands.
     private static let addressLimit = 16
 
     private let destination: Destination
@@ -74,7 +73,7 @@ struct HostCheck: Sendable {
             guard probe == .connection, found.status != .unreachable else { return found }
             isProbed = true
             let stream = try await dialer.dial(destination, until: deadline).stream
-            // A connection proves that the host is reachable, whatever the route.
+            // A connection proves that the host is reachable, regardless of the route.
             found.status = .reachable
             found.address = IPAddress(socket: stream.information.remoteAddress)?.description ?? found.address
             found.isProbed = true
@@ -105,7 +104,7 @@ struct HostCheck: Sendable {
 public enum ReachabilityProbe: Hashable, Sendable {
     /// Resolves the name and requests a route from the kernel; nothing is sent to the host.
     ///
-    /// It checks the beginning of a route, and not the end.
+    /// It checks only the first hop of the route.
     case route
     /// In addition, connects to the host's port and closes the connection, without TLS.
     case connection

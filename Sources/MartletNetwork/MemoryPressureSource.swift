@@ -1,16 +1,15 @@
 import MartletCore
-import MartletTransport
 public import SystemPackage
 
 /// The memory pressure of the machine, as an `AsyncSequence` of the newest values.
 ///
-/// The first value comes immediately; a slow consumer skips intermediate values, which are not queued; iteration ends
-/// when its task is cancelled. Any number of tasks may iterate. Without them, nothing is open or read.
+/// The first value is delivered immediately; a slow consumer skips intermediate values, which are not queued; iteration
+/// ends when its task is cancelled. Any number of tasks may iterate. Without them, nothing is open or read.
 ///
 /// On Linux it is the kernel's pressure stall information: that of the machine (`/proc/pressure/memory`), and that of
-/// the process's control group; the higher one counts. If the kernel accepts triggers, it calls when tasks wait for
-/// memory, and nothing is read until then; otherwise the files are read every two seconds. Without such files the level
-/// stays ``MemoryPressure/normal``, and ``isSupported`` is `false`.
+/// the process's control group; the higher one counts. If the kernel accepts triggers, it notifies the process when
+/// tasks wait for memory, and nothing is read until then; otherwise the files are read every two seconds. Without such
+/// files the level stays ``MemoryPressure/normal``, and ``isSupported`` is `false`.
 ///
 /// ```swift
 /// for await level in MemoryPressureSource.system where level >= .warning { cache.trim() }
@@ -23,13 +22,12 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
 
     private let monitor: MemoryPressureMonitor?
     private let levels: @Sendable () -> ValueReader<MemoryPressure>
-
-    /// The source of the machine and of the process's control group. All iterations share what is open.
+    /// The source of the machine and of the process's control group. All iterations share its resources.
     public static let system = MemoryPressureSource(.shared)
 
     /// Creates a source of other files with the same format, such as those of another control group.
-    /// - Parameter interval: The interval of reading them where the kernel does not call, at least a millisecond; two
-    ///   seconds by default, which is how often the kernel calculates them.
+    /// - Parameter interval: The polling interval if the kernel does not send notifications, at least a millisecond.
+    ///   The default of two seconds is the interval at which the kernel calculates the values.
     public init(files: [FilePath], interval: Duration = .seconds(2)) {
         let files = files.map { PressureFile(path: $0.string) }
         let interval = Swift.max(interval, .milliseconds(1))
@@ -46,7 +44,7 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
         levels = { ValueReader(value) }
     }
 
-    /// Whether the machine reports its memory pressure at all. It reads the files, if any.
+    /// Whether the machine reports its memory pressure. Reads the files, if any.
     public var isSupported: Bool { monitor?.isSupported ?? true }
 
     /// An iteration over the levels. When it is released, its resources are closed.

@@ -4,13 +4,13 @@ public import MartletCore
 /// URLSession.
 ///
 /// The network is metered while its condition is ``NetworkCondition/mobile``: the preferred interface of the path is
-/// expensive (``NetworkPath/isExpensive``), whatever the server is. The path is that of
+/// expensive (``NetworkPath/isExpensive``), for any server. The path is that of
 /// ``SessionConfiguration/networkMonitor``; without one, the condition is that of
 /// ``SessionConfiguration/networkConditions`` or ``HTTPSession/networkConditionChanged(to:)``, and if none was
 /// reported, the path is that of ``NetworkMonitor/system``. A network that is unknown to the kernel is not metered.
 ///
 /// The path is checked before each request that needs the network. Responses from a cache are returned on any network,
-/// and a transfer that runs is not cut when the path changes.
+/// and a running transfer continues when the path changes.
 public enum MeteredNetworkPolicy: String, Hashable, Sendable, Codable, CaseIterable {
     /// Metered networks are used; the default.
     case allowed
@@ -53,7 +53,7 @@ extension RequestOptions {
     }
 }
 
-/// Keeps a call off metered networks. It does not end the call, since the stages after it may respond from a cache.
+/// Prevents a call from using metered networks. It does not end the call, since later stages may respond from a cache.
 private struct MeteredNetworkStage: CallStage {
     let policy: MeteredNetworkPolicy
     let progress: CallProgress
@@ -74,7 +74,7 @@ private struct MeteredNetworkStage: CallStage {
                 let hasChanged = try await progress.userCode.run("another network was there", .preparing) {
                     await source.becomesUnmetered()
                 }
-                // The source has ended: there will be no other path.
+                // The source has ended, so the path will not change.
                 guard hasChanged else { throw error }
             }
         }
@@ -100,7 +100,7 @@ private struct NetworkConditionSource: Sendable {
     var isMetered: Bool { get async { (await deciding?.path.condition ?? control.condition) == .mobile } }
 
     /// Waits for a network that is not metered.
-    /// - Returns: Whether there is one; `false` if the source has ended, or the task is cancelled.
+    /// - Returns: `false` if the source has ended, or the task is cancelled.
     func becomesUnmetered() async -> Bool {
         guard let monitor = deciding else { return await control.reported.next { $0 != .mobile } != nil }
         for await path in monitor where path.condition != .mobile { return true }

@@ -1,7 +1,6 @@
 import MartletCore
-import MartletTransport
 
-/// Values computed from the views of a monitor, each once in a row.
+/// Values computed from the views of a monitor, without consecutive duplicates.
 struct NetworkChanges<Element: Equatable & Sendable>: AsyncSequence, Sendable {
     typealias Failure = Never
 

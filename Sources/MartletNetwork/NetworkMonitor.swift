@@ -1,12 +1,10 @@
 public import MartletCore
-public import MartletTransport
-public import SystemPackage
 
 /// The connectivity of this machine, as an `AsyncSequence` of the newest paths.
 ///
-/// The first path comes immediately after the kernel's response, then one after each change. A slow consumer skips
-/// intermediate paths, which are not queued; iteration ends when its task is cancelled. Any number of tasks may
-/// iterate. While there are none, nothing is open and the kernel is not queried.
+/// The first path is delivered immediately after the kernel's response, later paths after each change. A slow consumer
+/// skips intermediate paths, which are not queued; iteration ends when its task is cancelled. Any number of tasks may
+/// iterate. Without iterations, nothing is open and the kernel is not queried.
 ///
 /// On Linux it is the state of the process's network namespace, as the kernel reports it over netlink (rtnetlink(7)).
 /// If the kernel reports nothing, as in some containers, the only path is ``NetworkPath/unknown``, and all other
@@ -19,9 +17,9 @@ public import SystemPackage
 /// }
 /// ```
 ///
-/// A session with a monitor (``SessionConfiguration/networkMonitor``) closes connections whose local address is gone,
-/// and its ``ConcurrencyPolicy`` follows the path. No request is delayed or rejected because of a path, unless metered
-/// networks are not allowed (``MeteredNetworkPolicy``).
+/// A session with a monitor (``SessionConfiguration/networkMonitor``) closes connections whose local address was
+/// removed, and its ``ConcurrencyPolicy`` follows the path. No request is delayed or rejected because of a path, unless
+/// metered networks are not allowed (``MeteredNetworkPolicy``).
 public struct NetworkMonitor: AsyncSequence, Sendable {
     /// The element of the sequence.
     public typealias Element = NetworkPath
@@ -38,7 +36,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
         /// `["ppp*": .init(kind: .mobile), "wwan0": .init(isExpensive: false)]`
         public var interfaces: [String: InterfaceOverride]
 
-        /// Creates options.
+        /// Creates options with the documented defaults.
         public init(sysfs: FilePath = "/sys", interfaces: [String: InterfaceOverride] = [:]) {
             self.sysfs = sysfs
             self.interfaces = interfaces
@@ -50,13 +48,12 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     private let kernel: NetlinkNetworkSource?
     /// Starts an iteration over the complete state of the network.
     let views: @Sendable () -> ValueReader<NetworkSnapshot>
-
-    /// The monitor of the machine, without options. All iterations share what is open.
+    /// The monitor of the machine, without options. All iterations share its resources.
     public static let system = NetworkMonitor()
 
     /// Creates a monitor of this machine's network.
     ///
-    /// Copies share what is open. It is opened by the first iteration.
+    /// Copies share its resources, which the first iteration opens.
     public init(_ options: Options = Options()) {
         let kernel = NetlinkNetworkSource(sysfs: options.sysfs.string, overrides: options.interfaces)
         let watch = NetworkPathMonitor(loop: .sharedOrStalled, source: kernel)

@@ -2,7 +2,7 @@ public import HTTPTypes
 public import MartletURL
 package import MartletWire
 
-/// Decides whether a response with a 3xx status leads to another request.
+/// The rule whether a response with a 3xx status leads to another request.
 package struct RedirectRule: Sendable {
     package let policy: RedirectPolicy
 
@@ -10,7 +10,7 @@ package struct RedirectRule: Sendable {
 
     /// The action after a response.
     package enum Decision: Equatable, Sendable {
-        /// The response is the call's.
+        /// Return the response to the caller.
         case deliver
         case follow(Redirect)
         case fail(Refusal)
@@ -18,27 +18,27 @@ package struct RedirectRule: Sendable {
 
     /// The request that follows a redirect.
     package struct Redirect: Equatable, Sendable {
-        /// The URL, without user info.
+        /// The target URL, without user info.
         package var url: HTTPURL
         package var method: HTTPRequest.Method
         /// Whether the body and the fields about it are dropped.
         package var dropsBody: Bool
-        /// Whether scheme, host or port change.
+        /// Whether the scheme, the host or the port changes.
         package var leavesOrigin: Bool
     }
 
     /// The reason why a redirect is not followed.
     package enum Refusal: Equatable, Sendable {
         case tooMany(limit: Int)
-        /// From https to an http origin.
+        /// The redirect leads from https to an http origin.
         case downgrade(to: HTTPURL.Origin)
-        /// To a scheme that the policy excludes.
+        /// The redirect leads to a scheme that the policy excludes.
         case refusedScheme(HTTPURL.Origin)
-        /// Neither http nor https.
+        /// The scheme is neither http nor https.
         case unsupportedScheme(HTTPURL.ParseError)
-        /// Not a valid URL reference.
+        /// The location is not a valid URL reference.
         case malformed(HTTPURL.ParseError)
-        /// Several different locations.
+        /// The response has several different locations.
         case ambiguous
     }
 
@@ -46,7 +46,7 @@ package struct RedirectRule: Sendable {
     /// - Parameters:
     ///   - url: The URL of the response.
     ///   - isReplayable: Whether the request's body can be sent again.
-    ///   - followed: The number of redirects that the call has followed before.
+    ///   - followed: The number of redirects that the call has already followed.
     package func decide(
         _ head: ResponseHead, from url: HTTPURL, method: HTTPRequest.Method, isReplayable: Bool, followed: Int
     ) -> Decision {
@@ -81,7 +81,7 @@ package struct RedirectRule: Sendable {
         }
     }
 
-    /// The method of the next request, and whether it has no body (RFC 9110 §15.4.2–15.4.4).
+    /// Returns the method of the next request, and whether it has no body (RFC 9110 §15.4.2–15.4.4).
     private func rewritten(_ method: HTTPRequest.Method, status: Int) -> (HTTPRequest.Method, Bool) {
         if policy.methodPreservingStatuses.contains(status) { return (method, false) }
         switch status {
@@ -91,8 +91,8 @@ package struct RedirectRule: Sendable {
         }
     }
 
-    /// A location as text. Bytes that are not UTF-8, white space inside, and backslashes after the path, which are not slashes
-    /// there, are percent-encoded, as in browsers.
+    /// Returns a location as text. Bytes that are not UTF-8, inner white space, and backslashes after the path, which
+    /// are not slashes there, are percent-encoded, as in browsers.
     private static func text(of location: ArraySlice<UInt8>) -> String {
         let isText = String(validating: location, as: UTF8.self) != nil
         var bytes: [UInt8] = []
@@ -110,7 +110,7 @@ package struct RedirectRule: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The fields of the next request.
+    /// Returns the fields of the next request.
     package func fields(_ fields: HTTPFields, after redirect: Redirect) -> HTTPFields {
         var kept = fields
         if redirect.dropsBody { for name in RedirectRule.fieldsOfBody { kept[name] = nil } }
@@ -121,7 +121,7 @@ package struct RedirectRule: Sendable {
         return kept
     }
 
-    /// The fields about a body (RFC 9110 §15.4), `Digest` (RFC 3230) and `Content-Digest` (RFC 9530) among them.
+    /// The fields about a body (RFC 9110 §15.4), including `Digest` (RFC 3230) and `Content-Digest` (RFC 9530).
     private static let fieldsOfBody: [HTTPField.Name] =
         [
             .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentRange,
@@ -130,7 +130,7 @@ package struct RedirectRule: Sendable {
 }
 
 extension RedirectRule.Refusal: CustomStringConvertible {
-    /// The error in `Location`, if it is not a URL.
+    /// The error of a `Location` that is not a URL; `nil` for other reasons.
     package var parseError: HTTPURL.ParseError? {
         switch self {
         case .unsupportedScheme(let error), .malformed(let error): error
@@ -138,50 +138,51 @@ extension RedirectRule.Refusal: CustomStringConvertible {
         }
     }
 
-    /// The reason in words.
+    /// The reason, as text.
     package var description: String {
         switch self {
         case .tooMany(let limit): "more than \(limit) redirects"
         case .downgrade(let origin): "a redirect from https to \(origin), which is not encrypted"
         case .refusedScheme(let origin): "a redirect to \(origin), whose scheme is not allowed for redirects"
         case .unsupportedScheme(let error), .malformed(let error): "Location: \(error)"
-        case .ambiguous: "several fields Location that differ"
+        case .ambiguous: "several different Location fields"
         }
     }
 }
 
-/// Whether redirects are followed, and which parts of a request follow (RFC 9110 §15.4).
+/// The policy whether redirects are followed, and which parts of a request are sent again (RFC 9110 §15.4).
 ///
-/// 301, 302, 303, 307 and 308 with a `Location` are followed. 303 turns every method but HEAD into GET, 301 and 302 turn
-/// POST into GET. A body that is sent again must be replayable, otherwise the redirect itself is the response. 300, 304 and 305
-/// are responses. Only http and https are followed.
+/// 301, 302, 303, 307 and 308 with a `Location` are followed. 303 changes every method except HEAD to GET; 301 and 302
+/// change POST to GET. A body that is sent again must be replayable; otherwise the redirect itself is the response.
+/// 300, 304 and 305 are responses. Only http and https are followed.
 ///
-/// When the scheme, the host or the port changes, `Authorization`, `Cookie`, `Proxy-Authorization`, `Host` and the fields of
-/// ``secretFields`` are dropped, also those of the session's defaults, and do not return when the chain does. A user name
-/// and a password in a `Location` are never used.
+/// When the scheme, the host or the port changes, `Authorization`, `Cookie`, `Proxy-Authorization`, `Host` and the
+/// fields of ``secretFields`` are dropped, also those of the session's defaults. They are not restored when the
+/// redirects return to the first origin. A user name and a password in a `Location` are never used.
 public struct RedirectPolicy: Hashable, Sendable {
     /// Whether redirects are followed.
     public var followsRedirects: Bool
-    /// The maximum number of redirects in one call before it fails with ``HTTPError/Code/tooManyRedirects``; 20 by default.
+    /// The maximum number of redirects in one call before it fails with ``HTTPError/Code/tooManyRedirects``; 20 by
+    /// default.
     public var limit: Int
     /// Whether a redirect from https to http is followed; with `false` (the default) the call fails.
     public var allowsDowngrade = false
-    /// The schemes that a redirect may lead to, as curl's `--proto-redir`; http and https by default. One to another fails
-    /// the call.
+    /// The schemes that a redirect may lead to, as curl's `--proto-redir`; http and https by default. A redirect to
+    /// another scheme fails the call.
     public var schemes = Set(HTTPURL.Scheme.allCases)
     /// The statuses among 301, 302 and 303 after which POST remains POST, as curl's `--post301`; none by default.
     public var methodPreservingStatuses: Set<Int> = []
-    /// Fields besides the usual ones that must not reach another origin, such as `X-Api-Key`.
+    /// Further fields that must not be sent to another origin, such as `X-Api-Key`.
     public var secretFields: Set<HTTPField.Name> = []
-    /// Whether other origins get everything that the first one gets, as curl's `--location-trusted`; `false` by default.
+    /// Whether other origins receive all fields of the first one, as curl's `--location-trusted`; `false` by default.
     public var sendsCredentialsCrossOrigin = false
 
-    /// Redirects are followed, up to a number in one call.
+    /// Follows redirects, up to a number in one call.
     public static func follow(limit: Int = 20) -> RedirectPolicy {
         RedirectPolicy(followsRedirects: true, limit: max(0, limit))
     }
 
-    /// Redirects are responses like any other.
+    /// A policy that returns redirects as responses.
     public static let doNotFollow = RedirectPolicy(followsRedirects: false, limit: 0)
 
     /// The fields that are not sent to another origin.
@@ -189,13 +190,14 @@ public struct RedirectPolicy: Hashable, Sendable {
         secretFields.union([.authorization, .cookie, .proxyAuthorization, .hostField])
     }
 
-    /// The session's defaults that are not sent to another origin. `Host` is not one of them: each URL has its own.
+    /// The session's defaults that are not sent to another origin. `Host` is not one of them, because each URL has its
+    /// own.
     package var defaultsOfOrigin: Set<HTTPField.Name> { fieldsOfOrigin.subtracting([.hostField]) }
 }
 
 extension HTTPField.Name {
-    /// `Host`, which HTTPTypes does not name: there it is the authority.
+    /// The name of `Host`, which HTTPTypes does not define, because it uses the authority.
     package static let hostField = HTTPField.Name("Host") ?? .expect
-    /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
+    /// The name of `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
     package static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .expect
 }

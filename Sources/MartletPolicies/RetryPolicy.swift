@@ -2,64 +2,72 @@ package import HTTPTypes
 import MartletTransport
 import MartletWire
 
-/// Whether calls are retried after transient failures.
+/// The policy whether calls are retried after transient failures.
 ///
-/// Requests are retried if repeating them does no harm: with an idempotent method, with an `Idempotency-Key`, or if
-/// nothing was sent; and only with a body that can be sent again. Transient failures are a name that cannot be resolved now, a
-/// connection that cannot be opened or breaks, a proxy that breaks off or answers CONNECT with 502, 503 or 504, TLS that
-/// is cut in its handshake or breaks after it, a timeout other than the total one, and the statuses of ``statuses``. Rejected
-/// certificates, protocol errors and limits are not.
+/// Requests are retried if it is harmless to repeat them: with an idempotent method, with an `Idempotency-Key`, or if
+/// nothing was sent. The body must be replayable.
 ///
-/// The delay between two attempts is a random part of a growing span (full jitter), or the value of `Retry-After`. Cancelling ends the
-/// wait immediately.
+/// Transient failures are:
+/// - a name that currently does not resolve
+/// - a connection that cannot be opened or is lost
+/// - a proxy that closes the connection or responds to CONNECT with 502, 503 or 504
+/// - TLS that is cut in its handshake or fails after it
+/// - a timeout other than the total one
+/// - the statuses of ``statuses``
 ///
-/// ``Timeouts/total`` covers all attempts and the delays between them. A call whose next attempt could only begin after it ends without
-/// waiting: after a failure with that error, after a status with `.timedOut`, whose message and ``HTTPError/exchange`` have that status.
-/// A total timeout of the last attempt names the status before it as well. When attempts or ``timeLimit`` run out, the last response is
-/// the call's.
+/// Rejected certificates, protocol errors and limits are not transient.
+///
+/// The delay between two attempts is a random part of a growing span (full jitter), or the value of `Retry-After`.
+/// Cancelling the call ends the wait immediately.
+///
+/// ``Timeouts/total`` covers all attempts and the delays between them. If the next attempt could only start after that
+/// timeout, the call ends without waiting: after a failure with that error, after a status with `.timedOut`, whose
+/// message and ``HTTPError/exchange`` have that status. If the total timeout expires in the last attempt, the error
+/// also names the preceding status. When the attempts or ``timeLimit`` are used up, the last response is the call's.
 public struct RetryPolicy: Hashable, Sendable {
-    /// The maximum number of attempts, including the first; 1 is no retry.
+    /// The maximum number of attempts, including the first; 1 for no retries.
     public var maximumAttempts: Int
-    /// The growth of the delay.
+    /// The growth of the delay between attempts.
     public var backoff: Backoff
-    /// The number of retries that a session may add to its calls, as a share of them; 0.2 by default, `nil` for no limit.
+    /// The number of retries that a session may add to its calls, as a fraction of their number; 0.2 by default, `nil`
+    /// for no limit.
     ///
-    /// Ten are free at any time, so that a few calls can be retried. When a server is down for all, a session does not
-    /// multiply the load on it.
+    /// Ten retries are always available, so that a few calls can be retried. If a server is down, the budget keeps the
+    /// session from multiplying the load on it.
     public var budget: Double?
     /// The statuses after which a request is retried: 408 (once), 429, 502, 503 and 504 by default.
     public var statuses: Set<Int> = [408, 429, 502, 503, 504]
-    /// The longest `Retry-After` that is waited for in full, and the wait in place of a longer one; one minute by default.
+    /// The maximum `Retry-After` that is respected, and the wait that replaces a longer one; one minute by default.
     public var maximumRetryAfter = Duration.seconds(60)
-    /// Whether methods that are not idempotent are retried though their request was sent; `false` by default.
+    /// Whether methods that are not idempotent are retried even if the request was sent; `false` by default.
     public var retriesNonIdempotentMethods = false
     /// Whether every error is treated as transient, as curl's `--retry-all-errors`; `false` by default.
     public var includesAllErrors = false
-    /// The time since the call's start after which no attempt begins; `nil` by default.
+    /// The time since the call's start after which no attempt starts; `nil` (the default) for no limit.
     public var timeLimit: Duration?
 
     /// The growth of the delay between attempts.
     public enum Backoff: Hashable, Sendable {
-        /// A random part of a span that doubles from attempt to attempt, up to a longest one.
+        /// A random part of a span that doubles from attempt to attempt, up to a maximum.
         case exponential(from: Duration, upTo: Duration)
-        /// Always the same.
+        /// The same delay before each retry.
         case constant(Duration)
     }
 
-    /// Calls are not retried.
+    /// A policy without retries.
     public static let never = RetryPolicy(maximumAttempts: 1, backoff: .constant(.zero), budget: nil)
 
-    /// Calls are retried after transient failures.
+    /// Retries calls after transient failures.
     public static func transient(
         maximumAttempts: Int = 3, backoff: Backoff = .exponential(from: .milliseconds(200), upTo: .seconds(10)),
         budget: Double? = 0.2
     ) -> RetryPolicy { RetryPolicy(maximumAttempts: max(1, maximumAttempts), backoff: backoff, budget: budget) }
 }
 
-/// Decides whether a call that failed, or had a temporary error as its response, is retried, and when.
+/// The rule whether and when a call is retried that failed, or had a temporary error as its response.
 package struct RetryRule: Sendable {
     let policy: RetryPolicy
-    /// Whether repeating the request does no harm.
+    /// Whether it is harmless to repeat the request.
     let isIdempotent: Bool
     let isReplayable: Bool
 
@@ -69,19 +77,19 @@ package struct RetryRule: Sendable {
 
     package enum Outcome: Sendable {
         case status(Int, retryAfter: RetryAfter?)
-        /// A failure that is never retried if it `isFinal`, and otherwise by a policy that includes all errors.
+        /// A failure. It is never retried if it `isFinal`; otherwise a policy that includes all errors retries it.
         case failure(isTransient: Bool, isFinal: Bool, wasSent: Bool)
     }
 
-    /// The delay before the next attempt; `nil` if there is none.
+    /// Returns the delay before the next attempt; `nil` for no retry.
     /// - Parameters:
     ///   - attempt: The number of attempts so far.
-    ///   - timeouts408: The number of attempts before this one whose response was a 408.
-    ///   - elapsed: The time since the call began.
-    ///   - random: Between 0 and 1.
-    package func delay(
-        after outcome: Outcome, attempt: Int, timeouts408: Int, elapsed: Duration, random: Double
-    ) -> Duration? {
+    ///   - timeouts408: The number of earlier attempts whose response was a 408.
+    ///   - elapsed: The time since the call started.
+    ///   - random: A random number between 0 and 1.
+    package func delay(after outcome: Outcome, attempt: Int, timeouts408: Int, elapsed: Duration, random: Double)
+        -> Duration?
+    {
         guard attempt < policy.maximumAttempts, isReplayable else { return nil }
         var delay = backoff(attempt: attempt, random: random)
         switch outcome {
@@ -115,9 +123,9 @@ package struct RetryRule: Sendable {
     }
 }
 
-/// The field `Retry-After`: seconds, or a date (RFC 9110 §10.2.3).
+/// The value of `Retry-After`: seconds, or a date (RFC 9110 §10.2.3).
 package struct RetryAfter: Equatable, Sendable {
-    /// The delay; zero if the date is past.
+    /// The delay; zero if the date has passed.
     package let delay: Duration
 
     /// Parses a value; `nil` if it is neither seconds nor a date.
@@ -125,7 +133,7 @@ package struct RetryAfter: Equatable, Sendable {
     package init?(_ value: some Collection<UInt8>, now: Int64) {
         guard !value.isEmpty else { return nil }
         if value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
-            // More digits than make sense stand for a very long time, which policies limit.
+            // A number with more than 12 digits means a very long time, which policies limit.
             let seconds = value.count > 12 ? 1_000_000_000_000 : value.reduce(0) { $0 * 10 + Int64($1 - 48) }
             delay = .seconds(min(seconds, 1_000_000_000))
             return
@@ -138,7 +146,7 @@ package struct RetryAfter: Equatable, Sendable {
 }
 
 extension HTTPRequest.Method {
-    /// Whether the method has the same effect however often it is carried out (RFC 9110 §9.2.2).
+    /// Whether repeating the method has the same effect as sending it once (RFC 9110 §9.2.2).
     package var isIdempotent: Bool {
         switch self {
         case .get, .head, .options, .trace, .put, .delete: true

@@ -1,21 +1,22 @@
 import MartletTransport
 
-/// The six timeouts of a call. Each is independent of the others; `nil` disables one.
+/// The six timeouts of a call. Each is independent of the others; `nil` disables it.
 ///
-/// A timeout that is not assigned is taken from the next place: that of a call from its host, that of a host from the session,
-/// that of a session from the defaults below. An assigned `nil` is a value: it disables the timeout.
+/// A timeout that is not assigned is inherited: a call inherits from its host, a host from the session, and a session
+/// from the defaults below. An assigned `nil` is a value: it disables the timeout.
 ///
 /// ```swift
 /// configuration.timeouts.total = .seconds(60)
 /// let response = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })   // total: 60 s
 /// ```
 ///
-/// A timeout that is not assigned reads as its default. Timeouts are equal if the same ones are assigned, with the same values.
-/// They are kept in nanoseconds, up to 292 years. The error of a timeout names it, the phase the call was in, and the time waited.
+/// Reading a timeout that is not assigned returns its default. Timeouts are equal if the same ones are assigned, with
+/// the same values. They are stored in nanoseconds, up to 292 years. The error of a timeout names it, the phase of the
+/// call, and the time waited.
 public struct Timeouts: Hashable, Sendable {
-    /// A timeout in 8 bytes: options are copied often, and held by the frames of waiting calls.
+    /// A timeout in 8 bytes: options are copied often, and the frames of waiting calls hold them.
     private struct Leaf: Hashable {
-        /// `Int64.min` if it is not assigned, `Int64.max` if it is disabled.
+        /// The duration in nanoseconds. `Int64.min` if it is not assigned, `Int64.max` if it is disabled.
         private var nanoseconds = Int64.min
 
         init() {}
@@ -42,28 +43,28 @@ public struct Timeouts: Hashable, Sendable {
     private var unreadLeaf = Leaf()
     private var totalLeaf = Leaf()
 
-    /// The wait for a connection to become free if the limits forbid opening one; no limit by default, since
-    /// each call before is bounded by its own timeouts.
+    /// The maximum wait for a free connection if the limits do not allow a new one; no limit by default, because the
+    /// calls in front are limited by their own timeouts.
     public var poolWait: Duration? {
         get { poolWaitLeaf.duration(or: nil) }
         set { poolWaitLeaf = Leaf(newValue) }
     }
 
-    /// Opening a connection: name, TCP, proxy and TLS together; 10 s by default (Go 30 s, curl 300 s).
+    /// The maximum time to open a connection: name, TCP, proxy and TLS together; 10 s by default (Go 30 s, curl 300 s).
     public var connect: Duration? {
         get { connectLeaf.duration(or: .seconds(10)) }
         set { connectLeaf = Leaf(newValue) }
     }
 
-    /// The wait for the head of the response after the last byte of the request; 60 s by default.
+    /// The maximum wait for the head of the response after the last byte of the request; 60 s by default.
     public var head: Duration? {
         get { headLeaf.duration(or: .seconds(60)) }
         set { headLeaf = Leaf(newValue) }
     }
 
-    /// The maximum time for which the call waits for the peer to send or take a byte of a body; 60 s by default.
+    /// The maximum wait for the peer to send or accept a byte of a body; 60 s by default.
     ///
-    /// It runs only while the program wants more: the time in which the program does not read is limited by ``unread``.
+    /// It runs only while the program is reading or writing: ``unread`` limits the time without a read.
     public var idle: Duration? {
         get { idleLeaf.duration(or: .seconds(60)) }
         set { idleLeaf = Leaf(newValue) }
@@ -71,14 +72,15 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The maximum time between two reads of an opened body (``OpenResponse``), and before the first; 60 s by default.
     ///
-    /// It limits the program, not the peer: a response that is kept and not read holds a connection. Other bodies have no such limit,
-    /// since they end with their call. After it reading throws, and the connection is closed.
+    /// It limits the program, not the peer: a stored, unread response holds a connection. Other bodies have no such
+    /// limit, because they end with their call. After the timeout, reading throws an error, and the connection is
+    /// closed.
     public var unread: Duration? {
         get { unreadLeaf.duration(or: .seconds(60)) }
         set { unreadLeaf = Leaf(newValue) }
     }
 
-    /// The whole call including the body; no limit by default.
+    /// The maximum duration of the call, including the body; no limit by default.
     public var total: Duration? {
         get { totalLeaf.duration(or: nil) }
         set { totalLeaf = Leaf(newValue) }
@@ -87,7 +89,7 @@ public struct Timeouts: Hashable, Sendable {
     /// Timeouts without any assigned value.
     public init() {}
 
-    /// Creates timeouts. An argument that is not given is not assigned; `nil` disables its timeout.
+    /// Creates timeouts. An omitted argument is not assigned; `nil` disables its timeout.
     public init(
         poolWait: Duration? = Timeouts.inherited, connect: Duration? = Timeouts.inherited,
         head: Duration? = Timeouts.inherited, idle: Duration? = Timeouts.inherited,
@@ -102,10 +104,10 @@ public struct Timeouts: Hashable, Sendable {
         if total != inherited { self.total = total }
     }
 
-    /// The default of an argument that was not given. No timeout is negative.
+    /// The marker for an omitted argument. No timeout is negative.
     @usableFromInline static let inherited: Duration? = .seconds(Int64.min)
 
-    /// These timeouts, and those of a base that are not assigned here.
+    /// Returns these timeouts; those that are not assigned here are taken from a base.
     public func merged(over base: Timeouts) -> Timeouts {
         var merged = Timeouts()
         merged.poolWaitLeaf = poolWaitLeaf.merged(over: base.poolWaitLeaf)
@@ -117,7 +119,7 @@ public struct Timeouts: Hashable, Sendable {
         return merged
     }
 
-    /// The defaults, assigned.
+    /// The default timeouts, all of them assigned.
     package static var standard: Timeouts {
         let defaults = Timeouts()
         return Timeouts(
@@ -141,7 +143,7 @@ extension Timeouts: Codable {
         }
     }
 
-    /// Decodes timeouts; one that is missing is not assigned.
+    /// Decodes timeouts; a missing one is not assigned.
     /// - Throws: `DecodingError.dataCorrupted` for a negative one.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -161,7 +163,7 @@ extension Timeouts: Codable {
 }
 
 extension Timeouts: CustomReflectable {
-    /// The timeouts by name.
+    /// The mirror, with the timeouts by name.
     public var customMirror: Mirror {
         Mirror(
             self,

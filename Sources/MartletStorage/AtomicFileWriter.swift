@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
 
-/// A file that gets its name only when it is complete.
-/// Bytes go to a temporary file beside the target, which is synced and renamed at the end. Until then, and whatever
-/// fails, the target stays as it is. The calls block: they belong on a worker, one at a time.
+/// A file that gets its name only when it is complete. Bytes are written to a temporary file next to the target, which
+/// is synced and renamed at the end. Until then, and after any failure, the target does not change. The calls block:
+/// they belong on a worker, one at a time.
 package final class AtomicFileWriter: Sendable {
     /// The action for a file that already has the name.
     package enum Collision: Sendable {
@@ -35,7 +35,7 @@ package final class AtomicFileWriter: Sendable {
         }
         var generator = SystemRandomNumberGenerator()
         let suffix = String(generator.next(), radix: 36)
-        // The name may have the maximum length, so it is cut to leave room.
+        // The name may have the maximum length, so it is shortened for the suffix.
         let stem = String(decoding: name.utf8.prefix(200), as: UTF8.self)
         let temporary = "\(folder).\(stem).\(suffix).part"
         let descriptor = try files.result("create", temporary) {
@@ -48,12 +48,12 @@ package final class AtomicFileWriter: Sendable {
 
     deinit { discard() }
 
-    /// Appends bytes.
+    /// Appends bytes to the temporary file.
     package func write(_ bytes: [UInt8]) throws(StorageError) {
         try unsafe bytes.span.withUnsafeBytes { all throws(StorageError) in unsafe try write(all) }
     }
 
-    /// Appends bytes.
+    /// Appends bytes to the temporary file.
     package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         var offset = 0
         while offset < bytes.count {
@@ -72,7 +72,7 @@ package final class AtomicFileWriter: Sendable {
             case .replace: try files.rename(temporaryPath, to: path)
             }
         } catch  where error.operation == "unlink" {
-            // The file has its name, and a second one beside it.
+            // The file has its name, and still the temporary one.
         } catch { throw StorageError(operation: error.operation, path: path, code: error.code) }
         file.close()
         // Some file systems cannot sync a directory; the file is complete nevertheless.
@@ -103,13 +103,15 @@ package struct FileAccess: Hashable, Sendable {
     /// The mode bits that let others write the file.
     private let writers: mode_t
     private let owner: uid_t
-    /// Whether the file belongs to the effective user of this process. Asks the kernel, which most callers do not need.
+    /// Whether the file belongs to the effective user of this process. It queries the kernel, which most callers do not
+    /// need.
     package var isOwnedByThisUser: Bool { owner == geteuid() }
 
-    /// Whether the file belongs to this user and is writable only by those whom the umask lets write new files.
+    /// Whether the file belongs to this user, and only users whom the umask allows to write new files may write it.
     package var isOfThisUserAlone: Bool { isOwnedByThisUser && (writers == 0 || writers & FileAccess.mask == 0) }
 
-    /// The umask of this process, as the kernel reports it (Linux 4.7): `umask` itself returns it only while changing it.
+    /// The umask of this process, as the kernel reports it (Linux 4.7): `umask` itself returns it only while changing
+    /// it.
     private static var mask: mode_t {
         let files = LinuxFileSystem()
         guard let file = try? files.open("/proc/self/status", for: .reading),

@@ -7,17 +7,17 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
     public var operation: String
     /// The path of the file.
     public var path: String
-    /// The errno.
+    /// The errno of the failed call.
     public var code: Int32
 
-    /// A failed operation.
+    /// Creates the error of a failed operation.
     public init(operation: String, path: String, code: Int32) {
         self.operation = operation
         self.path = path
         self.code = code
     }
 
-    /// Whether there was no room: a full disk, a quota, or a limit on the size of files.
+    /// Whether there was no space: a full disk, a quota, or a limit on the size of files.
     public var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT || code == EFBIG }
 
     /// Whether the file or its directory does not exist.

@@ -1,28 +1,25 @@
 public import MartletCore
-import MartletStorage
-package import MartletTransport
-public import SystemPackage
 
 /// A destination of a body in ``ResponseBody/tee(to:onFailure:)``. Its functions are called one after the other, by one
-/// task at a time. While ``write(_:)`` runs, nothing more of the body is read. No call follows ``finish()`` or
+/// task at a time. While ``write(_:)`` runs, no more of the body is read. No call follows ``finish()`` or
 /// ``abandon()``.
 public protocol BodySink: Sendable {
-    /// Takes the next piece, which is not empty. An error ends this sink: ``abandon()`` follows. When the call is cancelled its
-    /// task is, and it should end soon.
+    /// Writes the next piece, which is not empty. An error ends this sink: ``abandon()`` follows. When the call is
+    /// cancelled, the task of this function is cancelled, and it should return soon.
     func write(_ piece: [UInt8]) async throws
 
-    /// Called when the body is complete.
+    /// Completes the sink; called when the body is complete.
     func finish() async throws
 
-    /// Called when the body will not be complete: it failed, was cancelled, or this sink threw.
+    /// Discards the body; called when it will not be complete: it failed, was cancelled, or this sink threw an error.
     func abandon() async
 }
 
 extension BodySink {
-    /// Does nothing.
+    /// Ignores the end of the body.
     public func finish() async throws {}
 
-    /// Does nothing.
+    /// Ignores the end of the body.
     public func abandon() async {}
 }
 
@@ -30,7 +27,7 @@ extension BodySink {
 public struct ClosureSink: BodySink {
     private let take: @Sendable ([UInt8]) async throws -> Void
 
-    /// Creates a sink.
+    /// Creates a sink with a closure.
     /// - Parameter take: Called with each piece; an error ends the sink.
     public init(_ take: @escaping @Sendable ([UInt8]) async throws -> Void) { self.take = take }
 
@@ -42,18 +39,18 @@ public struct ClosureSink: BodySink {
 public actor DigestSink: BodySink {
     /// The hash functions. MD5 and SHA-1 do not protect against tampering.
     public enum Algorithm: String, Hashable, Sendable, CaseIterable, Codable {
-        /// 16 bytes (RFC 1321).
+        /// MD5, with 16 bytes (RFC 1321).
         case md5
-        /// 20 bytes (FIPS 180-4).
+        /// SHA-1, with 20 bytes (FIPS 180-4).
         case sha1
-        /// 32 bytes (FIPS 180-4).
+        /// SHA-256, with 32 bytes (FIPS 180-4).
         case sha256
-        /// 48 bytes (FIPS 180-4).
+        /// SHA-384, with 48 bytes (FIPS 180-4).
         case sha384
-        /// 64 bytes (FIPS 180-4).
+        /// SHA-512, with 64 bytes (FIPS 180-4).
         case sha512
 
-        /// The function as OpenSSL computes it.
+        /// The same function in OpenSSL.
         package var digest: MessageDigestAlgorithm {
             switch self {
             case .md5: .md5
@@ -65,11 +62,11 @@ public actor DigestSink: BodySink {
         }
     }
 
-    /// The hash function.
+    /// The hash function of the sink.
     public nonisolated let algorithm: Algorithm
     private var digest: MessageDigest?
 
-    /// Creates a sink.
+    /// Creates a sink that computes a digest.
     public init(_ algorithm: Algorithm) { self.algorithm = algorithm }
 
     /// The digest of the whole body; `nil` until it is complete.
@@ -91,7 +88,7 @@ public actor DigestSink: BodySink {
         }
     }
 
-    /// Adds a piece.
+    /// Adds a piece to the digest.
     /// - Throws: An ``HTTPError`` if OpenSSL on this system lacks the function.
     public func write(_ piece: [UInt8]) async throws { try withDigest { $0.update(piece) } }
 
@@ -101,11 +98,11 @@ public actor DigestSink: BodySink {
     }
 }
 
-/// A sink that writes the body to a file. The file appears under its name, synced, once it is complete; until then, and
-/// after any failure, an existing file of that name is unchanged. A thread of its own writes the file while the next bytes
-/// are received, at most 1 MiB ahead.
+/// A sink that writes the body to a file. The file is synced and renamed to its name when it is complete. Until then,
+/// and after any failure, an existing file of that name is unchanged. A separate thread writes the file while the next
+/// bytes are received, at most 1 MiB ahead.
 public actor FileSink: BodySink {
-    /// The file's name.
+    /// The path of the file.
     public nonisolated let path: FilePath
     /// Whether an existing file of that name may be replaced.
     public nonisolated let overwrites: Bool
@@ -113,7 +110,7 @@ public actor FileSink: BodySink {
     private var writer: BodyCopier?
     private var file: AtomicFileWriter?
 
-    /// Creates a sink.
+    /// Creates a sink that writes a file.
     /// - Parameters:
     ///   - path: The file's name; its directory must exist.
     ///   - overwrites: Whether an existing file of that name may be replaced; `false` by default.
@@ -124,11 +121,11 @@ public actor FileSink: BodySink {
         opening = FileDownload(path: path, overwrites: overwrites, call: nil)
     }
 
-    /// Writes a piece, or queues it to be written while the next is received.
+    /// Writes a piece, or queues it to be written while the next one is received.
     /// - Throws: An ``HTTPError`` with the code `.fileFailed` or `.diskFull`.
     public func write(_ piece: [UInt8]) async throws { try await opened().append(piece[...]) }
 
-    /// Syncs the file and gives it its name.
+    /// Syncs the file and renames it to its final name.
     /// - Throws: An ``HTTPError`` with the code `.fileFailed` or `.diskFull`.
     public func finish() async throws {
         try await opened().finish()
@@ -138,7 +135,7 @@ public actor FileSink: BodySink {
         (self.file, self.writer) = (nil, nil)
     }
 
-    /// Removes what was written.
+    /// Removes the written bytes.
     public func abandon() async {
         await writer?.waitForWorker()
         if let file { await BlockingThreadPool.shared.run { file.discard() } }

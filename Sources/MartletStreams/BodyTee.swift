@@ -6,7 +6,7 @@ struct BodyTee {
         let sink: any BodySink
         var byteCount: UInt64 = 0
         var failure: (any Error)?
-        /// Whether the sink was told of its end.
+        /// Whether the sink was notified of the end.
         var isEnded = false
     }
 
@@ -18,12 +18,12 @@ struct BodyTee {
         self.policy = policy
     }
 
-    /// Whether any sink still takes bytes.
+    /// Whether any sink still accepts bytes.
     var hasSinks: Bool { !live.isEmpty }
 
     private var live: [Int] { branches.indices.filter { !branches[$0].isEnded } }
 
-    /// Gives a piece to all sinks concurrently; returns when all have taken it.
+    /// Passes a piece to all sinks concurrently; returns when all have written it.
     mutating func write(_ piece: [UInt8]) async throws {
         for index in await succeeded(live, { try await $0.write(piece) }) {
             branches[index].byteCount += UInt64(piece.count)
@@ -31,9 +31,9 @@ struct BodyTee {
         try applyFailurePolicy()
     }
 
-    /// Tells all sinks that the body is complete.
+    /// Notifies all sinks that the body is complete.
     mutating func finish() async throws -> [TeeResult] {
-        // With `stopAll` one after the other, so that the sinks after one that fails can still be abandoned.
+        // With `stopAll`, one after the other, so that the sinks after a failed one can still be abandoned.
         let groups = policy == .stopAll ? live.map { [$0] } : [live]
         for group in groups {
             for index in await succeeded(group, { try await $0.finish() }) { branches[index].isEnded = true }
@@ -44,7 +44,7 @@ struct BodyTee {
         }
     }
 
-    /// Tells all sinks that have not ended that the body will not be complete.
+    /// Notifies all sinks that have not ended that the body will not be complete.
     mutating func abandon() async { for index in live { await abandon(index) } }
 
     private func applyFailurePolicy() throws {
@@ -57,8 +57,8 @@ struct BodyTee {
         await branches[index].sink.abandon()
     }
 
-    /// Runs an operation on several sinks concurrently, and abandons the sinks for which it throws.
-    /// - Returns: The numbers of the others.
+    /// Runs an operation on several sinks concurrently, and abandons the sinks for which it throws an error.
+    /// - Returns: The indices of the sinks that succeeded.
     private mutating func succeeded(_ indices: [Int], _ body: @escaping @Sendable (any BodySink) async throws -> Void)
         async -> [Int]
     {
@@ -81,7 +81,7 @@ struct BodyTee {
             do { try await body(sink) } catch { return (index, error) }
             return (index, nil)
         }
-        // One sink needs no tasks.
+        // A single sink needs no tasks.
         if sinks.count == 1 { return [await outcome(sinks[0].0, sinks[0].1)] }
         return await withTaskGroup { group in
             for (index, sink) in sinks { group.addTask { await outcome(index, sink) } }
@@ -93,8 +93,8 @@ struct BodyTee {
 extension ResponseBody {
     /// Sends the rest of the body to several sinks concurrently, piece by piece.
     ///
-    /// The slowest sets the pace: the next piece is read when all have taken the last one, and TCP's window holds the sender
-    /// meanwhile. One piece, of at most 256 KiB, is stored for all of them.
+    /// The slowest sink sets the pace: the next piece is read when all have written the last one, and the TCP window
+    /// stops the sender until then. Only one piece, of at most 256 KiB, is stored for all of them.
     ///
     /// ```swift
     /// let digest = DigestSink(.sha256)
@@ -103,10 +103,11 @@ extension ResponseBody {
     ///
     /// When the body fails or the task is cancelled, all sinks are abandoned: a ``FileSink`` then leaves no file.
     /// - Parameters:
-    ///   - sinks: The destinations; a sink is used in one tee, once.
+    ///   - sinks: The destinations; a sink can be used once, in one tee.
     ///   - policy: The effect of a failed sink on the others; they continue by default.
-    /// - Returns: The results of the sinks, in their order.
-    /// - Throws: An ``HTTPError`` of the body; `CancellationError`; the error of a sink with ``TeeFailurePolicy/stopAll``.
+    /// - Returns: The results of the sinks, in the same order.
+    /// - Throws: An ``HTTPError`` of the body; `CancellationError`; the error of a sink with
+    ///   ``TeeFailurePolicy/stopAll``.
     @discardableResult public func tee(
         to sinks: [any BodySink], onFailure policy: TeeFailurePolicy = .continueWithOthers
     ) async throws -> [TeeResult] {
@@ -117,7 +118,7 @@ extension ResponseBody {
                 try Task.checkCancellation()
             }
             try Task.checkCancellation()
-            // Without a sink the rest is of no use: the caller's closure returns, and the rest is judged then.
+            // Without a sink the rest is not needed: the caller's closure returns, and the call then handles the rest.
             return try await tee.finish()
         } catch {
             await tee.abandon()
@@ -128,29 +129,29 @@ extension ResponseBody {
 
 /// The effect of a failed sink on the other sinks of a tee.
 public enum TeeFailurePolicy: String, Hashable, Sendable {
-    /// They continue; the body is read as long as one is left.
+    /// The other sinks continue; the body is read as long as one is left.
     case continueWithOthers
-    /// All are abandoned, and the tee throws the error of the sink.
+    /// All sinks are abandoned, and the tee throws the error of the failed sink.
     case stopAll
 }
 
 /// The result of one sink of a tee.
 public enum TeeResult: Sendable {
-    /// It took the whole body of this size.
+    /// The sink wrote the whole body of this size.
     case finished(byteCount: UInt64)
-    /// It threw an error after this many bytes.
+    /// The sink threw an error after this many bytes.
     case failed(any Error, byteCount: UInt64)
 
-    /// The error of the sink; `nil` if it took the whole body.
+    /// The error of the sink; `nil` if it wrote the whole body.
     public var error: (any Error)? { if case .failed(let error, _) = self { error } else { nil } }
 
-    /// The number of bytes it took.
+    /// The number of bytes that the sink wrote.
     public var byteCount: UInt64 {
         switch self {
         case .finished(let count), .failed(_, let count): count
         }
     }
 
-    /// Whether it took the whole body.
+    /// Whether the sink wrote the whole body.
     public var isFinished: Bool { error == nil }
 }

@@ -1,13 +1,14 @@
 public import MartletCore
 
-/// The server-sent events of a URL as an `AsyncSequence` that reconnects when the stream ends or breaks (WHATWG HTML §9.2).
+/// The server-sent events of a URL as an `AsyncSequence` that reconnects when the stream ends or breaks (WHATWG HTML
+/// §9.2).
 ///
-/// Each pass has its own connection, opened when the first event is requested. A reconnection sends the last identifier in
-/// `Last-Event-ID`, after the server's `retry` delay, within bounds; the delay grows while connecting fails. A 204 ends the
-/// sequence. Cancelling the task that awaits an event throws `CancellationError` and closes the connection immediately;
-/// releasing the iterator closes it too.
+/// Each pass has its own connection, opened when the first event is requested. A reconnection sends the last identifier
+/// in `Last-Event-ID`, after the server's `retry` delay, within bounds; the delay grows while connecting fails. A 204
+/// ends the sequence. Cancelling the task that awaits an event throws `CancellationError` and closes the connection
+/// immediately; releasing the iterator also closes it.
 public struct EventStream: AsyncSequence, Sendable {
-    /// An event.
+    /// An event of the stream.
     public typealias Element = ServerSentEvent
 
     private let plan: @Sendable () throws -> EventStreamReader
@@ -18,8 +19,8 @@ public struct EventStream: AsyncSequence, Sendable {
         errors = { $0 }
     }
 
-    /// Creates the events of a stream that is made for each pass.
-    /// - Parameter errors: Maps the error that ends a pass, except `CancellationError`.
+    /// Creates the events of a stream that is opened for each pass.
+    /// - Parameter errors: The mapper of the error that ends a pass, except `CancellationError`.
     package init(
         mapping errors: @escaping @Sendable (any Error) -> any Error,
         _ make: @escaping @Sendable () throws -> EventStream
@@ -34,14 +35,14 @@ public struct EventStream: AsyncSequence, Sendable {
         fileprivate var run: BackgroundRead<ServerSentEvent>?
         fileprivate var isOver = false
 
-        /// The next event; `nil` when the server has no more.
-        /// - Throws: An ``HTTPError``: `.unacceptableStatus` or `.unacceptableContentType` for a response that is not an
-        ///   event stream, `.limitExceeded` for an event that is too large, the last network error after too many failed
-        ///   connections; `CancellationError`. It ends the sequence.
+        /// Returns the next event; `nil` when the server has no more events.
+        /// - Throws: An ``HTTPError``: `.unacceptableStatus` or `.unacceptableContentType` for a response that is not
+        ///   an event stream, `.limitExceeded` for an event that is too large, the last network error after too many
+        ///   failed connections; `CancellationError`. An error ends the sequence.
         public mutating func next() async throws -> ServerSentEvent? {
             if isOver { return nil }
             let current = run
-            // Only an event lets it continue.
+            // The sequence continues only after an event.
             (run, isOver) = (nil, true)
             do {
                 let next: BackgroundRead<ServerSentEvent>
@@ -57,51 +58,52 @@ public struct EventStream: AsyncSequence, Sendable {
             } catch  where !(error is CancellationError) { throw stream.errors(error) }
         }
 
-        /// The next event; `nil` when the server has no more.
+        /// Returns the next event; `nil` when the server has no more events.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> ServerSentEvent? {
             try await next()
         }
     }
 
-    /// A pass, which connects when its first event is requested.
+    /// Returns a pass, which connects when its first event is requested.
     public func makeAsyncIterator() -> Iterator { Iterator(stream: self) }
 }
 
 /// The options of a stream of server-sent events.
 public struct EventStreamOptions: Sendable {
-    /// Options of its requests that override the session's. The idle timeout is the longest silence before it reconnects.
+    /// The options of the requests, which override the session's. The idle timeout is the maximum silence before a
+    /// reconnection.
     public var request = RequestOptions()
     /// The identifier that the first request sends in `Last-Event-ID`; empty for none.
     public var lastEventID = ""
-    /// The delay before reconnecting, until the server's `retry` sets another; 3 s by default.
+    /// The delay before a reconnection, until the server's `retry` sets another one; 3 s by default.
     public var reconnectionTime = Duration.seconds(3)
-    /// The bounds of a server's `retry`: by default 100 ms, which keeps clients from spinning, to one hour.
+    /// The bounds of a server's `retry`; by default 100 ms, which prevents a busy loop, to one hour.
     public var reconnectionTimeBounds = Duration.milliseconds(100)...Duration.seconds(3600)
-    /// The limit of the delay, which doubles with each failure to connect; 60 s by default, at least the reconnection time.
+    /// The maximum delay, which doubles with each failure to connect; 60 s by default, at least the reconnection time.
     public var backoffLimit = Duration.seconds(60)
-    /// The number of consecutive failures to connect after which the stream ends with the error; 10 by default, `nil` for
-    /// no limit. A response that is accepted resets the count.
+    /// The number of consecutive failures to connect after which the stream ends with the error; 10 by default, `nil`
+    /// for no limit. An accepted response resets the count.
     public var failureLimit: Int? = 10
-    /// Whether it reconnects when the stream ends or breaks; `true` by default.
+    /// Whether the stream reconnects when it ends or breaks; `true` by default.
     public var reconnects = true
-    /// The maximum size of an event's data, and of each line; 16 MiB by default. It keeps a server that never ends an event
-    /// from filling the memory.
+    /// The maximum size of an event's data, and of each line; 16 MiB by default. It limits the memory that a server can
+    /// use with an endless event.
     public var eventLimit = ByteCount.mebibytes(16)
-    /// Waits before reconnecting; replaced by tests.
+    /// The wait before a reconnection, replaced by tests.
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
-    /// The defaults.
+    /// Creates the default options.
     public init() {}
 }
 
 extension HTTPSession {
-    /// The server-sent events of a URL, with reconnections when the stream ends or breaks. It connects, and reports an
-    /// invalid URL, when the first event is requested. `Accept: text/event-stream` and `Cache-Control: no-store` are sent
-    /// unless the given fields override them.
+    /// Returns the server-sent events of a URL, with reconnections when the stream ends or breaks. It connects, and
+    /// reports an invalid URL, when the first event is requested. `Accept: text/event-stream` and `Cache-Control:
+    /// no-store` are sent unless the given fields override them.
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - headers: Fields that replace those of the request.
-    ///   - body: A body that can be sent again if the stream is to reconnect.
+    ///   - body: The body; it must be replayable if the stream is to reconnect.
     public nonisolated func events(
         from target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none, options: EventStreamOptions = EventStreamOptions()
@@ -110,7 +112,7 @@ extension HTTPSession {
         if case .request(let request) = target.httpTarget { headers.fill(from: request.headerFields) }
         if headers["Accept"] == nil { headers["Accept"] = "text/event-stream" }
         if headers["Cache-Control"] == nil { headers["Cache-Control"] = "no-store" }
-        // The decision to reconnect needs the original error, not what an error mapper makes of it.
+        // The decision to reconnect needs the original error, not the result of an error mapper.
         let session = configuration.errors == nil ? self : with { $0.errors = nil }
         return EventStream(
             reader: EventStreamReader(

@@ -1,19 +1,17 @@
-import MartletContent
 import MartletCore
-import MartletTransport
 
-/// Decides when to reconnect a stream of server-sent events (WHATWG HTML §9.2.3): after its end and after a network error. A
-/// response that is not an event stream ends it.
+/// A state machine that decides when to reconnect a stream of server-sent events (WHATWG HTML §9.2.3): after its end
+/// and after a network error. A response that is not an event stream ends the stream.
 package struct EventStreamMachine: Sendable {
     /// The decision on a response.
     package enum Opening: Hashable, Sendable {
-        /// It is an event stream: read it.
+        /// Read the response: it is an event stream.
         case read
-        /// The server has no more events: the stream ends without an error.
+        /// End the stream without an error: the server has no more events.
         case finish
-        /// The status is not 200.
+        /// Fail, because the status is not 200.
         case refuseStatus(Int)
-        /// The content type is not `text/event-stream`.
+        /// Fail, because the content type is not `text/event-stream`.
         case refuseContentType(String)
     }
 
@@ -21,9 +19,9 @@ package struct EventStreamMachine: Sendable {
     package enum Step: Hashable, Sendable {
         /// Reconnect after a delay.
         case reconnect(after: Duration)
-        /// The stream is over.
+        /// End the stream without an error.
         case finish
-        /// The stream ends with the error that was just reported.
+        /// End the stream with the reported error.
         case fail
     }
 
@@ -33,7 +31,7 @@ package struct EventStreamMachine: Sendable {
     private let reconnects: Bool
     private var reconnectionTime: Duration
     private var failureCount = 0
-    /// The identifier in force; empty for none.
+    /// The current identifier; empty for none.
     package private(set) var lastEventID: String
 
     /// The maximum size of an identifier that is sent back, in bytes: a field size that servers commonly accept.
@@ -50,7 +48,7 @@ package struct EventStreamMachine: Sendable {
         lastEventID = options.lastEventID
     }
 
-    /// The value of `Last-Event-ID`; `nil` for no field, and for an identifier that no field can hold.
+    /// The value of `Last-Event-ID`; `nil` without an identifier, and for one that cannot be written into a field.
     package var lastEventIDField: String? {
         let bytes = lastEventID.utf8
         guard !bytes.isEmpty, bytes.count <= EventStreamMachine.identifierLimit,
@@ -59,7 +57,7 @@ package struct EventStreamMachine: Sendable {
         return lastEventID
     }
 
-    /// A response was received.
+    /// Handles the head of a response.
     package mutating func opened(status: Int, contentType: String?) -> Opening {
         if status == 204 { return .finish }
         guard status == 200 else { return .refuseStatus(status) }
@@ -70,7 +68,7 @@ package struct EventStreamMachine: Sendable {
         return .read
     }
 
-    /// Bytes of the stream were read, with the latest values of their fields.
+    /// Handles bytes of the stream that were read, with the latest values of their fields.
     package mutating func read(lastEventID: String, retryMilliseconds: UInt64?) {
         self.lastEventID = lastEventID
         guard let retryMilliseconds else { return }
@@ -78,13 +76,14 @@ package struct EventStreamMachine: Sendable {
         reconnectionTime = min(max(asked, bounds.lowerBound), bounds.upperBound)
     }
 
-    /// The stream has ended as a complete body.
+    /// Handles the end of the stream as a complete body.
     package mutating func ended() -> Step { reconnects ? .reconnect(after: reconnectionTime) : .finish }
 
-    /// Connecting failed, or the stream broke.
+    /// Handles a failure to connect, or a broken stream.
     /// - Parameters:
     ///   - isTransient: Whether a retry could succeed.
-    ///   - jitter: A random number from 0 to 1, so that clients which lost the server together do not return together.
+    ///   - jitter: A random number from 0 to 1, so that clients which lost the server at the same time do not return at
+    ///     the same time.
     package mutating func failed(isTransient: Bool, jitter: Double) -> Step {
         guard isTransient, reconnects else { return .fail }
         failureCount += 1
@@ -97,7 +96,7 @@ package struct EventStreamMachine: Sendable {
     }
 }
 
-/// Runs the connections of a stream of events, one after the other, as its machine decides.
+/// A reader that runs the connections of a stream of events, one after the other, as its machine decides.
 struct EventStreamReader: Sendable {
     let session: HTTPSession
     let target: HTTPTargetForm
@@ -106,7 +105,7 @@ struct EventStreamReader: Sendable {
     let body: HTTPBody
     let options: EventStreamOptions
 
-    /// Reads until the stream is over, or its events are no longer taken.
+    /// Reads until the stream ends, or its events are no longer requested.
     func read(into events: Handoff<ServerSentEvent>) async {
         var machine = EventStreamMachine(options)
         do {
@@ -126,7 +125,7 @@ struct EventStreamReader: Sendable {
     }
 
     /// Runs one connection, from its request to the end of its body.
-    /// - Returns: Whether the body is complete; `false` if there are no more events, or they are no longer taken.
+    /// - Returns: Whether the body is complete; `false` if no more events follow, or they are no longer requested.
     private func connect(_ machine: inout EventStreamMachine, _ events: Handoff<ServerSentEvent>) async throws -> Bool {
         var headers = headers
         if options.lastEventID != machine.lastEventID || headers["Last-Event-ID"] == nil {
@@ -160,7 +159,7 @@ struct EventStreamReader: Sendable {
         }
     }
 
-    /// Whether a reconnection may help. Each connection has its own total timeout and descriptors.
+    /// Whether a reconnection could succeed. Each connection has its own total timeout and descriptors.
     static func isTransient(_ error: HTTPError) -> Bool {
         error.isTransient || error.code == .timedOut || error.code == .systemFailed
     }

@@ -1,27 +1,27 @@
 import MartletTransport
 import Synchronization
 
-/// Passes elements from one task to another, one at a time. The giver waits for the taker, so that at most one element is
-/// stored and TCP's window holds the peer.
+/// A channel that passes elements from one task to another, one at a time. The giver waits for the taker, so that at
+/// most one element is stored and the TCP window slows the peer down.
 final class Handoff<Element: Sendable>: Sendable {
     private typealias Ending = Result<Void, any Error>
 
     private struct State {
         var element: Element?
-        /// Whether the element that was given last was taken.
+        /// Whether the last given element was taken.
         var isTaken = true
-        /// The end from the giving side.
+        /// The end, as set by the giving side.
         var ending: Ending?
-        /// Whether the taking side has ended it.
+        /// Whether the taking side has cancelled.
         var isCancelled = false
         var giver: OneShot<Void>?
         var taker: OneShot<Void>?
     }
 
-    /// Guards the slot: both sides.
+    /// The lock on the slot, used by both sides.
     private let state = Mutex(State())
 
-    /// Gives an element once the one before it was taken.
+    /// Passes an element once the previous one was taken.
     /// - Returns: Whether it can still be taken; `false` after the end, and in a cancelled task.
     func give(_ element: Element) async -> Bool {
         guard await isTaken() else { return false }
@@ -34,8 +34,8 @@ final class Handoff<Element: Sendable>: Sendable {
         return isGiven
     }
 
-    /// Waits until the element that was given last is taken.
-    /// - Returns: Whether it was; `false` if the end came first, or this task is cancelled.
+    /// Waits until the last given element is taken.
+    /// - Returns: Whether it was taken; `false` if the end came first, or this task is cancelled.
     func isTaken() async -> Bool {
         let turn = OneShot<Void>()
         let isWaiting = state.withLock { state in
@@ -47,12 +47,12 @@ final class Handoff<Element: Sendable>: Sendable {
         return state.withLock { $0.isTaken }
     }
 
-    /// Ends it; an element that was given before can still be taken.
+    /// Ends the channel; an element that was given before can still be taken.
     func finish(throwing error: (any Error)? = nil) {
         end { $0.ending = $0.ending ?? error.map { .failure($0) } ?? .success(()) }
     }
 
-    /// Ends it with `CancellationError`, and discards an element that was not taken.
+    /// Ends the channel with `CancellationError`, and discards an element that was not taken.
     func abandon() {
         end { state in
             state.ending = state.ending ?? .failure(CancellationError())
@@ -60,8 +60,8 @@ final class Handoff<Element: Sendable>: Sendable {
         }
     }
 
-    /// The next element; `nil` once it is finished.
-    /// - Throws: The error that it was finished with; `CancellationError` after ``cancel()`` and in a cancelled task.
+    /// Returns the next element; `nil` after the end.
+    /// - Throws: The error of the end; `CancellationError` after ``cancel()`` and in a cancelled task.
     func take() async throws -> Element? {
         while true {
             try Task.checkCancellation()
@@ -84,7 +84,7 @@ final class Handoff<Element: Sendable>: Sendable {
         }
     }
 
-    /// Ends it from the taking side: nothing more is passed, and the giver stops waiting.
+    /// Ends the channel from the taking side: no more elements are passed, and the giver stops waiting.
     func cancel() { end { ($0.isCancelled, $0.element) = (true, nil) } }
 
     private func end(_ change: (inout State) -> Void) {
@@ -100,13 +100,14 @@ final class Handoff<Element: Sendable>: Sendable {
     }
 }
 
-/// A response that is read by a task of its own, element by element; it ends with its last reference.
+/// A response that a separate task reads, element by element. The read ends when its last reference is released.
 final class BackgroundRead<Element: Sendable>: Sendable {
     let elements = Handoff<Element>()
     private let task: Task<Void, Never>
 
     init(_ read: @escaping @Sendable (Handoff<Element>) async -> Void) {
-        // A stream is read within the closure of its call, and the caller's loop is outside of it: hence a task of its own.
+        // Unstructured, because a stream is read within the closure of its call, and the caller's loop is outside of
+        // it.
         task = Task { [elements] in await read(elements) }
     }
 

@@ -3,9 +3,9 @@ public import MartletCore
 extension ResponseBody {
     /// The values of a body of JSON lines (NDJSON) as they arrive, as an `AsyncSequence` that reads on demand.
     ///
-    /// Each line is one value; blank lines are skipped. One pass reads the body.
+    /// Each line is one value; blank lines are skipped. The body can be read in one pass.
     public struct JSONLines<Value: Decodable & Sendable>: AsyncSequence, Sendable {
-        /// A value.
+        /// A value of one line.
         public typealias Element = Value
 
         fileprivate let lines: Lines
@@ -17,10 +17,10 @@ extension ResponseBody {
             fileprivate let decoder: PartDecoder
             fileprivate var number: UInt64 = 0
 
-            /// The next value; `nil` at the end. Cancelling the task throws `CancellationError` and closes the connection
-            /// immediately.
-            /// - Throws: An ``HTTPError``: that of the body, `.limitExceeded` for a line longer than the limit, or
-            ///   `.decodingFailed` for a line that is not such a value, after which the next line can be read.
+            /// Returns the next value; `nil` at the end. Cancelling the task throws `CancellationError` and closes the
+            /// connection immediately.
+            /// - Throws: An ``HTTPError``: that of the body, `.limitExceeded` for a line above the limit, or
+            ///   `.decodingFailed` for a line that cannot be decoded, after which the next line can be read.
             public mutating func next() async throws -> Value? {
                 while let line = try await lines.nextBytes() {
                     number += 1
@@ -30,19 +30,20 @@ extension ResponseBody {
                 return nil
             }
 
-            /// The next value; `nil` at the end.
+            /// Returns the next value; `nil` at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> Value? {
                 try await next()
             }
         }
 
-        /// A pass that begins with the bytes that were not yet read.
+        /// Returns a pass that starts with the bytes that were not read yet.
         public func makeAsyncIterator() -> Iterator { Iterator(lines: lines.makeAsyncIterator(), decoder: decoder) }
     }
 
-    /// The values of a body of JSON lines, decoded by the decoder of the host or session (``SessionConfiguration/decoder``).
-    /// - Parameter limit: The maximum size of a line; 16 MiB by default. A longer one is an ``HTTPError`` with the code
-    ///   `.limitExceeded` and closes the connection.
+    /// Returns the values of a body of JSON lines, decoded by the decoder of the host or session
+    /// (``SessionConfiguration/decoder``).
+    /// - Parameter limit: The maximum size of a line; 16 MiB by default. A longer line throws an ``HTTPError`` with the
+    ///   code `.limitExceeded` and closes the connection.
     public func jsonLines<Value>(of type: Value.Type, upTo limit: ByteCount = .mebibytes(16)) -> JSONLines<Value> {
         JSONLines(lines: lines(upTo: limit), decoder: PartDecoder(self))
     }

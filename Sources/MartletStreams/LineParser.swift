@@ -1,20 +1,20 @@
 public import MartletCore
 
-/// Splits a byte stream into lines, however the input is split.
+/// A parser that splits a byte stream into lines, however the input is split.
 ///
-/// Lines are returned without their ending, and the first without a UTF-8 byte order mark. It stores the incomplete line
-/// and the lines that were not yet requested; its work is linear in the bytes. A line beyond the limit is an error that
-/// stays: it keeps a peer that never ends a line from filling the memory.
+/// Lines are returned without their ending, and the first without a UTF-8 byte order mark. The parser stores the
+/// incomplete line and the lines that were not requested yet; its work is linear in the bytes. A line above the limit
+/// is a permanent error, so that a peer cannot fill the memory with an endless line.
 package struct LineParser: PieceParser {
     /// The bytes that end a line.
     package enum Ending: Hashable, Sendable {
-        /// LF, or CR LF. A CR alone belongs to the line.
+        /// LF, or CR LF. A single CR belongs to the line.
         case lineFeed
-        /// LF, CR LF, or CR alone, as in server-sent events.
+        /// LF, CR LF, or a single CR, as in server-sent events.
         case any
     }
 
-    /// A line had more bytes than the limit.
+    /// The error of a line with more bytes than the limit.
     package struct TooLong: Error, Hashable, Sendable {
         /// The maximum number of bytes of a line.
         package let limit: Int
@@ -29,14 +29,14 @@ package struct LineParser: PieceParser {
 
     private let ending: Ending
     private let limit: Int
-    /// The bytes from ``start`` on were not yet returned; before ``scanned`` there is no ending in them.
+    /// The buffered bytes. Those from ``start`` on were not returned yet; those before ``scanned`` contain no ending.
     private var bytes: [UInt8] = []
     private var start = 0
     private var scanned = 0
     private var isFirst = true
     /// Whether the stream began with the byte order mark of UTF-8.
     private(set) var isMarked = false
-    /// Whether an LF is skipped, because the CR before it has already ended the line.
+    /// Whether the next LF is skipped, because the preceding CR has already ended the line.
     private var skipsLineFeed = false
     private var failure: TooLong?
 
@@ -47,13 +47,13 @@ package struct LineParser: PieceParser {
         self.limit = max(0, limit)
     }
 
-    /// Takes the next bytes of the stream.
+    /// Adds the next bytes of the stream.
     package mutating func feed(_ piece: some Collection<UInt8>) {
         if start == bytes.count {
             bytes.removeAll(keepingCapacity: true)
             (start, scanned) = (0, 0)
         } else if start > bytes.count / 2 {
-            // Fewer bytes are moved than removed, so that all moves add up to no more than the bytes of the stream.
+            // Fewer bytes are moved than removed, so that all moves together are at most the bytes of the stream.
             bytes.removeSubrange(..<start)
             scanned -= start
             start = 0
@@ -61,8 +61,8 @@ package struct LineParser: PieceParser {
         bytes += piece
     }
 
-    /// The next complete line; `nil` when more bytes are needed.
-    /// - Throws: ``TooLong``, as soon as that is certain.
+    /// Returns the next complete line; `nil` when more bytes are needed.
+    /// - Throws: ``TooLong``, as soon as the line is known to exceed the limit.
     package mutating func next() throws(TooLong) -> [UInt8]? {
         if let failure { throw failure }
         if skipsLineFeed, start < bytes.count {
@@ -83,18 +83,19 @@ package struct LineParser: PieceParser {
         return try take(upTo: hasReturn ? end - 1 : end, next: end + 1)
     }
 
-    /// The bytes after the last ending, once the stream has ended and ``next()`` has nothing more; `nil` if there are none.
+    /// Returns the bytes after the last ending, once the stream has ended and ``next()`` has returned all lines; `nil`
+    /// without such bytes.
     package mutating func rest() throws(TooLong) -> [UInt8]? {
         if let failure { throw failure }
         guard start < bytes.count else { return nil }
-        // A mark alone is an empty stream.
+        // A stream of only a mark is empty.
         if isFirst, bytes[start...].elementsEqual(LineParser.mark) { return nil }
         return try take(upTo: bytes.count, next: bytes.count)
     }
 
     private mutating func take(upTo end: Int, next: Int) throws(TooLong) -> [UInt8] {
         let marked = markCount(upTo: end)
-        // Two bytes of a mark are not a mark once the line has ended.
+        // Two bytes of a mark are not a mark if the line has ended after them.
         let skipped = marked == LineParser.mark.count ? marked : 0
         try check(end - start - skipped)
         let line = Array(bytes[(start + skipped)..<end])
@@ -112,14 +113,14 @@ package struct LineParser: PieceParser {
         throw failure
     }
 
-    /// The number of bytes at the start that are, or may become, the byte order mark.
+    /// Returns the number of bytes at the start that are, or may become, the byte order mark.
     private func markCount(upTo end: Int) -> Int {
         guard isFirst else { return 0 }
         let head = bytes[start..<min(end, start + LineParser.mark.count)]
         return LineParser.mark.starts(with: head) ? head.count : 0
     }
 
-    /// The position of the next ending, searched after the bytes that were searched before.
+    /// Returns the position of the next ending. Bytes that were already searched are skipped.
     private func endOfLine() -> Int? {
         let span = bytes.span
         let takesReturn = ending == .any
@@ -134,12 +135,12 @@ package struct LineParser: PieceParser {
 extension ResponseBody {
     /// The lines of a body as they arrive, as an `AsyncSequence` of strings that reads on demand.
     ///
-    /// A line ends with LF or CR LF, which is removed; the bytes after the last ending are a line too. They are decoded by the
-    /// `charset` of `Content-Type`, which may be UTF-8 (the default), windows-1252 (also ISO-8859-1 and US-ASCII) or ISO-8859-15.
-    /// The byte order mark of UTF-8 is skipped, and bytes that are not UTF-8 become U+FFFD. One pass reads the body: bytes that a
-    /// pass has received and not returned are lost with it.
+    /// A line ends with LF or CR LF, which is removed. The bytes after the last ending are also a line. Lines are
+    /// decoded by the `charset` of `Content-Type`, which may be UTF-8 (the default), windows-1252 (also ISO-8859-1 and
+    /// US-ASCII) or ISO-8859-15. The byte order mark of UTF-8 is skipped, and bytes that are not UTF-8 become U+FFFD.
+    /// The body can be read in one pass: bytes that a pass has received and not returned are lost with it.
     public struct Lines: AsyncSequence, Sendable {
-        /// A line.
+        /// A line, without its ending.
         public typealias Element = String
 
         fileprivate let pass: ParsedBody<LineParser>
@@ -150,16 +151,16 @@ extension ResponseBody {
             fileprivate var pass: ParsedBody<LineParser>
             fileprivate let charset: String
 
-            /// The next line; `nil` at the end. Cancelling the task throws `CancellationError` and closes the connection
-            /// immediately.
-            /// - Throws: An ``HTTPError``: that of the body, `.limitExceeded` for a line longer than the limit, or `.decodingFailed`
-            ///   for another charset, whose ``HTTPError/underlying`` is a ``ResponseDecodingError``.
+            /// Returns the next line; `nil` at the end. Cancelling the task throws `CancellationError` and closes the
+            /// connection immediately.
+            /// - Throws: An ``HTTPError``: that of the body, `.limitExceeded` for a line above the limit, or
+            ///   `.decodingFailed` for another charset, whose ``HTTPError/underlying`` is a ``ResponseDecodingError``.
             public mutating func next() async throws -> String? {
                 let encoding = try encoding
                 return try await nextBytes().map { text($0, encoding) }
             }
 
-            /// The next line, and those that have come with it; `nil` at the end.
+            /// Returns the next line, with those that are already available; `nil` at the end.
             mutating func nextLines() async throws -> [String]? {
                 let encoding = try encoding
                 guard let first = try await nextBytes() else { return nil }
@@ -170,7 +171,7 @@ extension ResponseBody {
                 TextDecoding.text(line, in: pass.parser.isMarked ? .utf8 : encoding)
             }
 
-            /// The encoding of the body, which has a line feed as one byte.
+            /// The encoding of the body. A line feed has one byte in it.
             private var encoding: TextDecoding.Encoding {
                 get throws(HTTPError) {
                     let encoding = TextDecoding.Encoding(label: charset)
@@ -182,25 +183,25 @@ extension ResponseBody {
                 }
             }
 
-            /// The bytes of the next line, in whatever encoding; `nil` at the end.
+            /// Returns the bytes of the next line, in any encoding; `nil` at the end.
             package mutating func nextBytes() async throws -> [UInt8]? { try await pass.next() }
 
-            /// The next line; `nil` at the end.
+            /// Returns the next line; `nil` at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> String? {
                 try await next()
             }
         }
 
-        /// A pass that begins with the bytes that were not yet read.
+        /// Returns a pass that starts with the bytes that were not read yet.
         public func makeAsyncIterator() -> Iterator { Iterator(pass: pass, charset: charset) }
     }
 
     /// The lines of the body, of at most 16 MiB each.
     public var lines: Lines { lines(upTo: .mebibytes(16)) }
 
-    /// The lines of the body.
-    /// - Parameter limit: The maximum size of a line. A longer one is an ``HTTPError`` with the code `.limitExceeded` and
-    ///   closes the connection.
+    /// Returns the lines of the body.
+    /// - Parameter limit: The maximum size of a line. A longer line throws an ``HTTPError`` with the code
+    ///   `.limitExceeded` and closes the connection.
     public func lines(upTo limit: ByteCount) -> Lines {
         Lines(pass: ParsedBody(self, LineParser(ending: .lineFeed, limit: limit.bytes)), charset: charset ?? "utf-8")
     }

@@ -3,7 +3,7 @@ public import MartletCore
 /// The lines of a response as an `AsyncSequence`, as they are received.
 ///
 /// Each iterator makes its own call, when its first line is requested. Cancelling the task that awaits a line throws
-/// `CancellationError` and closes the connection immediately; releasing the iterator closes it too.
+/// `CancellationError` and closes the connection immediately; releasing the iterator also closes it.
 public struct LineStream: AsyncSequence, Sendable {
     /// A line, without its line break.
     public typealias Element = String
@@ -14,47 +14,47 @@ public struct LineStream: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let lines: LineStream
         private var pieces: BackgroundRead<[String]>?
-        /// The lines of the last piece that were not returned.
+        /// The lines of the last piece that were not returned yet.
         private var ready: ArraySlice<String> = []
         private var isOver = false
 
         fileprivate init(_ lines: LineStream) { self.lines = lines }
 
-        /// The next line; `nil` after the last one.
-        /// - Throws: An ``HTTPError``: `.unacceptableStatus` for a status that is not 2xx, `.limitExceeded` for a line that is
-        ///   too long, `.decodingFailed` for a charset other than those of ``ResponseBody/Lines``; `CancellationError`. It ends
-        ///   the sequence.
+        /// Returns the next line; `nil` after the last one.
+        /// - Throws: An ``HTTPError``: `.unacceptableStatus` for a status that is not 2xx, `.limitExceeded` for a line
+        ///   that is too long, `.decodingFailed` for a charset other than those of ``ResponseBody/Lines``;
+        ///   `CancellationError`. An error ends the sequence.
         public mutating func next() async throws -> String? {
             if let line = ready.popFirst() { return line }
             if isOver { return nil }
             let current = pieces ?? BackgroundRead(lines.read)
-            // Only lines let it continue: the connection is closed with the last reference to the pieces.
+            // The sequence continues only after lines: the connection is closed with the last reference to the pieces.
             (pieces, isOver) = (nil, true)
             guard let piece = try await current.elements.take() else { return nil }
             (pieces, ready, isOver) = (current, piece[...], false)
             return ready.popFirst()
         }
 
-        /// The next line; `nil` after the last one.
+        /// Returns the next line; `nil` after the last one.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> String? {
             try await next()
         }
     }
 
-    /// A pass, which makes its call when its first line is requested.
+    /// Returns a pass, which makes its call when its first line is requested.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 }
 
 extension HTTPSession {
-    /// The lines of a response, as they are received. The call is made, and an invalid URL is reported, when the first line is
-    /// requested.
+    /// Returns the lines of a response, as they are received. The call is made, and an invalid URL is reported, when
+    /// the first line is requested.
     ///
-    /// A line ends with LF or CR LF, and is decoded as in ``ResponseBody/Lines``. The status must be 2xx unless the options or the
-    /// session have a validator.
+    /// A line ends with LF or CR LF, and is decoded as in ``ResponseBody/Lines``. The status must be 2xx unless the
+    /// options or the session have a validator.
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
-    ///   - timeout: The maximum duration of the whole call, including the time the caller takes for the lines.
-    ///   - limit: The maximum length of a line; 16 MiB by default.
+    ///   - timeout: The maximum duration of the whole call, including the caller's processing of the lines.
+    ///   - limit: The maximum size of a line; 16 MiB by default.
     public nonisolated func lines(
         from target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none, timeout: Duration? = nil, options: RequestOptions = RequestOptions(),

@@ -1,24 +1,24 @@
 import MartletCore
 
-/// Parses a stream of bytes, however the input is split.
+/// A parser of a stream of bytes, however the input is split.
 protocol PieceParser: Sendable {
     associatedtype Element: Sendable
 
-    /// The subject and verb of the error of an element beyond the limit.
+    /// The subject and the verb of the message for an element above the limit.
     static var tooLarge: String { get }
 
-    /// Takes the next bytes of the stream.
+    /// Adds the next bytes of the stream.
     mutating func feed(_ piece: some Collection<UInt8>)
 
-    /// The next complete element; `nil` when more bytes are needed.
+    /// Returns the next complete element; `nil` when more bytes are needed.
     mutating func next() throws(LineParser.TooLong) -> Element?
 
-    /// The element that the end of the stream completes, once ``next()`` has nothing more.
+    /// Returns the element that the end of the stream completes, once ``next()`` has returned all others.
     mutating func rest() throws(LineParser.TooLong) -> Element?
 }
 
 extension PieceParser {
-    /// The next element, for which pieces are taken as needed; `nil` after the last one.
+    /// Returns the next element, and reads pieces as needed; `nil` after the last one.
     mutating func next(_ take: () async throws -> [UInt8]?) async throws -> Element? {
         while true {
             if let element = try next() { return element }
@@ -39,15 +39,15 @@ struct ParsedBody<Parser: PieceParser>: Sendable {
         self.parser = parser
     }
 
-    /// The elements that are complete without a further piece of the body.
+    /// Returns the elements that are complete without another piece of the body.
     mutating func ready() -> [Parser.Element] {
         var elements: [Parser.Element] = []
-        // The error of an element beyond the limit stays, and is thrown by the next pass.
+        // The error of an element above the limit is permanent, and the next pass throws it.
         while let element = try? parser.next() { elements.append(element) }
         return elements
     }
 
-    /// The next element; `nil` after the last one.
+    /// Returns the next element; `nil` after the last one.
     mutating func next() async throws -> Parser.Element? {
         if isEnded { return nil }
         let reader = reader

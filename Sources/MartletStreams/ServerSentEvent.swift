@@ -4,12 +4,12 @@ public import MartletCore
 public struct ServerSentEvent: Hashable, Sendable {
     /// The value of the `event` field, which is the type of the event; `message` if the stream does not name one.
     public var event: String
-    /// The values of the `data` fields, one line each.
+    /// The values of the `data` fields, joined by line feeds.
     public var data: String
-    /// The value of the `id` field that was set last, by this event or one before; empty if none was. A new connection sends it
-    /// in `Last-Event-ID`.
+    /// The value of the last `id` field, of this event or an earlier one; empty if none was set. A new connection sends
+    /// it in `Last-Event-ID`.
     public var id: String
-    /// Decodes the data; it has no part in comparisons.
+    /// The decoder of the data; it is ignored in comparisons.
     private var source = Source()
 
     private struct Source: Hashable {
@@ -19,7 +19,7 @@ public struct ServerSentEvent: Hashable, Sendable {
         func hash(into hasher: inout Hasher) {}
     }
 
-    /// Creates an event.
+    /// Creates an event, for tests and for programs that make their own.
     public init(event: String = "message", data: String, id: String = "") {
         self.event = event
         self.data = data
@@ -38,10 +38,10 @@ public struct ServerSentEvent: Hashable, Sendable {
     }
 }
 
-/// Parses server-sent events from a stream of bytes, however the input is split (WHATWG HTML §9.2.6). An event beyond the
-/// limit is an error that stays; an event that the stream ends within is never returned.
+/// A parser of server-sent events in a stream of bytes, however the input is split (WHATWG HTML §9.2.6). An event above
+/// the limit is a permanent error. An event that the end of the stream cuts off is never returned.
 package struct ServerSentEventParser: PieceParser {
-    /// An event, or a line of it, was larger than the limit.
+    /// The error of an event, or a line, above the limit.
     package typealias TooLarge = LineParser.TooLong
 
     static let tooLarge = "an event is larger"
@@ -54,16 +54,16 @@ package struct ServerSentEventParser: PieceParser {
     private var failure: TooLarge?
     private let decoder: PartDecoder?
 
-    /// The identifier in force, which a new connection sends in `Last-Event-ID`.
+    /// The current identifier, which a new connection sends in `Last-Event-ID`.
     package private(set) var lastEventID: String
     /// The last `retry` field: the delay before reconnecting, in milliseconds.
     package private(set) var retryMilliseconds: UInt64?
 
     /// Creates a parser for the beginning of a stream.
     /// - Parameters:
-    ///   - lastEventID: The identifier in force before, if the stream continues another one.
+    ///   - lastEventID: The identifier of the stream before, if this stream continues it.
     ///   - limit: The maximum number of bytes of the data of an event, and of each line.
-    ///   - decoder: Decodes the data of its events.
+    ///   - decoder: The decoder for the data of the events.
     package init(lastEventID: String = "", limit: Int, decoder: PartDecoder? = nil) {
         self.decoder = decoder
         self.lastEventID = lastEventID
@@ -72,10 +72,10 @@ package struct ServerSentEventParser: PieceParser {
         lines = LineParser(ending: .any, limit: limit)
     }
 
-    /// Takes the next bytes of the stream.
+    /// Adds the next bytes of the stream.
     package mutating func feed(_ piece: some Collection<UInt8>) { lines.feed(piece) }
 
-    /// The next complete event; `nil` when more bytes are needed.
+    /// Returns the next complete event; `nil` when more bytes are needed.
     package mutating func next() throws(TooLarge) -> ServerSentEvent? {
         if let failure { throw failure }
         while let line = try lines.next() {
@@ -84,7 +84,7 @@ package struct ServerSentEventParser: PieceParser {
         return nil
     }
 
-    /// `nil`: an event that the stream ends within is not complete.
+    /// Returns `nil`: an event that the end of the stream cuts off is incomplete.
     func rest() -> ServerSentEvent? { nil }
 
     /// Ends the event at an empty line; `nil` if it has no data.
@@ -94,7 +94,7 @@ package struct ServerSentEventParser: PieceParser {
             data.removeAll()
             type = ""
         }
-        // Each field has appended an LF, even an empty one; the last one is removed.
+        // Each field has appended an LF, even an empty one; the last LF is removed.
         guard data.popLast() != nil else { return nil }
         return ServerSentEvent(type, data: data, id: lastEventID, decoder: decoder)
     }
@@ -103,7 +103,7 @@ package struct ServerSentEventParser: PieceParser {
         let colon = line.firstIndex(of: UInt8(ascii: ":")) ?? line.endIndex
         var value = line[min(colon + 1, line.endIndex)...]
         if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
-        // A line without a name is a comment.
+        // A line with an empty name is a comment.
         switch String(decoding: line[..<min(colon, 6)], as: UTF8.self) {
         case "data":
             guard value.count <= limit - data.count else {
@@ -116,7 +116,7 @@ package struct ServerSentEventParser: PieceParser {
         case "event": type = String(decoding: value, as: UTF8.self)
         case "id" where !value.contains(0): pendingID = String(decoding: value, as: UTF8.self)
         case "retry" where !value.isEmpty && value.allSatisfy({ (0x30...0x39).contains($0) }):
-            // A number that overflows is the greatest there is.
+            // A number that overflows becomes the maximum.
             retryMilliseconds = UInt64(String(decoding: value, as: UTF8.self)) ?? .max
         default: break
         }
@@ -126,10 +126,10 @@ package struct ServerSentEventParser: PieceParser {
 extension ResponseBody {
     /// The server-sent events of a body as they arrive (WHATWG HTML §9.2), as an `AsyncSequence` that reads on demand.
     ///
-    /// An event that the body ends within is not returned. Neither the status nor the content type is checked, and there is
-    /// no reconnection: ``HTTPSession/events(from:query:headers:body:options:)`` does both.
+    /// An event that the end of the body cuts off is not returned. Neither the status nor the content type is checked,
+    /// and the sequence does not reconnect: ``HTTPSession/events(from:query:headers:body:options:)`` does both.
     public struct ServerSentEvents: AsyncSequence, Sendable {
-        /// An event.
+        /// An event of the body.
         public typealias Element = ServerSentEvent
 
         fileprivate let pass: ParsedBody<ServerSentEventParser>
@@ -138,27 +138,27 @@ extension ResponseBody {
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var pass: ParsedBody<ServerSentEventParser>
 
-            /// The next event; `nil` at the end. Cancelling the task throws `CancellationError` and closes the connection
-            /// immediately.
-            /// - Throws: An ``HTTPError``: that of the body, or `.limitExceeded` for an event larger than the limit.
+            /// Returns the next event; `nil` at the end. Cancelling the task throws `CancellationError` and closes the
+            /// connection immediately.
+            /// - Throws: An ``HTTPError``: that of the body, or `.limitExceeded` for an event above the limit.
             public mutating func next() async throws -> ServerSentEvent? { try await pass.next() }
 
-            /// The next event; `nil` at the end.
+            /// Returns the next event; `nil` at the end.
             public mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error)
                 -> ServerSentEvent?
             { try await next() }
         }
 
-        /// A pass that begins with the bytes that were not yet read.
+        /// Returns a pass that starts with the bytes that were not read yet.
         public func makeAsyncIterator() -> Iterator { Iterator(pass: pass) }
     }
 
     /// The server-sent events of the body, of at most 16 MiB each.
     public var serverSentEvents: ServerSentEvents { serverSentEvents(upTo: .mebibytes(16)) }
 
-    /// The server-sent events of the body.
-    /// - Parameter limit: The maximum size of an event's data, and of each line. A larger one is an ``HTTPError`` with the
-    ///   code `.limitExceeded` and closes the connection.
+    /// Returns the server-sent events of the body.
+    /// - Parameter limit: The maximum size of an event's data, and of each line. A larger event throws an ``HTTPError``
+    ///   with the code `.limitExceeded` and closes the connection.
     public func serverSentEvents(upTo limit: ByteCount) -> ServerSentEvents {
         ServerSentEvents(pass: ParsedBody(self, ServerSentEventParser(limit: limit.bytes, decoder: PartDecoder(self))))
     }

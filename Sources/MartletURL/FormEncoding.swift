@@ -1,23 +1,23 @@
-/// `application/x-www-form-urlencoded`, encoded and decoded as in the WHATWG URL Standard.
+/// The encoding and decoding of `application/x-www-form-urlencoded`, as in the WHATWG URL Standard.
 public enum FormEncoding {
     /// The encoding of a space.
     public enum Space: Hashable, Sendable {
-        /// `+`, as the media type specifies.
+        /// A plus sign, `+`, as the media type specifies.
         case plus
-        /// `%20` (RFC 3986), which in a query cannot be mistaken for a plus sign.
+        /// `%20` (RFC 3986), which a query parser cannot mistake for a plus sign.
         case percentEncoded
     }
 
-    /// The bytes that are encoded: all but letters, digits and `*-._`.
+    /// The bytes that are encoded: all except letters, digits and `*-._`.
     private static let set = PercentEncoding.EncodeSet("!\"#$%&'()+,/:;<=>?@[\\]^`{|}~ ")
 
     /// Encodes items as `name=value` pairs joined by `&`, in order, names and values in UTF-8.
     ///
-    /// An item without a value is its name alone.
+    /// An item without a value is written as its name, without `=`.
     ///
     /// - Parameters:
-    ///   - items: The items.
-    ///   - space: The encoding of a space; default `+`.
+    ///   - items: The items to encode.
+    ///   - space: The encoding of a space; `+` by default.
     public static func encoded(_ items: [QueryItem], space: Space = .plus) -> String {
         var output: [UInt8] = []
         for (index, item) in items.enumerated() {
@@ -30,9 +30,9 @@ public enum FormEncoding {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// Decodes a form or query: `+` and `%20` are spaces, empty pairs are skipped, malformed UTF-8 is repaired.
+    /// Decodes a form or query. `+` and `%20` are spaces, empty pairs are skipped, and malformed UTF-8 is repaired.
     ///
-    /// A pair without `=` has a `nil` value, so that encoding restores what was read.
+    /// A pair without `=` has a `nil` value, so that encoding restores the input.
     public static func decoded(_ text: String) -> [QueryItem] {
         let bytes = text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
         return bytes.split(separator: UInt8(ascii: "&")).map { pair in
@@ -60,14 +60,14 @@ public enum FormEncoding {
     }
 }
 
-/// Percent-encoding as in the WHATWG URL Standard: which bytes of which component are written as `%XX`.
+/// Percent-encoding as in the WHATWG URL Standard: the rules which bytes of each component are written as `%XX`.
 package enum PercentEncoding {
-    /// A set of ASCII bytes that are encoded, one bit each; bytes of 0x80 and above always are.
+    /// A set of ASCII bytes to encode, one bit each. Bytes of 0x80 and above are always encoded.
     package struct EncodeSet {
         private let low: UInt64
         private let high: UInt64
 
-        /// Control characters, DEL and the characters listed.
+        /// Creates a set of control characters, DEL and the given characters.
         package init(_ characters: String, and other: EncodeSet? = nil) {
             var low = other?.low ?? 0xFFFF_FFFF
             var high = other?.high ?? (1 << 63)
@@ -87,14 +87,14 @@ package enum PercentEncoding {
 
     /// The fragment percent-encode set.
     static let fragmentSet = EncodeSet(" \"<>`")
-    /// The special-query percent-encode set: that of http and https.
+    /// The special-query percent-encode set, which is for http and https.
     static let querySet = EncodeSet(" \"#<>'")
     /// The path percent-encode set.
     static let pathSet = EncodeSet("?^`{}", and: EncodeSet(" \"#<>"))
     /// The userinfo percent-encode set.
     static let userInfoSet = EncodeSet("/:;=@[\\]|", and: pathSet)
 
-    /// Encodes the bytes of `set`, keeps valid `%XX`, and writes any other `%` as `%25`.
+    /// Encodes the bytes of `set`, preserves valid `%XX`, and writes any other `%` as `%25`.
     static func encoded(_ bytes: ArraySlice<UInt8>, set: EncodeSet) -> String {
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count)
@@ -111,7 +111,7 @@ package enum PercentEncoding {
         }
     }
 
-    /// Appends a text, with the bytes of a set as `%XX`.
+    /// Appends a text, with the bytes of a set written as `%XX`.
     package static func append(_ text: String, escaping set: EncodeSet, to output: inout [UInt8]) {
         for byte in text.utf8 {
             if set.contains(byte) { append(escaped: byte, to: &output) } else { output.append(byte) }
@@ -123,14 +123,14 @@ package enum PercentEncoding {
         output += [UInt8(ascii: "%"), hexDigit(byte >> 4), hexDigit(byte & 15)]
     }
 
-    /// The byte that `%XX` at `index` encodes; `nil` unless two hex digits follow.
+    /// Returns the byte that `%XX` at `index` encodes; `nil` unless two hex digits follow.
     package static func value(ofHexAt index: Int, in bytes: ArraySlice<UInt8>) -> UInt8? {
         guard index + 2 < bytes.endIndex, let high = hexValue(bytes[index + 1]), let low = hexValue(bytes[index + 2])
         else { return nil }
         return high << 4 | low
     }
 
-    /// Replaces every valid `%XX` by the byte that it encodes.
+    /// Replaces every valid `%XX` with the byte that it encodes.
     static func decodedBytes(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count)
@@ -143,13 +143,13 @@ package enum PercentEncoding {
         return output
     }
 
-    /// The decoded text, malformed UTF-8 repaired with U+FFFD.
+    /// Returns the decoded text, with malformed UTF-8 replaced by U+FFFD.
     package static func decoded(_ text: String) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
         return String(decoding: decodedBytes(ArraySlice(text.utf8)), as: UTF8.self)
     }
 
-    /// The value of an ASCII hex digit.
+    /// Returns the value of an ASCII hex digit; `nil` for other bytes.
     package static func hexValue(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
@@ -164,14 +164,14 @@ package enum PercentEncoding {
     }
 }
 
-/// A name and value of a query or form, as plain text: encoded when written, decoded when read.
+/// A name and a value of a query or form, as plain text: encoded when written, decoded when read.
 public struct QueryItem: Hashable, Sendable {
     /// The name, decoded.
     public var name: String
-    /// The value, decoded; `nil` writes the name alone, without `=`.
+    /// The value, decoded; with `nil` the name is written without `=`.
     public var value: String?
 
-    /// Creates an item.
+    /// Creates an item with a name and a value.
     public init(name: String, value: String?) {
         self.name = name
         self.value = value

@@ -2,36 +2,36 @@ import Synchronization
 
 /// An absolute `http` or `https` URL, parsed once and strictly, so that every layer sees the same host.
 ///
-/// Results follow the WHATWG URL Standard: hosts are lower-cased and IDNA-encoded, IPv4 addresses in any spelling
-/// become dotted quads, dot segments and the default port are removed, and the path is never empty. Input that the
-/// standard only warns about but attackers use is an error here: control characters, tabs, line breaks and
-/// backslashes anywhere, spaces at either end, anything but exactly `//` after the scheme, user info that hides control
-/// characters, IPv6 zones.
+/// Results follow the WHATWG URL Standard: hosts are lower-cased and IDNA-encoded, and IPv4 addresses in any spelling
+/// become dotted quads. Dot segments and the default port are removed, and the path is never empty. Some input only
+/// causes a warning in the standard but is used by attackers. It is an error here: control characters, tabs, line
+/// breaks and backslashes anywhere, spaces at either end, anything but exactly `//` after the scheme, user info that
+/// hides control characters, IPv6 zones.
 ///
-/// Path, query and fragment stay percent-encoded. Valid encodings are kept as written (`%2f` stays `%2f`). Characters that are not
-/// allowed in a component are no error there: they are encoded as UTF-8, `ä` as `%C3%A4` and a blank as `%20`, and a `%` without two
-/// hex digits becomes `%25`. In the host, `ä` becomes part of an A-label (`xn--…`), and a blank is an error.
+/// Path, query and fragment stay percent-encoded. Valid encodings are preserved as written (`%2f` stays `%2f`).
+/// Characters that a component does not allow are not an error: they are encoded as UTF-8, `ä` as `%C3%A4` and a blank
+/// as `%20`, and a `%` without two hex digits becomes `%25`. In the host, `ä` becomes part of an A-label (`xn--…`), and
+/// a blank is an error.
 ///
 /// Two URLs are equal if their components are. Parsing takes time linear in the input.
 public struct HTTPURL: Hashable, Sendable {
-    /// The maximum length in bytes, as given in UTF-8 and as serialized: 65,536 (64 KiB).
+    /// The maximum length in bytes, of the input in UTF-8 and of the serialized URL: 65,536 (64 KiB).
     ///
-    /// It stops a peer's `Location` from making every later copy and log line expensive.
+    /// It prevents a long `Location` from making every later copy and log line expensive.
     public static let lengthLimit = 65_536
-
-    /// The components and the strings derived from them: one object, so that a copy costs one reference.
+    /// The components and the strings derived from them. They are one object, so that a copy costs one reference.
     let components: Components
 
-    /// The scheme.
+    /// The scheme: http or https.
     public var scheme: Scheme { components.parts.scheme }
     /// The host in ASCII and lower case: a name with A-labels, a dotted quad, or an IPv6 address without brackets in
-    /// the form of RFC 5952. A trailing dot is kept, as in the WHATWG URL Standard.
+    /// the form of RFC 5952. A trailing dot is preserved, as in the WHATWG URL Standard.
     public var host: String { components.parts.host }
-    /// The port as written, 1–65535; `nil` if none was written or it is the scheme's default.
+    /// The port as written, 1–65535; `nil` if it was omitted or is the scheme's default.
     public var explicitPort: Int? { components.parts.explicitPort }
     /// The path, percent-encoded, beginning with `/`.
     public var path: String { components.parts.path }
-    /// The query, percent-encoded, without `?`; `nil` if there is none, which differs from an empty one.
+    /// The query, percent-encoded, without `?`; `nil` if it is missing, which differs from an empty one.
     public var query: String? { components.parts.query }
     /// The fragment, percent-encoded, without `#`. It is never sent.
     public var fragment: String? { components.parts.fragment }
@@ -40,14 +40,14 @@ public struct HTTPURL: Hashable, Sendable {
     /// The user name and password in their percent-encoded form.
     package var userInfo: UserInfo? { components.parts.userInfo }
 
-    /// The kinds of host.
+    /// The kinds of a host.
     package enum HostKind: Hashable, Sendable {
         case name
         case ipv4
         case ipv6
     }
 
-    /// User name and password, percent-encoded; at least one of them is not empty.
+    /// The user name and password, percent-encoded; at least one of them is not empty.
     package struct UserInfo: Hashable, Sendable {
         package let user: String
         package let password: String?
@@ -70,12 +70,12 @@ public struct HTTPURL: Hashable, Sendable {
         var fragment: String?
     }
 
-    /// The components of a URL, and the strings that requests need, made once.
+    /// The components of a URL, and the strings that requests need, created once.
     final class Components: Sendable {
         let parts: Parts
         let hostFieldValue: String
         let requestTarget: String
-        /// The absolute form, made on first use: most URLs never need it.
+        /// The absolute form, created on first use: most URLs never need it.
         private let form = Mutex<String?>(nil)
 
         init(_ parts: Parts) {
@@ -98,8 +98,8 @@ public struct HTTPURL: Hashable, Sendable {
     /// Parses an absolute URL.
     ///
     /// - Parameters:
-    ///   - string: The URL, with scheme, at most ``lengthLimit`` bytes.
-    ///   - pathAsIs: Whether `.` and `..` segments stay in the path instead of being removed; default no.
+    ///   - string: The URL, with a scheme, of at most ``lengthLimit`` bytes.
+    ///   - pathAsIs: Whether `.` and `..` segments stay in the path instead of being removed; `false` by default.
     /// - Throws: ``ParseError``, with the position of the error in `string`.
     public init(_ string: String, pathAsIs: Bool = false) throws(ParseError) {
         do throws(RawURLParseError) {
@@ -111,7 +111,7 @@ public struct HTTPURL: Hashable, Sendable {
     /// Resolves a reference that was found at this URL (RFC 3986 §5.2, WHATWG URL Standard).
     ///
     /// Accepts `//host/path`, `/path`, `path`, `?query`, `#fragment`, the empty string and absolute URLs. User info is
-    /// kept unless the reference has a host; the fragment is the reference's alone.
+    /// preserved unless the reference has a host. The fragment is always that of the reference.
     ///
     /// - Parameter reference: The reference, at most ``lengthLimit`` bytes.
     /// - Throws: ``ParseError`` with positions in `reference`; ``ParseError/Code/unsupportedScheme`` if its scheme is
@@ -146,27 +146,29 @@ public struct HTTPURL: Hashable, Sendable {
     /// The same URL without user name and password.
     public var withoutUserInfo: HTTPURL { userInfo == nil ? self : with { $0.userInfo = nil } }
 
-    /// The same URL with another's fragment if it has none itself: the rule for redirects (RFC 9110 §10.2.2).
+    /// Returns the same URL; if it has no fragment, with the fragment of another URL: the rule for redirects (RFC 9110
+    /// §10.2.2).
     package func inheritingFragment(of other: HTTPURL) -> HTTPURL {
         guard fragment == nil, let inherited = other.fragment else { return self }
         return with { $0.fragment = inherited }
     }
 
-    /// The same URL with items added to the end of its query.
+    /// Returns the same URL with items added to the end of its query.
     ///
-    /// Names and values are encoded as in a form (``FormEncoding``), but with `%20` for a space, which every server
-    /// reads the same way. An item without a value is its name alone. Without items the URL is returned unchanged.
+    /// Names and values are encoded as in a form (``FormEncoding``), but with `%20` for a space, which all servers
+    /// decode in the same way. An item without a value is written as its name. Without items the URL is returned
+    /// unchanged.
     ///
     /// - Throws: ``ParseError/Code/tooLong`` above ``lengthLimit``; the position is the start of the added part.
     public func appending(queryItems: [QueryItem]) throws(ParseError) -> HTTPURL {
         try appending(encodedQuery: FormEncoding.encoded(queryItems, space: .percentEncoded))
     }
 
-    /// The same URL with text added to the end of its query, joined by `&`.
+    /// Returns the same URL with text added to the end of its query, joined by `&`.
     ///
-    /// - Parameter query: Percent-encoded text; characters that are not allowed in a query are encoded. An empty one
-    ///   leaves the URL unchanged.
-    /// - Throws: As ``appending(queryItems:)``.
+    /// - Parameter query: Percent-encoded text; characters that are not allowed in a query are encoded. An empty text
+    ///   does not change the URL.
+    /// - Throws: The errors of ``appending(queryItems:)``.
     package func appending(encodedQuery query: String) throws(ParseError) -> HTTPURL {
         guard !query.isEmpty else { return self }
         let added = PercentEncoding.encoded(ArraySlice(query.utf8), set: PercentEncoding.querySet)
@@ -180,12 +182,12 @@ public struct HTTPURL: Hashable, Sendable {
         return result
     }
 
-    /// Compares all components.
+    /// Whether all components of two URLs are equal.
     public static func == (left: HTTPURL, right: HTTPURL) -> Bool {
         left.components === right.components || left.components.parts == right.components.parts
     }
 
-    /// Hashes all components.
+    /// Hashes all components of the URL.
     public func hash(into hasher: inout Hasher) { hasher.combine(components.parts) }
 
     // MARK: Forms
@@ -202,13 +204,13 @@ public struct HTTPURL: Hashable, Sendable {
     /// The user name, percent-decoded; `nil` without user info. Empty if only a password was given.
     public var user: String? { userInfo.map { PercentEncoding.decoded($0.user) } }
 
-    /// The password, percent-decoded; `nil` if there is none. Keep it out of logs.
+    /// The password, percent-decoded; `nil` without a password. Keep it out of logs.
     public var password: String? { userInfo?.password.map { PercentEncoding.decoded($0) } }
 
-    /// Scheme, host and port.
+    /// The scheme, host and port of the URL.
     public var origin: Origin { Origin(scheme: scheme, host: host, port: port) }
 
-    /// Path and query, as in a request line to the origin (RFC 9112 §3.2.1).
+    /// The path and query, as in a request line to the origin (RFC 9112 §3.2.1).
     public var requestTarget: String { components.requestTarget }
 
     /// The URL without user info and fragment, as in a request line to a proxy (RFC 9112 §3.2.2).
@@ -217,11 +219,11 @@ public struct HTTPURL: Hashable, Sendable {
     /// The value of the `Host` field (RFC 9110 §7.2): IPv6 in brackets, the port only if it is not the default.
     public var hostFieldValue: String { components.hostFieldValue }
 
-    /// The whole URL, password and fragment included. Keep it out of logs: ``redacted`` is for those.
+    /// The whole URL, including password and fragment. Keep it out of logs; use ``redacted`` there.
     public var absoluteString: String { serialized { $0 } }
 
-    /// The whole URL with secrets replaced by `***`: the password, and the values of query items whose names are those of
-    /// credentials (``secretQueryNames``).
+    /// The whole URL with secrets replaced by `***`: the password, and the values of query items whose names are those
+    /// of credentials (``secretQueryNames``).
     public var redacted: String { hidingSecrets.serialized { _ in "***" } }
 
     /// Names of query items that commonly contain secrets, in lower case, such as `access_token` and `x-amz-signature`.
@@ -241,7 +243,7 @@ public struct HTTPURL: Hashable, Sendable {
         guard let query, query.utf8.contains(UInt8(ascii: "=")) else { return self }
         let masked = HTTPURL.masked(query) { name in
             HTTPURL.secretQueryNames.contains(name)
-                // Nested names, such as `user[password]`.
+                // Nested names end with a bracket, such as `user[password]`.
                 || name.hasSuffix("]")
                     && name.split(whereSeparator: { $0 == "[" || $0 == "]" }).contains {
                         HTTPURL.secretQueryNames.contains(String($0))
@@ -250,7 +252,7 @@ public struct HTTPURL: Hashable, Sendable {
         return masked == query ? self : with { $0.query = masked }
     }
 
-    /// A query or a form with `***` in place of the values of some items. Their names are kept.
+    /// Returns a query or a form with `***` instead of the values of some items. Their names are preserved.
     /// - Parameter isSecret: Whether the items of a name, in lower case, have secret values.
     package static func masked(_ query: String, where isSecret: (String) -> Bool) -> String {
         let pairs = query.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
@@ -285,41 +287,41 @@ extension HTTPURL {
         /// HTTP over TLS (RFC 9110 §4.2.2).
         case https
 
-        /// The port of a URL that has none: 80 or 443.
+        /// The default port of the scheme: 80 or 443.
         public var defaultPort: Int { self == .http ? 80 : 443 }
 
         /// The scheme in lower case, without the colon.
         public var description: String { rawValue }
     }
 
-    /// Scheme, host and port: they must be equal before a credential may follow a request (RFC 6454 §4).
+    /// The scheme, host and port of a URL. They must be equal before a credential may be sent again (RFC 6454 §4).
     ///
-    /// Hosts are compared in the parser's form: lower case, A-labels, canonical addresses. A trailing dot is part of the
-    /// host, as in the WHATWG URL Standard: `a.com.` and `a.com` are two origins.
+    /// Hosts are compared in the parser's form: lower case, A-labels, canonical addresses. A trailing dot is part of
+    /// the host, as in the WHATWG URL Standard: `a.com.` and `a.com` are different origins.
     public struct Origin: Hashable, Sendable, CustomStringConvertible {
-        /// The scheme.
+        /// The scheme: http or https.
         public let scheme: Scheme
         /// The host as in ``HTTPURL/host``: ASCII, IPv6 without brackets.
         public let host: String
-        /// The port, 1–65535, the scheme's default filled in.
+        /// The port, 1–65535; the scheme's default if the URL has none.
         public let port: Int
 
-        /// Creates an origin.
+        /// Creates an origin from its parts.
         package init(scheme: Scheme, host: String, port: Int) {
             self.scheme = scheme
             self.host = host
             self.port = port
         }
 
-        /// The origin as `https://host:port`, the port always present, an IPv6 address in brackets.
+        /// The origin as `https://host:port`, always with the port, and with an IPv6 address in brackets.
         public var description: String {
-            // A colon appears in no host but an IPv6 address.
+            // Only an IPv6 address contains a colon.
             let isIPv6 = host.utf8.contains(UInt8(ascii: ":"))
             return "\(scheme)://\(isIPv6 ? "[\(host)]" : host):\(port)"
         }
     }
 
-    /// The reason a string is not an acceptable URL, and the position of the error.
+    /// The reason why a string is not an accepted URL, and the position of the error.
     ///
     /// The text never repeats user info, path or query: rejected input may contain a secret.
     public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -327,41 +329,42 @@ extension HTTPURL {
         public enum Code: String, Hashable, Sendable, CaseIterable {
             /// The string is empty.
             case empty
-            /// Longer than ``HTTPURL/lengthLimit`` bytes, as given or once encoded.
+            /// The URL is longer than ``HTTPURL/lengthLimit`` bytes, as given or after encoding.
             case tooLong
-            /// No `http://` or `https://` in front.
+            /// The string does not begin with `http://` or `https://`.
             case missingScheme
-            /// A scheme other than http and https.
+            /// The scheme is neither http nor https.
             case unsupportedScheme
             /// The scheme is not followed by `//`.
             case missingAuthority
-            /// A tab, line break or other control character, a backslash, or a space at either end.
+            /// The string contains a tab, line break or other control character, a backslash, or a space at either end.
             case forbiddenCharacter
-            /// User info that is not UTF-8 or contains control characters once decoded.
+            /// The user info is not UTF-8 or contains control characters after decoding.
             case invalidUserInfo
-            /// No host after `//` or `@`.
+            /// No host follows `//` or `@`.
             case emptyHost
-            /// A character that no host name may contain, written plainly or percent-encoded.
+            /// The host contains a forbidden character, written directly or percent-encoded.
             case forbiddenHostCharacter
-            /// A host name that violates IDNA (UTS #46) or has an empty label.
+            /// The host name violates IDNA (UTS #46) or has an empty label.
             case invalidHostName
-            /// A label above 63 characters or a name above 253 (RFC 1035 §2.3.4).
+            /// A label is longer than 63 characters or the name is longer than 253 (RFC 1035 §2.3.4).
             case hostNameTooLong
             /// The last label is a number, but the host is not an IPv4 address.
             case invalidIPv4Address
             /// The text in brackets is not an IPv6 address.
             case invalidIPv6Address
-            /// An IPv6 address with a zone (`%eth0`), which has a meaning on one machine only.
+            /// An IPv6 address has a zone (`%eth0`), which is valid only on one machine.
             case zoneNotSupported
-            /// A port that is not plain digits or not in 1–65535.
+            /// The port is not plain digits or not in 1–65535.
             case invalidPort
         }
 
         /// The kind of error.
         public let code: Code
-        /// The position in the input in Swift `Character`s, from 0; their number if something is missing at the end.
+        /// The position in the input, counted in Swift `Character`s from 0; the length of the input if something is
+        /// missing at the end.
         public let offset: Int
-        /// The error and what to do about it: a sentence without a full stop and without the position.
+        /// The error and its remedy: a sentence without a full stop and without the position.
         public let message: String
 
         package init(code: Code, offset: Int, message: String) {
@@ -370,7 +373,7 @@ extension HTTPURL {
             self.message = message
         }
 
-        /// The message and the position, as in `port 65536 is out of range 1–65535 at character 15`.
+        /// The message and the position, such as `port 65536 is out of range 1–65535 at character 15`.
         public var description: String { "\(message) at character \(offset)" }
     }
 }
@@ -382,24 +385,24 @@ extension HTTPURL: CustomStringConvertible, CustomDebugStringConvertible, Custom
     /// The URL as in ``redacted``: without its secrets.
     public var debugDescription: String { redacted }
 
-    /// Shows ``redacted`` alone, so that `dump` does not print secrets either.
+    /// The mirror, with only ``redacted``, so that `dump` does not print secrets.
     public var customMirror: Mirror { Mirror(self, children: ["redacted": redacted]) }
 }
 
 extension HTTPURL: Codable {
-    /// Reads a URL from a single string.
+    /// Decodes a URL from a single string.
     ///
     /// - Throws: `DecodingError.dataCorrupted` with the text of the ``ParseError``.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let string = try container.decode(String.self)
         do throws(ParseError) {
-            // Dot segments that survived the first parse are intended.
+            // Dot segments that remained after the first parse are intended.
             try self.init(string, pathAsIs: true)
         } catch { throw DecodingError.dataCorruptedError(in: container, debugDescription: error.description) }
     }
 
-    /// Writes the URL as a single string, its password included, so that it reads back equal.
+    /// Encodes the URL as a single string, including its password, so that decoding returns an equal URL.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(absoluteString)

@@ -4,15 +4,14 @@ package struct URLHost {
     package let text: String
     /// The kind of host.
     package let kind: HTTPURL.HostKind
-
     /// The maximum length of a host as written, in bytes. A name of 253 characters, each percent-encoded from four
-    /// bytes of UTF-8, has 3,036; more only costs time.
+    /// bytes of UTF-8, has 3,036 bytes; a longer one only takes time.
     private static let rawLengthLimit = 4096
 
-    /// Parses the text between brackets.
+    /// Parses the text of an IPv6 address between brackets.
     package init(ipv6 bytes: ArraySlice<UInt8>) throws(RawURLParseError) {
         if let zone = bytes.firstIndex(of: UInt8(ascii: "%")) {
-            throw RawURLParseError(.zoneNotSupported, at: zone, "an IPv6 address cannot carry a zone")
+            throw RawURLParseError(.zoneNotSupported, at: zone, "an IPv6 address with a zone is not supported")
         }
         var parser = IPv6Parser(bytes: bytes, position: bytes.startIndex)
         text = IPv6Parser.text(of: try parser.pieces())
@@ -30,7 +29,7 @@ package struct URLHost {
             throw RawURLParseError(.emptyHost, at: bytes.startIndex, "the host name is empty")
         }
         for (index, byte) in name.utf8.enumerated() where URLHost.isForbidden(byte) {
-            // Only mapping can have produced it: a plain one was rejected at its own position.
+            // Only mapping can have produced the character: a plain one was rejected at its own position.
             throw RawURLParseError(
                 .forbiddenHostCharacter, at: bytes.startIndex,
                 "character \(index) of the decoded host name is not allowed in one")
@@ -43,7 +42,8 @@ package struct URLHost {
         (text, kind) = (name, .name)
     }
 
-    /// The lower-cased name if it is ASCII without `%` and `xn--` labels, so that nothing is to be decoded or mapped.
+    /// Returns the lower-cased name if it is ASCII without `%` and `xn--` labels, so that no decoding or mapping is
+    /// needed.
     private static func plainName(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> String? {
         guard !bytes.contains(where: { $0 >= 0x80 || $0 == UInt8(ascii: "%") }) else { return nil }
         for index in bytes.indices where isForbidden(bytes[index]) { throw forbidden(bytes[index], at: index) }
@@ -53,7 +53,7 @@ package struct URLHost {
         return String(decoding: lowered, as: UTF8.self)
     }
 
-    /// The percent-decoded host as scalars, each with the byte position at which it was written.
+    /// Returns the percent-decoded host as scalars, each with the byte position at which it was written.
     private static func scalars(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> [DomainName.Placed] {
         var decoded: [UInt8] = []
         var positions: [Int] = []
@@ -88,7 +88,7 @@ package struct URLHost {
 
     /// Checks the lengths (RFC 1035 §2.3.4), without the trailing dot of the root, and that no label is empty.
     ///
-    /// Names that were decoded or mapped differ from what was written: their errors point at the whole host.
+    /// Names that were decoded or mapped differ from the input: their errors point at the whole host.
     private static func checkLengths(_ name: String, at position: Int, isAsWritten: Bool) throws(RawURLParseError) {
         var labels = name.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
@@ -110,7 +110,7 @@ package struct URLHost {
         return RawURLParseError(.forbiddenHostCharacter, at: position, "\(shown) is not allowed in a host name")
     }
 
-    /// The forbidden domain code points of the WHATWG URL Standard.
+    /// Whether a byte is a forbidden domain code point of the WHATWG URL Standard.
     private static func isForbidden(_ byte: UInt8) -> Bool {
         byte <= 0x20 || byte == 0x7F || "#%/:<>?@[\\]^|".utf8.contains(byte)
     }
@@ -118,9 +118,9 @@ package struct URLHost {
 
 /// The part between `//` and the path: user info, host and port (RFC 3986 §3.2).
 package struct URLAuthority {
-    /// User name and password, percent-encoded; `nil` if both are empty.
+    /// The user name and password, percent-encoded; `nil` if both are empty.
     package let userInfo: HTTPURL.UserInfo?
-    /// The host.
+    /// The host in its final form.
     package let host: URLHost
     /// The port as written, 1–65535.
     package let port: Int?
@@ -151,7 +151,7 @@ package struct URLAuthority {
         port = hostEnd == rest.endIndex ? nil : try URLAuthority.port(rest[(hostEnd + 1)...])
     }
 
-    /// A port: digits only, 1–65535, leading zeros allowed as in the WHATWG URL Standard; `nil` for no digits.
+    /// Returns a port: digits only, 1–65535, leading zeros allowed as in the WHATWG URL Standard; `nil` for no digits.
     private static func port(_ digits: ArraySlice<UInt8>) throws(RawURLParseError) -> Int? {
         guard !digits.isEmpty else { return nil }
         var value = 0
@@ -159,11 +159,11 @@ package struct URLAuthority {
             guard let digit = decimalValue(digits[index]) else {
                 throw RawURLParseError(.invalidPort, at: index, "a port consists of digits only")
             }
-            // Above the range the exact value does not matter, only that it cannot overflow.
+            // Above the range the exact value does not matter; it only must not overflow.
             value = min(value * 10 + digit, 1_000_000)
         }
         guard (1...65_535).contains(value) else {
-            // Longer digits are not repeated: what looks like a port may be a password.
+            // Longer numbers are not quoted: a text that looks like a port may be a password.
             let shown = value < 100_000 ? "port \(value)" : "the port"
             throw RawURLParseError(.invalidPort, at: digits.startIndex, "\(shown) is out of range 1–65535")
         }
@@ -178,14 +178,15 @@ package struct URLAuthority {
         return HTTPURL.UserInfo(user: user, password: password.isEmpty ? nil : password)
     }
 
-    /// A user name or password, encoded; it must decode to text without control characters (RFC 7617 §2).
+    /// Returns an encoded user name or password; it must decode to text without control characters (RFC 7617 §2).
     private static func part(_ bytes: ArraySlice<UInt8>) throws(RawURLParseError) -> String {
         let decoded = PercentEncoding.decodedBytes(bytes)
         guard String(validating: decoded, as: UTF8.self) != nil else {
             throw RawURLParseError(.invalidUserInfo, at: bytes.startIndex, "user info must be UTF-8 once decoded")
         }
         guard !decoded.contains(where: { $0 < 0x20 || $0 == 0x7F }) else {
-            throw RawURLParseError(.invalidUserInfo, at: bytes.startIndex, "user info cannot hold control characters")
+            throw RawURLParseError(
+                .invalidUserInfo, at: bytes.startIndex, "user info must not contain control characters")
         }
         return PercentEncoding.encoded(bytes, set: PercentEncoding.userInfoSet)
     }
@@ -193,12 +194,13 @@ package struct URLAuthority {
 
 private func decimalValue(_ byte: UInt8) -> Int? { PercentEncoding.hexValue(byte).flatMap { $0 < 10 ? Int($0) : nil } }
 
-/// Parses IPv4 addresses (WHATWG URL Standard, IPv4 parser).
+/// A parser of IPv4 addresses (WHATWG URL Standard, IPv4 parser).
 ///
-/// They consist of up to four numbers in decimal, octal (`0…`) or hexadecimal (`0x…`); the last fills the bytes that
-/// remain. A host that ends in a number is an address or an error, so that no resolver reads it differently.
+/// They consist of up to four numbers in decimal, octal (`0…`) or hexadecimal (`0x…`); the last number fills the
+/// remaining bytes. A host that ends in a number is an address or an error, so that no resolver interprets it
+/// differently.
 private enum IPv4Parser {
-    /// The dotted quad of a host; `nil` if the host does not end in a number.
+    /// Returns the dotted quad of a host; `nil` if the host does not end in a number.
     static func address(of host: String, at position: Int) throws(RawURLParseError) -> String? {
         var parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if parts.count > 1, parts.last?.isEmpty == true { parts.removeLast() }
@@ -216,14 +218,15 @@ private enum IPv4Parser {
         return [24, 16, 8, 0].map { String(value >> $0 & 255) }.joined(separator: ".")
     }
 
-    /// Whether a last label makes the host an address: digits only, or hexadecimal after `0x`.
+    /// Whether the last label makes the host an address: only digits, or hexadecimal digits after `0x`.
     private static func looksLikeNumber(_ part: Substring.UTF8View) -> Bool {
         guard !part.isEmpty else { return false }
         return part.allSatisfy { decimalValue($0) != nil }
             || part.starts(with: "0x".utf8) && part.dropFirst(2).allSatisfy { PercentEncoding.hexValue($0) != nil }
     }
 
-    /// One number; `nil` if it is malformed. Numbers that are too large are clamped above every limit.
+    /// Returns one number; `nil` if it is malformed. Numbers that are too large are clamped to a value above every
+    /// limit.
     private static func number(_ part: Substring.UTF8View) -> UInt64? {
         guard !part.isEmpty else { return nil }
         var digits = part
@@ -244,7 +247,7 @@ private enum IPv4Parser {
     }
 }
 
-/// Parses the text of one IPv6 address (WHATWG URL Standard, IPv6 parser).
+/// A parser of the text of one IPv6 address (WHATWG URL Standard, IPv6 parser).
 private struct IPv6Parser {
     let bytes: ArraySlice<UInt8>
     var position: Int
@@ -252,8 +255,9 @@ private struct IPv6Parser {
     private var current: UInt8? { position < bytes.endIndex ? bytes[position] : nil }
     private var colon: UInt8 { UInt8(ascii: ":") }
 
-    /// The form of RFC 5952: lower case, no leading zeros, the longest run of two or more zero pieces (the first of
-    /// equals) as `::`. Embedded IPv4 addresses are written in hexadecimal, as in the WHATWG URL Standard.
+    /// Returns the form of RFC 5952: lower case, no leading zeros, the longest run of two or more zero pieces as `::`
+    /// (the first of equally long ones). Embedded IPv4 addresses are written in hexadecimal, as in the WHATWG URL
+    /// Standard.
     static func text(of pieces: [UInt16]) -> String {
         var longest = 0..<0
         var start = 0
@@ -267,7 +271,7 @@ private struct IPv6Parser {
         return "\(text(pieces[..<longest.lowerBound]))::\(text(pieces[longest.upperBound...]))"
     }
 
-    /// The eight pieces.
+    /// Returns the eight 16-bit pieces.
     mutating func pieces() throws(RawURLParseError) -> [UInt16] {
         var pieces: [UInt16] = []
         var gap: Int?
@@ -297,7 +301,7 @@ private struct IPv6Parser {
                 pieces += [numbers[0] << 8 | numbers[1], numbers[2] << 8 | numbers[3]]
                 break
             }
-            guard position > start else { throw fault("this is no hexadecimal digit") }
+            guard position > start else { throw fault("this is not a hexadecimal digit") }
             pieces.append(value)
             if current == colon {
                 position += 1
@@ -314,7 +318,7 @@ private struct IPv6Parser {
         return pieces
     }
 
-    /// Four decimal numbers, no leading zeros, up to the end.
+    /// Parses four decimal numbers without leading zeros, up to the end.
     private mutating func embeddedIPv4() throws(RawURLParseError) -> [UInt16] {
         var numbers: [UInt16] = []
         for index in 0..<4 {

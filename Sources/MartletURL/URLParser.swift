@@ -1,4 +1,4 @@
-/// Parses one URL or reference from front to back.
+/// A parser of one URL or reference, from front to back.
 ///
 /// It works on UTF-8 bytes and reports byte positions; ``HTTPURL`` converts them to character positions.
 struct URLParser {
@@ -6,7 +6,7 @@ struct URLParser {
     private let pathAsIs: Bool
     private var position = 0
 
-    /// Stores the input, and rejects characters that are allowed nowhere in it.
+    /// Stores the input, and rejects characters that are not allowed anywhere in it.
     init(_ input: String, pathAsIs: Bool) throws(RawURLParseError) {
         guard input.utf8.count <= HTTPURL.lengthLimit else {
             throw RawURLParseError(
@@ -52,7 +52,7 @@ struct URLParser {
         return try checkedLength(HTTPURL(parts))
     }
 
-    /// The scheme, if the input has one, with the position after its colon (RFC 3986 §3.1).
+    /// Returns the scheme, if the input has one, with the position after its colon (RFC 3986 §3.1).
     private mutating func scheme() throws(RawURLParseError) -> HTTPURL.Scheme? {
         guard let first = bytes.first, isLetter(first), let colon = bytes.firstIndex(where: { !isSchemeByte($0) }),
             bytes[colon] == UInt8(ascii: ":")
@@ -66,7 +66,7 @@ struct URLParser {
         return scheme
     }
 
-    /// The rest after `http:`, or the whole of a `//host` reference.
+    /// Returns the rest after `http:`, or the whole of a `//host` reference.
     private mutating func afterScheme(_ scheme: HTTPURL.Scheme) throws(RawURLParseError) -> HTTPURL {
         guard bytes[position...].starts(with: "//".utf8) else {
             throw RawURLParseError(.missingAuthority, at: position, "// and a host must follow the scheme")
@@ -79,34 +79,34 @@ struct URLParser {
                 explicitPort: authority.port, path: readPath(after: []), query: readQuery(), fragment: readFragment()))
     }
 
-    /// Takes the bytes up to one of some characters, or to the end.
+    /// Returns the bytes up to one of some characters, or to the end.
     private mutating func take(until ends: String) -> ArraySlice<UInt8> {
         let start = position
         position = bytes[start...].firstIndex { ends.utf8.contains($0) } ?? bytes.endIndex
         return bytes[start..<position]
     }
 
-    /// The path up to `?`, `#` or the end, after the directory that a relative path starts from.
+    /// Returns the path up to `?`, `#` or the end, appended to the directory of a relative path.
     private mutating func readPath(after directory: ArraySlice<UInt8>) -> String {
         let raw = take(until: "?#")
         return URLPath.normalized(directory.isEmpty ? raw : directory + raw, keepingDots: pathAsIs)
     }
 
-    /// The query if the position is at a `?`, up to `#` or the end.
+    /// Returns the query if the position is at a `?`, up to `#` or the end.
     private mutating func readQuery() -> String? {
         guard position < bytes.endIndex, bytes[position] == UInt8(ascii: "?") else { return nil }
         position += 1
         return PercentEncoding.encoded(take(until: "#"), set: PercentEncoding.querySet)
     }
 
-    /// The fragment if the position is at a `#`, up to the end.
+    /// Returns the fragment if the position is at a `#`, up to the end.
     private mutating func readFragment() -> String? {
         guard position < bytes.endIndex, bytes[position] == UInt8(ascii: "#") else { return nil }
         position += 1
         return PercentEncoding.encoded(take(until: ""), set: PercentEncoding.fragmentSet)
     }
 
-    /// The URL, unless encoding or a long base made it too long.
+    /// Returns the URL; throws an error if encoding or a long base made it too long.
     private func checkedLength(_ url: HTTPURL) throws(RawURLParseError) -> HTTPURL {
         guard url.serializedLength > HTTPURL.lengthLimit else { return url }
         throw RawURLParseError(
@@ -129,7 +129,7 @@ struct URLParser {
     }
 }
 
-/// A parse error with a byte position, before that is converted to characters.
+/// A parse error with a byte position, which is converted to characters later.
 package struct RawURLParseError: Error {
     let code: HTTPURL.ParseError.Code
     /// The position in bytes of the UTF-8 input.
@@ -143,7 +143,7 @@ package struct RawURLParseError: Error {
         self.message = message
     }
 
-    /// The public error, its position counted in characters of `input`.
+    /// Returns the public error, with its position counted in characters of `input`.
     package func located(in input: String) -> HTTPURL.ParseError {
         let utf8 = input.utf8
         let index = utf8.index(utf8.startIndex, offsetBy: byteOffset, limitedBy: utf8.endIndex) ?? utf8.endIndex
@@ -153,16 +153,16 @@ package struct RawURLParseError: Error {
     }
 }
 
-/// Paths: percent-encoding and the removal of dot segments (RFC 3986 §5.2.4, WHATWG URL Standard).
+/// The processing of paths: percent-encoding and the removal of dot segments (RFC 3986 §5.2.4, WHATWG URL Standard).
 private enum URLPath {
-    /// The path encoded, beginning with `/`, its `.` and `..` segments removed unless they are to be kept.
+    /// Returns the encoded path, beginning with `/`. Its `.` and `..` segments are removed unless they should stay.
     ///
-    /// `%2e` counts as a dot, as in the WHATWG URL Standard: servers decode it before they walk the path.
+    /// `%2e` counts as a dot, as in the WHATWG URL Standard: servers decode it before they resolve the path.
     static func normalized(_ raw: ArraySlice<UInt8>, keepingDots: Bool) -> String {
         let slash = UInt8(ascii: "/")
         var output: [UInt8] = []
         output.reserveCapacity(raw.count + 1)
-        // The start of each segment kept so far, at its slash.
+        // The start of each remaining segment, at its slash.
         var starts: [Int] = []
         var rest = raw.first == slash ? raw.dropFirst() : raw
         while true {
@@ -184,7 +184,7 @@ private enum URLPath {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// The number of dots of a segment that consists of one or two dots and nothing else; else 0.
+    /// Returns the number of dots of a segment that consists of only one or two dots; otherwise 0.
     private static func dots(_ segment: ArraySlice<UInt8>) -> Int {
         guard segment.count <= 6 else { return 0 }
         let decoded = PercentEncoding.decodedBytes(segment)

@@ -1,18 +1,18 @@
 /// Decodes a chunked body (RFC 9112 §7.1). Lines end with CRLF and nothing else, sizes are plain digits, extensions and
-/// trailers are bounded per message: each leniency here was once a way to smuggle a message past a stricter reader.
+/// trailers are limited per message. Each leniency here has been used to smuggle a message past a stricter reader.
 package struct ChunkedDecoder: Sendable {
     package enum Event: Equatable, Sendable {
-        /// All input that can be used was used.
+        /// All usable input was used.
         case needMoreBytes
         /// Payload, at this range of the given span.
         case payload(Range<Int>)
-        /// The body is complete; the trailers, or `nil` if there are none.
+        /// The body is complete. Contains the trailers; `nil` without any.
         case end(trailers: FieldBlock?)
     }
 
     /// An event and the bytes used up to it, payload included.
     package struct Step: Equatable, Sendable {
-        /// The bytes used; the rest is passed again, with more after it.
+        /// The number of used bytes; the caller passes the rest again, followed by new bytes.
         package let consumed: Int
         package let event: Event
     }
@@ -41,7 +41,7 @@ package struct ChunkedDecoder: Sendable {
     private let limits: WireLimits
     private var state = State.size
     private var digitCount = 0
-    /// The size being read, or what is left of the chunk.
+    /// The size that is being read, or the rest of the chunk in bytes.
     private var remaining: UInt64 = 0
     private var extensionByteCount = 0
     /// The offset in the message of the next byte to be used.
@@ -56,14 +56,14 @@ package struct ChunkedDecoder: Sendable {
         self.offset = offset
     }
 
-    /// The number of bytes that are payload for certain; 0 if the next byte is framing.
+    /// The number of bytes that are certainly payload; 0 if the next byte is framing.
     package var directPayloadByteCount: UInt64 { state == .payload ? remaining : 0 }
 
-    /// Notes payload that was received without passing through ``decode(_:)``, at most ``directPayloadByteCount``.
+    /// Records payload that was received without passing through ``decode(_:)``, at most ``directPayloadByteCount``.
     package mutating func receivedDirectly(_ count: Int) { takePayload(UInt64(clamping: count)) }
 
-    /// Reads on, up to the first event.
-    /// - Parameter unread: The bytes not used yet.
+    /// Parses bytes up to the first event.
+    /// - Parameter unread: The unused bytes.
     /// - Throws: The fault of the framing, or the limit that it exceeds.
     package mutating func decode(_ unread: Span<UInt8>) throws(WireError) -> Step {
         var index = 0
@@ -132,7 +132,7 @@ package struct ChunkedDecoder: Sendable {
             guard byte == ByteClass.lineFeed else { throw WireError(.invalidChunkFooter, at: offset) }
             state = .size
         case .payload, .trailers, .finished:
-            // `decode` handles these before any byte comes here.
+            // `decode` handles these states before this function is called.
             throw WireError(.illegalEvent, at: offset)
         }
     }
@@ -146,7 +146,7 @@ package struct ChunkedDecoder: Sendable {
             state = .extensions
             try countExtensionByte()
         case ByteClass.space where !limits.isStrict, ByteClass.tab where !limits.isStrict:
-            // Some servers pad their sizes; the blanks count against the extensions.
+            // Some servers pad their sizes; the blanks count towards the limit of the extensions.
             state = .blanks
             try countExtensionByte()
         default: throw WireError(.invalidChunkSize, at: offset)
@@ -178,9 +178,9 @@ package struct ChunkedDecoder: Sendable {
     }
 }
 
-/// Encodes a chunked body (RFC 9112 §7.1). ``chunk(_:)`` makes a whole chunk, so that a receiver that waits for its end
-/// has it immediately. If the payload is written apart, the footer of a chunk is sent with the header of the next, so
-/// that a chunk costs two writes and not three: header, payload, header, payload, …, last chunk.
+/// Encodes a chunked body (RFC 9112 §7.1). ``chunk(_:)`` makes a whole chunk, so that a receiver gets its end
+/// immediately. If the payload is written separately, the footer of a chunk is sent with the header of the next. A
+/// chunk then costs two writes instead of three: header, payload, header, payload, …, last chunk.
 package struct ChunkEncoder: Sendable {
     private enum State { case betweenChunks, inChunk, finished }
 

@@ -1,8 +1,8 @@
 /// The client's side of a connection: one exchange after the other, from the first byte of a request to the decision
-/// whether the connection may carry another (RFC 9112 §9). It sees bytes and events only; sockets and clocks are its
-/// owner's. After it threw, it throws the same error again: bytes after a fault are never interpreted.
+/// whether the connection may carry another (RFC 9112 §9). It handles bytes and events only; its owner has the sockets
+/// and clocks. After an error, every later call throws the same error: bytes after a fault are never interpreted.
 package struct ClientMachine: ~Copyable, Sendable {
-    /// The consequence of received bytes.
+    /// The result of parsing received bytes.
     package typealias Event = MessageReceiver<ResponseHead, ResponseHead>.Event
     /// An event and the bytes used up to it, payload included.
     package typealias Received = MessageReceiver<ResponseHead, ResponseHead>.Received
@@ -17,11 +17,12 @@ package struct ClientMachine: ~Copyable, Sendable {
     private var requestVersion = WireVersion.http11
     private var ignoresLength = false
     private var informationalCount = 0
-    /// Whether neither side, nor the framing, nor the stream has ended the connection; never becomes true again.
+    /// Whether the connection can persist: neither side, nor the framing, nor the stream has ended it. Never becomes
+    /// `true` again.
     private var persists = true
 
-    /// Whether a byte of the current response came: until then an idempotent request on a reused connection is
-    /// repeated.
+    /// Whether a byte of the current response has arrived. Until then, an idempotent request on a reused connection is
+    /// retried.
     package private(set) var hasReceivedAnyByte = false
 
     /// The server's hint for keeping the connection, in the last final head.
@@ -34,12 +35,12 @@ package struct ClientMachine: ~Copyable, Sendable {
 
     // MARK: The request
 
-    /// Starts an exchange. Legal at first, and whenever ``isReusable``.
+    /// Starts an exchange. Allowed initially, and whenever ``isReusable`` is `true`.
     /// - Parameters:
     ///   - method: The method: HEAD and CONNECT change the framing of the response.
     ///   - wantsKeepAlive: `false` if the request has `Connection: close` or the owner will not reuse the connection.
     ///   - version: The version in the request line.
-    ///   - ignoresLength: Whether `Content-Length` is ignored, so that a body without chunks ends with the connection.
+    ///   - ignoresLength: Whether `Content-Length` is ignored, so that an unchunked body ends with the connection.
     package mutating func startRequest(
         method: String, wantsKeepAlive: Bool = true, version: WireVersion = .http11, ignoresLength: Bool = false
     ) {
@@ -58,16 +59,16 @@ package struct ClientMachine: ~Copyable, Sendable {
         if !wantsKeepAlive { persists = false }
     }
 
-    /// Notes that the last byte of the request was handed to the socket.
+    /// Records that the last byte of the request was passed to the socket.
     package mutating func requestFinished() { if request == .open { request = .finished } }
 
-    /// Notes that the request's body will not be completed: the connection cannot be used again.
+    /// Records that the request's body will not be completed: the connection cannot be used again.
     package mutating func requestAborted() { request = .aborted }
 
     // MARK: The response
 
-    /// Reads on, up to the first event.
-    /// - Parameter unread: The bytes not used yet. While a head is due it starts with the head's first byte.
+    /// Parses bytes up to the first event.
+    /// - Parameter unread: The unused bytes. While a head is due it starts with the head's first byte.
     /// - Throws: The fault of the response, or the limit that it exceeds; the same again on every later call.
     package mutating func receive(_ unread: Span<UInt8>) throws(WireError) -> Received {
         do throws(WireError) {
@@ -91,7 +92,7 @@ package struct ClientMachine: ~Copyable, Sendable {
         return receiver.pass(head, byteCount: byteCount)
     }
 
-    /// Decides on the framing of the body, and whether the connection may be kept.
+    /// Decides on the framing of the body, and whether the connection may persist.
     private mutating func decide(_ head: ResponseHead) throws(WireError) -> BodyFraming {
         let decision = try FramingDecision.response(
             kind, head: head, limits: receiver.limits, ignoresLength: ignoresLength)
@@ -106,7 +107,7 @@ package struct ClientMachine: ~Copyable, Sendable {
 
     // MARK: Payload past the machine
 
-    /// The number of bytes that are payload for certain, and may be received straight into the consumer's buffer once
+    /// The number of bytes that are payload for certain, and may be received directly into the consumer's buffer once
     /// no unread byte is left: the rest of the body or chunk, `UInt64.max` for a body that ends with the connection, 0
     /// if the next byte is framing or none is due.
     package var directPayloadByteCount: UInt64 { receiver.directPayloadByteCount }
@@ -114,25 +115,26 @@ package struct ClientMachine: ~Copyable, Sendable {
     /// The rest of a body of known length; `nil` if the body is framed otherwise, or none is due.
     package var remainingLength: UInt64? { if case .length(let remaining) = receiver.phase { remaining } else { nil } }
 
-    /// Notes payload that was received without passing through ``receive(_:)``.
-    /// - Parameter count: Bytes, at most ``directPayloadByteCount``; after more, an owner's mistake, all calls throw.
+    /// Records payload that was received without passing through ``receive(_:)``.
+    /// - Parameter count: The number of bytes, at most ``directPayloadByteCount``. More is a programming error, after
+    ///   which all calls throw.
     /// - Returns: ``MessageReceiver/Event/end(trailers:)`` if that completed a body of known length.
     package mutating func receivedDirectly(_ count: Int) -> Event? { receiver.receivedDirectly(count) }
 
     // MARK: The end
 
-    /// Notes that the stream ended, after all unread bytes were passed to ``receive(_:)``.
+    /// Records that the stream ended, after all unread bytes were passed to ``receive(_:)``.
     /// - Parameter isClean: Whether it ended in order: FIN without TLS, `close_notify` with it.
     /// - Returns: ``MessageReceiver/Event/end(trailers:)`` if nothing is missing, also between exchanges.
-    /// - Throws: `emptyResponse` or `truncated`, with the bytes that came and those that were due.
+    /// - Throws: `emptyResponse` or `truncated`, with the received and the expected number of bytes.
     package mutating func receiveEndOfStream(isClean: Bool) throws(WireError) -> Event {
         persists = false
-        // Interim responses alone are no response.
+        // Interim responses alone are not a complete response.
         if receiver.isBeforeHead { throw receiver.fail(WireError(.emptyResponse, at: 0)) }
         return try receiver.receiveEndOfStream(isClean: isClean)
     }
 
-    /// Notes the number of bytes that were left unread after ``MessageReceiver/Event/end(trailers:)``: they are
+    /// Records the number of bytes that were left unread after ``MessageReceiver/Event/end(trailers:)``: they are
     /// unsolicited and must never become the next response, so the connection is not reusable if there are any.
     package mutating func finish(leftoverByteCount: Int) { if leftoverByteCount > 0 { persists = false } }
 
@@ -145,13 +147,13 @@ package struct ClientMachine: ~Copyable, Sendable {
 }
 
 /// The receiving half of a connection's machine: the position in the present message, and the bytes after its head. The
-/// machine reads heads, which differ, and gives the receiver each final one; ``ClientMachine`` and ``ServerMachine``
-/// share the rest. After a fault the receiver throws the same fault again.
+/// machine parses the heads, which differ, and passes each final one to the receiver; ``ClientMachine`` and
+/// ``ServerMachine`` share the rest. After a fault the receiver throws the same fault again.
 package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & Sendable>: Sendable {
-    /// The consequence of received bytes. One event a call: callers repeat the call until ``needMoreBytes`` or
-    /// ``end(trailers:)``, also when no byte is left unread.
+    /// The result of parsing received bytes. Each call returns one event. Callers repeat the call until
+    /// ``needMoreBytes`` or ``end(trailers:)``, even if no byte is left.
     package enum Event: Equatable, Sendable {
-        /// All input that can be used was used.
+        /// All usable input was used.
         case needMoreBytes
         /// An interim response other than 101 (RFC 9110 §15.2).
         case informational(Interim)
@@ -165,7 +167,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
 
     /// An event and the bytes used up to it, payload included.
     package struct Received: Equatable, Sendable {
-        /// The bytes to drop from the start of the unread ones before the next call.
+        /// The number of unread bytes to drop before the next call.
         package let consumed: Int
         package let event: Event
     }
@@ -174,7 +176,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
     enum Phase: Equatable, Sendable {
         /// No exchange was started yet.
         case idle
-        /// A head must come; the machine's parser holds its progress.
+        /// A head is expected; the machine's parser holds its progress.
         case head
         /// A body of known length, with the number of bytes left. Ends with the last of them.
         case length(UInt64)
@@ -184,14 +186,14 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         case untilClose
         /// The end was reported; the next message may start.
         case finished
-        /// A fault was thrown, for good.
+        /// A fault was thrown. Final: every later call throws it again.
         case failed(WireError)
     }
 
     let limits: WireLimits
     private(set) var phase: Phase
     private var chunks: ChunkedDecoder
-    /// Unread bytes at the last call while a head was due, for the error if no more come.
+    /// The number of unread bytes at the last call while a head was due, for the error if the stream ends.
     private var pendingHeadByteCount = 0
     private var bodyLength: UInt64 = 0
     private var bodyByteCount: UInt64 = 0
@@ -202,7 +204,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         chunks = ChunkedDecoder(limits: limits)
     }
 
-    /// Whether no message has begun, or the last one is complete.
+    /// Whether no message has started, or the last one is complete.
     var isBetweenMessages: Bool {
         switch phase {
         case .idle, .finished: true
@@ -212,7 +214,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
 
     var isHeadDue: Bool { if case .head = phase { true } else { false } }
 
-    /// Whether a head is due of which no byte has come.
+    /// Whether a head is due, and none of its bytes has arrived.
     var isBeforeHead: Bool { isHeadDue && pendingHeadByteCount == 0 }
 
     mutating func start() {
@@ -222,7 +224,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         bodyByteCount = 0
     }
 
-    /// Notes a fault for good, and returns it.
+    /// Enters the final state of a fault, and returns the fault.
     @discardableResult mutating func fail(_ error: WireError) -> WireError {
         if case .failed = phase { return error }
         phase = .failed(error)
@@ -231,7 +233,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
 
     // MARK: The head
 
-    /// Notes the number of received bytes of an incomplete head.
+    /// Records the number of received bytes of an incomplete head.
     mutating func awaitHead(_ byteCount: Int) -> Received {
         pendingHeadByteCount = byteCount
         return Received(consumed: 0, event: .needMoreBytes)
@@ -261,7 +263,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
 
     // MARK: The body
 
-    /// Reads on after the head, up to the first event.
+    /// Parses bytes after the head, up to the first event.
     mutating func receiveBody(_ unread: Span<UInt8>) throws(WireError) -> Received {
         switch phase {
         case .length(0):
@@ -292,7 +294,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         return Received(consumed: 0, event: .needMoreBytes)
     }
 
-    /// The number of bytes that are payload for certain; see ``ClientMachine/directPayloadByteCount``.
+    /// The number of bytes that are certainly payload; see ``ClientMachine/directPayloadByteCount``.
     var directPayloadByteCount: UInt64 {
         switch phase {
         case .length(let remaining): remaining
@@ -302,7 +304,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         }
     }
 
-    /// Notes payload that was not received through the machine; see ``ClientMachine/receivedDirectly(_:)``.
+    /// Records payload that was not received through the machine; see ``ClientMachine/receivedDirectly(_:)``.
     mutating func receivedDirectly(_ count: Int) -> Event? {
         guard count > 0, UInt64(count) <= directPayloadByteCount else {
             if count != 0 { fail(WireError(.illegalEvent, at: 0)) }
@@ -323,7 +325,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
 
     // MARK: The end
 
-    /// Notes that the stream ended.
+    /// Records that the stream ended.
     /// - Parameter isClean: Whether it ended in order.
     /// - Throws: `truncated` if bytes are missing.
     mutating func receiveEndOfStream(isClean: Bool) throws(WireError) -> Event {

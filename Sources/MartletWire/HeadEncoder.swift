@@ -4,13 +4,13 @@ package typealias RequestEncoder = HeadEncoder
 /// Writes the head of a response, for the test origin.
 package typealias ResponseEncoder = HeadEncoder
 
-/// Writes the head of a request or a response, and refuses input that could split it into two (RFC 9112 §3, §4, §5,
-/// §11.2). The buffer is reused for each head. After a method threw, ``bytes`` is empty and stays so until the next
-/// head begins: no part of a refused message can reach a socket.
+/// Writes the head of a request or a response, and rejects input that could split it into two (RFC 9112 §3, §4, §5,
+/// §11.2). The buffer is reused for each head. After an error, ``bytes`` is empty until the next head starts: no part
+/// of a rejected message can reach a socket.
 package struct HeadEncoder: Sendable {
     /// The kind of the open head.
     private enum State: Sendable {
-        /// No head was begun, or the last one was refused or ended.
+        /// No head was started, or the last one was rejected or ended.
         case closed
         case request
         case response
@@ -72,7 +72,7 @@ package struct HeadEncoder: Sendable {
     ///   `repeatedField` for a second Content-Length, Transfer-Encoding, Host or Cookie.
     package mutating func field(name: String, value: String) throws(WireError) { try field(name, value.utf8.span) }
 
-    /// Adds a field whose value is bytes, such as Latin-1; refuses the same as ``field(name:value:)``.
+    /// Adds a field whose value is bytes, such as Latin-1; rejects the same input as ``field(name:value:)``.
     package mutating func field(name: String, rawValue: [UInt8]) throws(WireError) { try field(name, rawValue.span) }
 
     private mutating func field(_ name: String, _ value: Span<UInt8>) throws(WireError) {
@@ -89,7 +89,7 @@ package struct HeadEncoder: Sendable {
         appendLineEnd()
     }
 
-    /// Refuses a second framing field, Host or Cookie: a peer and a proxy might believe different ones.
+    /// Rejects a second framing field, Host or Cookie: a peer and a proxy might use different ones.
     private mutating func noteSingular(_ name: String) throws(WireError) {
         switch name.utf8.count {
         case 4 where matches(name, "host"):
@@ -114,7 +114,7 @@ package struct HeadEncoder: Sendable {
 
     /// Adds the Host field (RFC 9110 §7.2).
     /// - Parameter value: Host and port; empty for a request without an authority.
-    /// - Throws: `invalidHost` for bytes that no host can have.
+    /// - Throws: `invalidHost` for bytes that are not allowed in a host.
     package mutating func hostField(_ value: String) throws(WireError) {
         let span = value.utf8.span
         for index in span.indices {
@@ -128,9 +128,10 @@ package struct HeadEncoder: Sendable {
         try field("Host", span)
     }
 
-    /// Adds the field that frames such a body: none for ``BodyFraming/none``, and for a response that ends by closing.
-    /// - Throws: `conflictingFraming` if the head has such a field, or for a request that is framed
-    ///   ``BodyFraming/untilClose``, as none can be.
+    /// Adds the field for the framing of the body: none for ``BodyFraming/none``, and for a response that ends with the
+    /// connection.
+    /// - Throws: `conflictingFraming` if the head has such a field, or for a request with ``BodyFraming/untilClose``,
+    ///   which requests cannot have.
     package mutating func framing(_ framing: BodyFraming) throws(WireError) {
         switch framing {
         case .none: break

@@ -1,10 +1,10 @@
 /// Parses the head of a response from bytes that arrive in any pieces (RFC 9112 §4, §5). It stores its progress, so a
-/// head that comes byte by byte costs no more than one that comes whole. A fault is reported at the line it is in, and
-/// a first line that cannot become a status line at its first byte.
+/// head that arrives byte by byte costs no more than a whole one. A fault is reported as soon as its line is read. A
+/// first line that cannot be a status line is reported at its first wrong byte.
 package struct HeadParser: Sendable {
     private var section: FieldSectionParser
     private var version = WireVersion.http11
-    /// 0 until the status line was read.
+    /// The status code; 0 until the status line is read.
     private var status = 0
     private var reason = ""
     private var isReasonLatin1 = false
@@ -20,11 +20,11 @@ package struct HeadParser: Sendable {
         isReasonLatin1 = false
     }
 
-    /// The bytes that a parsed head takes in the input, empty lines before it included.
+    /// The number of input bytes of a parsed head, including empty lines before it.
     package var consumedByteCount: Int { section.lineStart }
 
-    /// Reads on.
-    /// - Parameter unread: All bytes from the head's first one on; since the last call it may only have grown.
+    /// Continues to parse a head.
+    /// - Parameter unread: All bytes from the head's first one on. Between calls, bytes may only be appended.
     /// - Returns: The head, or `nil` if more bytes are needed.
     /// - Throws: The fault of the head, or the limit that it exceeds, also while it is incomplete.
     package mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> ResponseHead? {
@@ -51,7 +51,7 @@ package struct HeadParser: Sendable {
         }
     }
 
-    /// Refuses a first line as soon as it cannot start with `HTTP/`: other protocols often send no line end at all.
+    /// Rejects a first line as soon as it cannot start with `HTTP/`: other protocols may never send a line end.
     private func checkStart(_ unread: Span<UInt8>) throws(WireError) {
         let start = section.lineStart
         guard start < unread.count else { return }
@@ -92,7 +92,7 @@ package struct HeadParser: Sendable {
                 throw section.valueFault(unread[index], at: index)
             }
             reason = StartLine.reason(unread, in: range)
-            // UTF-8 is as long as what it was read from.
+            // Valid UTF-8 has the same length as its source bytes.
             isReasonLatin1 = reason.utf8.count != range.count
         }
         status = value
@@ -112,10 +112,10 @@ struct RequestHeadParser: Sendable {
         head = nil
     }
 
-    /// The bytes that a parsed head takes in the input, empty lines before it included.
+    /// The number of input bytes of a parsed head, including empty lines before it.
     var consumedByteCount: Int { section.lineStart }
 
-    /// Reads on, as ``HeadParser/parse(_:)``.
+    /// Continues to parse a head, as ``HeadParser/parse(_:)``.
     mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> RequestHead? {
         while let line = try section.nextLine(unread) {
             if head == nil {
@@ -169,7 +169,7 @@ private enum StartLine {
         return bytes[start + 7] == UInt8(ascii: "0") ? .http10 : .http11
     }
 
-    /// The first index at which bytes differ from `HTTP/`; `nil` if they do not, as far as they reach.
+    /// The first index at which bytes differ from `HTTP/`; `nil` if the available bytes match.
     @inline(__always) static func firstDifference(_ bytes: Span<UInt8>, from start: Int) -> Int? {
         // The five characters in one word, the first one lowest: no string is touched per head.
         var expected: UInt64 = 0x2F_50_54_54_48
@@ -222,11 +222,11 @@ struct FieldSectionParser: Sendable {
     let rules: Rules
     /// The index of the first byte of the line being read: the bytes read up to the last complete line.
     private(set) var lineStart = 0
-    /// There is no LF between the line's start and this index.
+    /// The index up to which the current line was searched for an LF.
     private var scanned = 0
     private var lineCount = 0
     private var entries: [FieldBlock.Entry] = []
-    /// The bytes of folds inside values: each run stands for one space.
+    /// The bytes of folds inside values; each run is replaced by one space.
     private var folds: [Range<UInt32>] = []
 
     init(rules: Rules) { self.rules = rules }
@@ -285,7 +285,7 @@ struct FieldSectionParser: Sendable {
                 valueEnd: UInt32(truncatingIfNeeded: value.upperBound)))
     }
 
-    /// The bounds of a value without white space at its ends; refuses control bytes.
+    /// The bounds of a value without white space at its ends; rejects control bytes.
     @inline(__always) private func value(_ section: Span<UInt8>, in range: Range<Int>) throws(WireError) -> Range<Int> {
         var start = range.lowerBound
         var end = range.upperBound
@@ -295,7 +295,7 @@ struct FieldSectionParser: Sendable {
         return start..<end
     }
 
-    /// Adds a line that does not start with a name and a colon: it is folded, or has a fault that is named.
+    /// Adds a line that does not start with a name and a colon: a folded line, or a fault to report.
     private mutating func addOddLine(_ section: Span<UInt8>, line: Range<Int>, nameEnd: Int) throws(WireError) {
         if ByteClass.isBlank(section[line.lowerBound]) { return try addFold(section, line: line) }
         if nameEnd == line.upperBound { throw fault(.missingColon, at: nameEnd) }
@@ -309,7 +309,7 @@ struct FieldSectionParser: Sendable {
         }
         var index = nameEnd
         while index < line.upperBound, section[index] != UInt8(ascii: ":") { index += 1 }
-        // A control byte is named even if the colon is missing, too: it is worse.
+        // A control byte is reported even if the colon is missing too, because it is the more serious fault.
         let isText = ByteClass.isFieldValue(byte)
         throw fault(index == line.upperBound && isText ? .missingColon : .malformedFieldName(byte), at: nameEnd)
     }
@@ -337,7 +337,7 @@ struct FieldSectionParser: Sendable {
             : unfoldedBlock(FieldBlock(storage: storage, entries: entries))
     }
 
-    /// The block with one space in place of each fold.
+    /// The block with each fold replaced by one space.
     private func unfoldedBlock(_ folded: FieldBlock) -> FieldBlock {
         var block = FieldBlock()
         var nextFold = 0

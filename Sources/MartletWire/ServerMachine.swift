@@ -1,8 +1,8 @@
 /// The server's side of a connection, as the test origin needs it: one request after the other, strict about framing,
-/// with the decision whether the connection may be kept. Unread bytes after ``MessageReceiver/Event/end(trailers:)``
+/// with the decision whether the connection may persist. Unread bytes after ``MessageReceiver/Event/end(trailers:)``
 /// are the next request: they are passed again after ``nextRequest()``.
 package struct ServerMachine: ~Copyable, Sendable {
-    /// The consequence of received bytes.
+    /// The result of parsing received bytes.
     package typealias Event = MessageReceiver<RequestHead, Never>.Event
     /// An event and the bytes used up to it, payload included.
     package typealias Received = MessageReceiver<RequestHead, Never>.Received
@@ -13,7 +13,7 @@ package struct ServerMachine: ~Copyable, Sendable {
     /// Whether the client waits for 100 before it sends the body (RFC 9110 §10.1.1).
     package private(set) var isExpectingContinue = false
 
-    /// Whether the client lets the connection be kept after the response (RFC 9112 §9.3).
+    /// Whether the client allows the connection to persist after the response (RFC 9112 §9.3).
     package private(set) var persists = false
 
     package init(limits: WireLimits = .default) {
@@ -21,7 +21,7 @@ package struct ServerMachine: ~Copyable, Sendable {
         parser = RequestHeadParser(limits: limits)
     }
 
-    /// Prepares for the next request; legal after ``MessageReceiver/Event/end(trailers:)``.
+    /// Prepares for the next request. Allowed after ``MessageReceiver/Event/end(trailers:)``.
     package mutating func nextRequest() {
         guard receiver.phase == .finished else {
             receiver.fail(WireError(.illegalEvent, at: 0))
@@ -33,8 +33,8 @@ package struct ServerMachine: ~Copyable, Sendable {
         persists = false
     }
 
-    /// Reads on, up to the first event.
-    /// - Parameter unread: The bytes not used yet. While a head is due it starts with the head's first byte.
+    /// Parses bytes up to the first event.
+    /// - Parameter unread: The unused bytes. While a head is due it starts with the head's first byte.
     /// - Throws: The fault of the request, or the limit that it exceeds; the same again on every later call.
     package mutating func receive(_ unread: Span<UInt8>) throws(WireError) -> Received {
         do throws(WireError) {
@@ -52,8 +52,8 @@ package struct ServerMachine: ~Copyable, Sendable {
         return receiver.pass(head, framing, byteCount: parser.consumedByteCount)
     }
 
-    /// Notes that the client sends no more, after all unread bytes were passed to ``receive(_:)``.
-    /// - Returns: `nil` between requests, ``MessageReceiver/Event/end(trailers:)`` if only that was missing.
+    /// Records that the client sends no more, after all unread bytes were passed to ``receive(_:)``.
+    /// - Returns: `nil` between requests, ``MessageReceiver/Event/end(trailers:)`` if only that event was missing.
     /// - Throws: `truncated` inside a request.
     package mutating func receiveEndOfStream() throws(WireError) -> Event? {
         persists = false

@@ -1,4 +1,4 @@
-/// The reason why bytes are not a message, or why a message may not become bytes.
+/// The reason why bytes are not a valid message, or why a message cannot be written.
 package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     package let code: WireErrorCode
     /// The position of the fault. For a remote fault: the byte offset in the message, counted from the first byte of
@@ -10,7 +10,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         self.offset = offset
     }
 
-    /// Whether the fault is in the message that this side wanted to send; nothing was written then.
+    /// Whether the fault is in a message that this side was about to send; nothing was written then.
     package var isLocalFault: Bool {
         switch code {
         case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost, .invalidStatus,
@@ -28,7 +28,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The fault and its position, as a sentence for people.
+    /// The fault and its position, as a readable sentence.
     package var description: String {
         switch code {
         case .emptyResponse, .truncated: code.reason
@@ -38,11 +38,12 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The cause of a ``WireError``; ``reason`` has the meaning of each. New causes are new cases, none is for all others.
+/// The cause of a ``WireError``; ``reason`` describes each. A new cause gets a new case; there is no case for other
+/// causes.
 package enum WireErrorCode: Equatable, Sendable {
     // MARK: The stream ended
 
-    /// The stream ended before the first byte of the response; interim ones may have come.
+    /// The stream ended before the first byte of the response; interim responses may have arrived.
     case emptyResponse
     case truncated(Truncation)
 
@@ -138,14 +139,14 @@ package enum WireErrorCode: Equatable, Sendable {
     case invalidReason
     /// Content-Length and Transfer-Encoding in one head, or either of them twice (RFC 9112 §6.2).
     case conflictingFraming
-    /// A field twice that must be one line: Host or Cookie.
+    /// A repeated field that must be a single line: Host or Cookie.
     case repeatedField
     /// A trailer field that describes framing or routing (RFC 9110 §6.5.1).
     case forbiddenTrailer
     /// A field before the start line, or after a fault.
     case encodingOutOfOrder
 
-    /// The fault without its position: the start of a sentence for people.
+    /// The fault without its position: the start of a readable sentence.
     fileprivate var reason: String {
         switch self {
         case .emptyResponse: "the peer closed the connection without a byte of a response"
@@ -162,7 +163,7 @@ package enum WireErrorCode: Equatable, Sendable {
         case .malformedFieldName(let byte): "byte \(byte) in a field name"
         case .malformedFieldValue(let byte): "control byte \(byte) in a field value or reason phrase"
         case .misplacedFold: "a folded line with no field before it"
-        case .obsoleteFold: "a folded field line, which strict mode refuses"
+        case .obsoleteFold: "a folded field line, rejected in strict mode"
         case .headTooLarge(let limit): "the head exceeds \(limit) bytes"
         case .lineTooLong(let limit): "a line exceeds \(limit) bytes"
         case .tooManyLines(let limit): "more than \(limit) lines in a head or trailer section"
@@ -204,16 +205,16 @@ package enum WireErrorCode: Equatable, Sendable {
 
 /// The part of a message that was cut off when the stream ended too early (RFC 9112 §8).
 package enum Truncation: Equatable, Sendable, CustomStringConvertible {
-    /// The head was incomplete, after so many bytes.
+    /// The head was incomplete. Contains the number of received bytes.
     case head(received: Int)
     /// A body was shorter than its Content-Length, in bytes.
     case length(expected: UInt64, received: UInt64)
-    /// A chunked body ended before the empty line after its trailers, after so many bytes of payload.
+    /// A chunked body ended before the empty line after its trailers. Contains the received payload in bytes.
     case chunked(received: UInt64)
-    /// A body that ends with the connection was not ended by an orderly close, after so many bytes.
+    /// A body that ends with the connection did not end with an orderly close. Contains the number of received bytes.
     case untilClose(received: UInt64)
 
-    /// The missing part and the number of bytes before it, as a sentence for people.
+    /// The missing part and the number of bytes before it, as a readable sentence.
     package var description: String {
         switch self {
         case .head(let received): "the stream ended inside the head, after \(received) bytes of it"

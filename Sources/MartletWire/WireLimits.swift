@@ -1,53 +1,43 @@
-/// The limits of one message, above which a reader refuses it, and the leniencies of the reader.
+/// The limits above which a reader rejects a message, and the leniencies of the reader.
 ///
 /// Every limit is enforced while the message is still incomplete, so a peer that never finishes a line or a head is
-/// refused at the limit. Values below zero count as zero.
+/// rejected at the limit. Values below zero count as zero.
 public struct WireLimits: Sendable, Hashable, Codable {
     /// The maximum size of a message head in bytes, start line and final empty line included. The default is 256 KiB
-    /// (curl allows 300 KiB). It keeps an endless head from filling memory.
+    /// (curl allows 300 KiB). It prevents an endless head from filling memory.
     public var headByteLimit = 256 * 1024
-
     /// The maximum size of one line of a head or trailer section in bytes, its end included. The default is 64 KiB. It
     /// stops an endless line.
     public var lineByteLimit = 64 * 1024
-
     /// The maximum number of lines of a head or trailer section, the start line and the final empty line included. The
     /// default is 1,000. It stops a flood of tiny fields whose bookkeeping costs more than their bytes.
     ///
-    /// Larger values than 65,000 count as that, since the types that hold fields end the process at 65,535.
+    /// Larger values count as 65,000, because the types that hold fields trap at 65,535.
     public var lineCountLimit = 1000
-
     /// The largest ``lineCountLimit`` that has an effect.
     static let lineCountMaximum = 65_000
-
     /// The maximum number of informational (1xx) responses before the final one. The default is 10 (Go allows 5). It
-    /// stops a peer that never sends the final one.
+    /// stops a peer that never sends the final response.
     public var informationalResponseLimit = 10
-
     /// The maximum size of all chunk extensions of a message in bytes. The default is 16 KiB. It stops payloads of one
     /// byte that each carry a large extension.
     public var chunkExtensionByteLimit = 16 * 1024
-
     /// The maximum size of the trailer section of a chunked message in bytes, the final empty line included. The
     /// default is 16 KiB. It stops a body that ends but whose trailers do not.
     public var trailerByteLimit = 16 * 1024
-
     /// The maximum number of hexadecimal digits of a chunk size, leading zeros included. At most 16, the default. It
     /// stops overflow, and megabytes of leading zeros.
     public var chunkSizeDigitLimit = 16
-
     /// Whether a bare LF ends a line of a head (RFC 9112 §2.2). The default is `true`, because many servers need it.
     ///
-    /// It never applies to chunk-size lines, chunk footers and trailers, where it opened the door to request smuggling
+    /// It never applies to chunk-size lines, chunk footers and trailers, where it has allowed request smuggling
     /// (CVE-2025-22871), nor with ``isStrict``.
     public var toleratesBareLineFeed = true
-
     /// Whether faults that RFC 9112 lets a reader repair are errors. The default is `false`.
     ///
     /// If `true`, Transfer-Encoding together with Content-Length, obsolete line folding, a bare LF, empty lines before
     /// the start line and blanks after a chunk size are errors.
     public var isStrict = false
-
     /// The defaults of every limit.
     public static let `default` = WireLimits()
 

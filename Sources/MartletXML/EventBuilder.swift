@@ -4,15 +4,15 @@ struct EventBuilder {
 
     let limits: XMLLimits
     let doctypePolicy: XMLDoctypePolicy
-    /// The place of the token that is being reported.
+    /// The position of the token that is being reported.
     var position = XMLPosition()
-    /// The place and the end of the last event outside of the root element.
+    /// The position and the end of the last event outside of the root element.
     private(set) var lastStart: XMLPosition
     private(set) var lastEnd: Int
 
     private var events: [(event: XMLEvent, position: XMLPosition)] = []
     private var fetchedCount = 0
-    /// Text that is not an event yet, as UTF-8, and the place where it begins.
+    /// Text that is not an event yet, as UTF-8, and the position where it begins.
     private var text: [UInt8] = []
     private var textPosition = XMLPosition()
     private var openNames: [XMLName] = []
@@ -39,7 +39,7 @@ struct EventBuilder {
 
     var openName: XMLName? { openNames.last }
 
-    /// The next event and the place where it begins; nil if no event is complete.
+    /// The next event and the position where it begins; nil if no event is complete.
     mutating func next() -> (event: XMLEvent, position: XMLPosition)? {
         guard fetchedCount < events.count else { return nil }
         let event = events[fetchedCount]

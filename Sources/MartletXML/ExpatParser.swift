@@ -2,14 +2,16 @@ import CExpat
 
 /// A document in expat.
 ///
-/// It owns expat's parser, which is freed with it, and which calls back only within ``read(_:)`` and ``finish()``. A callback
+/// It owns expat's parser and frees it. The parser calls back only within ``read(_:)`` and ``finish()``. A callback
 /// that finds an error stops the parser.
 ///
-/// A document can take up to three parsers, one after the other. If it declares another encoding than the one that the parser
-/// was created with, it is read again from its beginning. After a document type, the rest is read as if there were none: nothing
-/// that it declares, or might declare in an external subset, can then hide an undeclared entity or change a value.
+/// A document can take up to three parsers, one after the other. If it declares another encoding than the one that the
+/// parser was created with, it is read again from its beginning. After a document type, the rest is read as if there
+/// were none: nothing that it declares, or might declare in an external subset, can then hide an undeclared entity or
+/// change a value.
 ///
-/// `@unchecked Sendable`: only one ``XMLEventParser`` refers to it, which cannot be copied and which one task uses at a time.
+/// `@unchecked Sendable`: only one ``XMLEventParser`` refers to it, which cannot be copied and which one task uses at a
+/// time.
 @safe final class ExpatParser: @unchecked Sendable {
     /// The result of reading a slice.
     package enum Outcome {
@@ -38,7 +40,7 @@ import CExpat
     /// The events, and the state of the document.
     fileprivate(set) var builder: EventBuilder
     private var parser: XML_Parser?
-    /// The place of the first byte that the parser was given.
+    /// The position of the first byte that the parser received.
     private var origin: XMLPosition
     fileprivate var interruption: Interruption?
 
@@ -54,10 +56,10 @@ import CExpat
 
     deinit { unsafe XML_ParserFree(parser) }
 
-    /// The next event and the place where it begins; nil if no event is complete.
+    /// The next event and the position where it begins; nil if no event is complete.
     func nextEvent() -> (event: XMLEvent, position: XMLPosition)? { builder.next() }
 
-    /// The place of the token that is read, or of the error.
+    /// The position of the token that is read, or of the error.
     var position: XMLPosition {
         let line = unsafe Int(XML_GetCurrentLineNumber(parser))
         let column = unsafe Int(XML_GetCurrentColumnNumber(parser))
@@ -74,7 +76,7 @@ import CExpat
     /// The offset of the first byte after the last event. Within the root element, text counts as an event.
     var pendingOffset: Int { builder.isOutsideRoot ? builder.lastEnd : tokenOffset }
 
-    /// The offset of the first byte that the place of an error may depend on.
+    /// The offset of the first byte that the position of an error may depend on.
     var neededOffset: Int { builder.isOutsideRoot ? builder.lastStart.byteOffset : tokenOffset }
 
     fileprivate var tokenEnd: Int { unsafe position.byteOffset + Int(XML_GetCurrentByteCount(parser)) }
@@ -100,7 +102,7 @@ import CExpat
             return .restarted(at: 0)
         case .endOfDoctype(let end):
             interruption = nil
-            // A space goes first, so that neither a mark nor a declaration is taken for the beginning of a document.
+            // A space is fed first, so that neither a mark nor a declaration is treated as the beginning of a document.
             let space = encoding.space
             origin = XMLPosition(line: end.line, column: end.column - 1, byteOffset: end.byteOffset - space.count)
             openParser()
@@ -114,12 +116,10 @@ import CExpat
         unsafe XML_StopParser(parser, 0)
     }
 
-    // MARK: - Callbacks
-
     private func openParser() {
         unsafe XML_ParserFree(parser)
         unsafe parser = XML_ParserCreateNS(encoding.rawValue, XML_Char(ExpatParser.separator))
-        // Without memory there is no parser, and each call of expat reports an error.
+        // If memory is exhausted there is no parser, and each call of expat reports an error.
         guard let parser = unsafe parser else { return }
         unsafe martlet_expat_disable_reparse_deferral(parser)
         // No entity can be declared. These limits are a second barrier: expat counts one byte for the four of `&lt;`.
@@ -182,7 +182,7 @@ import CExpat
 
     fileprivate func startDoctype(_ doctype: XMLDoctype) throws(XMLError) {
         try builder.start(doctype)
-        // Expat passes over references to parameter entities, and shows them to the default handler alone.
+        // Expat skips references to parameter entities, and reports them to the default handler only.
         unsafe XML_SetDefaultHandlerExpand(parser) { data, bytes, count in
             guard count > 0, unsafe bytes?.pointee == CChar(bitPattern: UInt8(ascii: "%")) else { return }
             unsafe call(data) {

@@ -1,12 +1,12 @@
 /// The character encodings that can be read. The raw values are the names that expat knows.
 public enum XMLEncoding: String, Hashable, Sendable {
-    /// UTF-8.
+    /// UTF-8, the default without a declaration.
     case utf8 = "UTF-8"
     /// UTF-16, low byte first.
     case utf16LittleEndian = "UTF-16LE"
     /// UTF-16, high byte first.
     case utf16BigEndian = "UTF-16BE"
-    /// ISO-8859-1, in which each byte is the code point of its number.
+    /// ISO-8859-1: each byte is the code point of the same number.
     case latin1 = "ISO-8859-1"
     /// US-ASCII; a byte above 127 is an error.
     case ascii = "US-ASCII"
@@ -43,8 +43,8 @@ public enum XMLEncoding: String, Hashable, Sendable {
 
     /// The number of bytes at the front that expat may read now, and whether a lone surrogate follows them.
     ///
-    /// In UTF-16 these are whole surrogate pairs, which expat does not check; it checks the other encodings itself. A CR at the
-    /// end waits for its LF, since expat can count the two as two ends of a line, unless no byte will follow.
+    /// In UTF-16 these are whole surrogate pairs, which expat does not check; it checks the other encodings itself. A
+    /// CR at the end waits for its LF unless no byte will follow, because expat could count the two as two line ends.
     func readable(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> (byteCount: Int, isMalformed: Bool) {
         guard unitByteCount == 2 else { return (bytes.last == 0x0D && !isLast ? bytes.count - 1 : bytes.count, false) }
         let units = units(bytes)
@@ -78,14 +78,14 @@ extension XMLEncoding {
         /// Whether there is a byte order mark.
         let hasMark: Bool
         /// Whether the declaration of the document counts: the charset of the transport replaces it.
-        let heedsDeclaration: Bool
+        let usesDeclaration: Bool
 
-        /// Detects the encoding in the order of RFC 7303 §3.2: byte order mark, charset of the transport, then UTF-8 until
-        /// the declaration is read. UTF-16 without a mark needs a declaration, so it begins with `<?`.
+        /// Detects the encoding in the order of RFC 7303 §3.2: byte order mark, charset of the transport, then UTF-8
+        /// until the declaration is read. UTF-16 without a mark needs a declaration, so it begins with `<?`.
         /// - Parameter first: The first four bytes of the document, or all of it.
         init(_ first: [UInt8], charset: String?) throws(XMLError) {
             let start = XMLPosition()
-            heedsDeclaration = charset == nil
+            usesDeclaration = charset == nil
             let marks: [(XMLEncoding, [UInt8])] = [
                 (.utf8, [0xEF, 0xBB, 0xBF]), (.utf16BigEndian, [0xFE, 0xFF]), (.utf16LittleEndian, [0xFF, 0xFE]),
             ]
@@ -112,7 +112,7 @@ extension XMLEncoding {
             } else {
                 encoding = first == [0x3C, 0, 0x3F, 0] ? .utf16LittleEndian : .utf8
             }
-            // Zeros in other places would make expat guess another encoding.
+            // Zeros in other positions would make expat guess another encoding.
             let zeros = first.prefix(2).map { $0 == 0 }
             let isWide = encoding.unitByteCount == 2
             guard first.count < 2 || zeros == (isWide ? encoding.space.map { $0 == 0 } : [false, false]) else {
@@ -124,7 +124,7 @@ extension XMLEncoding {
 
         /// The encoding that a document declares; the detected one if it declares none, or may not.
         func encoding(declared name: String?, at position: XMLPosition) throws(XMLError) -> XMLEncoding {
-            guard let name, heedsDeclaration else { return encoding }
+            guard let name, usesDeclaration else { return encoding }
             let isWide = encoding.unitByteCount == 2
             if name.lowercased() == "utf-16", isWide, hasMark { return encoding }
             let declared = labels[name.lowercased()]

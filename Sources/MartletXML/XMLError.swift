@@ -44,7 +44,7 @@ public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of the error.
     public var code: Code
-    /// The place of the error; for a tag, a reference or a comment as a whole, the place where it begins.
+    /// The position of the error; for a tag, a reference or a comment as a whole, its start.
     public var position: XMLPosition
     /// The description of the error.
     public var message: String
@@ -56,27 +56,27 @@ public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    /// The place, the message and the code.
+    /// The position, the message and the code.
     public var description: String { "\(position): \(message) (\(code.rawValue))" }
 }
 
-/// A place in a document.
+/// A position in a document.
 public struct XMLPosition: Hashable, Sendable, CustomStringConvertible {
     /// The line, from 1. CR, LF and CR LF end a line.
     public var line = 1
     /// The column in characters (Unicode scalars), from 1.
     public var column = 1
-    /// The number of bytes before the place, byte order mark included.
+    /// The number of bytes before the position, byte order mark included.
     public var byteOffset = 0
 
-    /// Creates a place.
+    /// Creates a position; by default the start of a document.
     public init(line: Int = 1, column: Int = 1, byteOffset: Int = 0) {
         self.line = line
         self.column = column
         self.byteOffset = byteOffset
     }
 
-    /// `line 3, column 7 (byte 41)`.
+    /// A text such as `line 3, column 7 (byte 41)`.
     public var description: String { "line \(line), column \(column) (byte \(byteOffset))" }
 }
 
@@ -84,11 +84,11 @@ extension XMLError {
     /// Creates the error for an error of expat.
     ///
     /// Expat has one code for most malformed markup, and the byte offset of the character that it could not accept. The
-    /// characters around that one tell the kind of the error.
+    /// surrounding characters determine the kind of the error.
     /// - Parameters:
     ///   - bytes: The bytes that may be needed, the unfinished token among them.
     ///   - offset: The offset of the first of them.
-    ///   - isAtEnd: Whether expat found the error in the end of the document.
+    ///   - isAtEnd: Whether expat found the error at the end of the document.
     init(_ code: XML_Error, in expat: ExpatParser, _ bytes: ArraySlice<UInt8>, from offset: Int, isAtEnd: Bool) {
         let text = unsafe XML_ErrorString(code).map { unsafe String(cString: $0) } ?? "error \(code.rawValue)"
         self.init(.malformedMarkup, at: expat.position, text)
@@ -125,7 +125,7 @@ extension XMLError {
 
     private static let codes: [UInt32: Code] = [
         XML_ERROR_NO_MEMORY.rawValue: .limitExceeded,
-        // Of a parser that could not be created.
+        // The error of a parser that could not be created.
         XML_ERROR_INVALID_ARGUMENT.rawValue: .limitExceeded, XML_ERROR_NO_ELEMENTS.rawValue: .unexpectedEnd,
         XML_ERROR_UNCLOSED_TOKEN.rawValue: .unexpectedEnd, XML_ERROR_UNCLOSED_CDATA_SECTION.rawValue: .unexpectedEnd,
         XML_ERROR_DUPLICATE_ATTRIBUTE.rawValue: .duplicateAttribute,
@@ -160,7 +160,8 @@ private struct Scene {
         return !bytes.dropFirst(place - offset).starts(with: [0xEF, 0xBF, 0xBD])
     }
 
-    /// The first character that is neither white space nor markup that may be outside of the root element; nil if that is markup.
+    /// The first character that is neither white space nor markup that may be outside of the root element; nil if that
+    /// is markup.
     func junk(after end: Int) -> (offset: Int, isMalformed: Bool)? {
         let scalars = scalars(from: end)
         let spaces = scalars.prefix { $0.isSpaceInXML }
@@ -170,7 +171,7 @@ private struct Scene {
         return (place, isMalformed(at: place, first))
     }
 
-    /// The name of the entity in a reference; nil if the place is that of a tag.
+    /// The name of the entity in a reference; nil if the position is that of a tag.
     func entityName(at place: Int) -> String? {
         let scalars = scalars(from: place)
         guard scalars.first == "&" else { return nil }
@@ -191,7 +192,7 @@ private struct Scene {
         if text.hasSuffix("]]"), scalar == ">" { return (.unescapedCharacter, "]]> is not allowed in text") }
         if scalar == "<" { return (.unescapedCharacter, "< is not allowed here") }
         if text.contains(/<\?(?i:xml)$/) { return (.malformedDeclaration, "an XML declaration begins with <?xml") }
-        // At the beginning of a name after `</` and `<?`; after a colon; and a character that is in no name.
+        // At the start of a name after `</` and `<?`; after a colon; and before a character that no name may contain.
         let isName =
             text.hasSuffix("</") || text.hasSuffix("<?") || text.hasSuffix(":") || scalar == ":"
             || !text.hasSuffix("<") && (!scalar.isASCII || "0123456789-.".unicodeScalars.contains(scalar))

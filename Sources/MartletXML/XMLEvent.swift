@@ -10,7 +10,7 @@ public enum XMLEvent: Hashable, Sendable {
     case end(XMLName)
     /// Text within an element, never empty, with references resolved and CDATA sections included.
     ///
-    /// Text without markup comes in pieces of at most 64 KiB; shorter text is one event.
+    /// Text without markup is split into pieces of at most 64 KiB; shorter text is one event.
     case text(String)
     /// A comment, without its delimiters.
     case comment(String)
@@ -46,7 +46,7 @@ public struct XMLDeclaration: Hashable, Sendable {
     public var version: String
     /// The declared encoding; nil if absent.
     public var encoding: String?
-    /// Whether the document is declared `standalone`; nil if it does not say.
+    /// Whether the document is declared `standalone`; nil if not specified.
     public var isStandalone: Bool?
 
     /// Creates a declaration.
@@ -76,7 +76,8 @@ public struct XMLDoctype: Hashable, Sendable {
 
 /// The name of an element or an attribute (Namespaces in XML 1.0).
 ///
-/// Two names are equal if their namespaces and local names are equal code point by code point. The prefix is not compared.
+/// Two names are equal if their namespaces and local names are equal code point by code point. The prefix is not
+/// compared.
 public struct XMLName: Hashable, Sendable, CustomStringConvertible {
     /// The prefix in the document; nil if absent.
     public var prefix: String?

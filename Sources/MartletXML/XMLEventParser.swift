@@ -1,6 +1,6 @@
 import CExpat
 
-/// Reads a document as it arrives: bytes in, events out.
+/// Reads a document incrementally: bytes in, events out.
 ///
 /// ```swift
 /// var parser = XMLEventParser()
@@ -10,11 +10,12 @@ import CExpat
 /// while let event = try parser.next() { … }
 /// ```
 ///
-/// The system's expat parses; ``XMLLimits`` bound it. A document that is not well-formed by XML 1.0 and Namespaces in XML 1.0 is
-/// an ``XMLError`` with its place. Names follow the fourth edition of XML 1.0, as expat has it, the rest follows the fifth. The
-/// events of a well-formed document do not depend on the pieces that its bytes arrive in, the time is linear in its length, and
-/// the memory is bounded by the limits and by the bytes that are fed and not yet read. Of a document type only the name and the
-/// identifiers are reported (``XMLDoctypePolicy``); entities cannot be declared, and nothing is fetched.
+/// It uses the system's expat, within ``XMLLimits``. A document that is not well-formed by XML 1.0 and Namespaces in
+/// XML 1.0 is an ``XMLError`` with its position. Names follow the fourth edition of XML 1.0, as in expat; the rest
+/// follows the fifth. The events of a well-formed document do not depend on how its bytes are split, and the time is
+/// linear in its length. The memory is bounded by the limits and by the bytes that are fed and not yet read. Only the
+/// name and the identifiers of a document type are reported (``XMLDoctypePolicy``). Entities cannot be declared, and
+/// nothing is fetched.
 ///
 /// A parser cannot be copied, since it owns expat's parser. Both are freed together.
 public struct XMLEventParser: ~Copyable, Sendable {
@@ -24,27 +25,28 @@ public struct XMLEventParser: ~Copyable, Sendable {
     private let charset: String?
     private let limits: XMLLimits
     private let doctypePolicy: XMLDoctypePolicy
-    /// Bytes that were not read yet, and those before them that an error may need.
+    /// Bytes that were not read yet, and earlier bytes that an error message may need.
     private var input: [UInt8] = []
     /// The offset of the first byte of ``input`` in the document.
     private var inputOffset = 0
-    /// The number of bytes that expat was given.
+    /// The number of bytes that were passed to expat.
     private var readCount = 0
-    /// The number of bytes that may be read again: expat reads a token from its beginning each time that a part of it arrives.
+    /// The number of bytes that may be read again: expat reads a token from its beginning each time that a part of it
+    /// arrives.
     private var rereadBudget = 1 << 20
     private var isFinished = false
     private var isAtEnd = false
     private var expat: ExpatParser?
-    /// The error of expat, until the character that it is about has arrived.
+    /// The error of expat, until the character that it concerns has arrived.
     private var rejection: XML_Error?
     private var failure: XMLError?
-    /// The place of the last event, or of the error.
+    /// The position of the last event, or of the error.
     public private(set) var position = XMLPosition()
 
     /// Creates a parser for one document.
     /// - Parameters:
-    ///   - charset: The encoding from the transport, such as the `charset` of `Content-Type`. It takes precedence over the
-    ///     document's own declaration, and a byte order mark over both (RFC 7303 §3.2).
+    ///   - charset: The encoding from the transport, such as the `charset` of `Content-Type`. It takes precedence over
+    ///     the document's own declaration, and a byte order mark over both (RFC 7303 §3.2).
     ///   - limits: The limits of depth, sizes and counts.
     ///   - doctype: The treatment of a document type; by default it is skipped.
     public init(charset: String? = nil, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) {
@@ -56,7 +58,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
     /// The encoding of the document; nil until its first four bytes are read.
     public var encoding: XMLEncoding? { expat?.encoding }
 
-    /// Adds bytes of the document, any number of them.
+    /// Adds any number of bytes of the document.
     public mutating func feed(_ bytes: some Sequence<UInt8>) { input.append(contentsOf: bytes) }
 
     /// Marks the end of the document.
@@ -64,8 +66,8 @@ public struct XMLEventParser: ~Copyable, Sendable {
 
     /// The next event; nil if more bytes are needed, and at the end of a finished document.
     ///
-    /// An event is returned with the last byte of its markup. Markup that arrives in very many pieces may need up to a sixteenth
-    /// of its length more.
+    /// An event is returned with the last byte of its markup. Markup that arrives in very many pieces may need up to a
+    /// sixteenth of its length more.
     /// - Throws: The error of the document, each time: no events follow an error.
     public mutating func next() throws(XMLError) -> XMLEvent? {
         while true {
@@ -81,8 +83,8 @@ public struct XMLEventParser: ~Copyable, Sendable {
         }
     }
 
-    /// Gives expat the next slice.
-    /// - Returns: Whether there was one to be given.
+    /// Passes the next slice to expat.
+    /// - Returns: Whether there was a slice to pass.
     private mutating func advance() throws(XMLError) -> Bool {
         guard !isAtEnd, let expat = try openParser() else { return false }
         if let rejection {
@@ -120,7 +122,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
         return parser
     }
 
-    /// The number of the next bytes that expat may be given, up to so many.
+    /// The number of the next bytes that may be passed to expat, up to a maximum.
     private func readableCount(_ count: Int, _ expat: ExpatParser) throws(XMLError) -> Int {
         var place = expat.position
         place.byteOffset = readCount
@@ -155,7 +157,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
             rejection = code
             return true
         }
-        // Removed when they are many, so that the rest is not moved again and again.
+        // Removed in large amounts, so that the rest is not moved repeatedly.
         let unneeded = expat.neededOffset - inputOffset
         if unneeded > input.count / 2 {
             input.removeFirst(unneeded)
@@ -165,7 +167,7 @@ public struct XMLEventParser: ~Copyable, Sendable {
     }
 
     private func error(_ code: XML_Error, _ expat: ExpatParser) -> XMLError {
-        // With the rest of the character at the end of what was read.
+        // Includes the rest of the last character that was read.
         let bytes = input.prefix(readCount - inputOffset + 4)
         return XMLError(code, in: expat, bytes, from: inputOffset, isAtEnd: isAtEnd)
     }

@@ -1,4 +1,4 @@
-/// Limits on a document. Each bounds the memory that a hostile document can take.
+/// Limits on a document. Each limits the memory that a hostile document can use.
 public struct XMLLimits: Hashable, Sendable {
     /// The maximum depth of nested elements; 256 by default.
     public var depth: Int
@@ -6,19 +6,20 @@ public struct XMLLimits: Hashable, Sendable {
     public var attributeCount: Int
     /// The maximum length of a name with its prefix, in bytes of UTF-8; 1,024 by default.
     public var nameByteCount: Int
-    /// The maximum length of an attribute's value, a comment, an instruction or a document type, in bytes of UTF-8; 1 MiB by
-    /// default.
+    /// The maximum length of an attribute's value, a comment, an instruction or a document type, in bytes of UTF-8; 1
+    /// MiB by default.
     ///
-    /// A tag with all its attributes may have twice as many bytes, and 64 KiB more, as may white space and declarations outside
-    /// of the root element. Text comes in pieces and needs no limit.
+    /// A tag with all its attributes may have twice as many bytes, and 64 KiB more. The same limit applies to white
+    /// space and declarations outside of the root element. Text is delivered in pieces and needs no limit.
     public var valueByteCount: Int
     /// The maximum length of a document in bytes; none by default, since events do not accumulate.
     public var byteCount: Int
-    /// The maximum number of elements, attributes, texts, comments and instructions of a tree; 1,000,000 by default. It stops
-    /// four bytes of `<a/>` from becoming a hundred in memory without end.
+    /// The maximum number of elements, attributes, texts, comments and instructions of a tree; 1,000,000 by default.
+    /// Four bytes of `<a/>` take about a hundred bytes in memory, which this bounds.
     public var nodeCount: Int
-    /// The maximum size of all different names of a document together, in bytes of UTF-8, with 64 more for each name; 8 MiB by
-    /// default. The parser stores each name once, so a document of endless new names would otherwise fill the memory.
+    /// The maximum size of all different names of a document together, in bytes of UTF-8, with 64 more for each name; 8
+    /// MiB by default. The parser stores each name once, so a document of endless new names would otherwise fill the
+    /// memory.
     public var vocabularyByteCount: Int
 
     /// Creates limits. Numbers below 1 count as 1.
@@ -46,19 +47,19 @@ public struct XMLLimits: Hashable, Sendable {
             vocabularyByteCount: max(1, vocabularyByteCount))
     }
 
-    /// The maximum number of bytes that expat holds at once: a tag, or all that is between two events outside of the root.
+    /// The maximum number of bytes that expat holds: a tag, or everything between two events outside of the root.
     var tokenByteCount: Int { 2 * min(valueByteCount, .max / 4) + (64 << 10) }
 }
 
 /// The treatment of a document type declaration (XML 1.0 §2.8).
 ///
-/// With either rule, nothing outside of the document is read and no entity can be declared, so a document cannot make the
-/// parser fetch anything or expand anything.
+/// With either rule, nothing outside of the document is read and no entity can be declared, so a document cannot make
+/// the parser fetch or expand anything.
 public enum XMLDoctypePolicy: String, Hashable, Sendable {
     /// A document type is an error.
     case reject
-    /// The name and the identifiers are reported, the rest is skipped. Anything that cannot be skipped without changing the
-    /// meaning of the document is an error: declarations of entities, default values of attributes, references to parameter
-    /// entities. Declarations of elements, attributes and notations have no effect.
+    /// The name and the identifiers are reported; the rest is skipped. Anything that cannot be skipped without changing
+    /// the meaning of the document is an error: declarations of entities, default values of attributes, references to
+    /// parameter entities. Declarations of elements, attributes and notations have no effect.
     case ignore
 }

@@ -1,4 +1,3 @@
-import MartletContent
 public import MartletCore
 import MartletStreams
 
@@ -43,8 +42,8 @@ extension ResponseDecoder where Self == XMLResponseDecoder {
 extension HTTPExchange {
     /// Reads the body as an XML document if the status is 2xx.
     ///
-    /// The encoding is that of the byte order mark, else the `charset` of `Content-Type`, else the one that the document
-    /// declares, else UTF-8 (RFC 7303 §3.2).
+    /// The encoding is that of the byte order mark, else the `charset` of `Content-Type`, else the one that the
+    /// document declares, else UTF-8 (RFC 7303 §3.2).
     /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``XMLError``.
     public func xml(limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) throws -> XMLTree {
         try XMLResponseDecoder(limits: limits, doctype: doctype).decode(validated())
@@ -54,9 +53,10 @@ extension HTTPExchange {
 extension ResponseBody {
     /// The events of an XML body as they arrive: an `AsyncSequence`, pulled.
     ///
-    /// Neither status nor content type is checked. A body of any length takes the memory of its largest value (limited).
+    /// Neither status nor content type is checked. A body of any length takes the memory of its largest value
+    /// (limited).
     public struct XMLEvents: AsyncSequence, Sendable {
-        /// An event.
+        /// The type of the elements.
         public typealias Element = XMLEvent
 
         fileprivate let body: ResponseBody
@@ -68,7 +68,7 @@ extension ResponseBody {
             private let parser: Parser
             private var isEnded = false
 
-            /// Iterators can be copied and parsers cannot. Copies of an iterator read on where the last one stopped.
+            /// Iterators can be copied and parsers cannot. Copies of an iterator continue where the last one stopped.
             private final class Parser {
                 var value: XMLEventParser
                 init(_ value: consuming XMLEventParser) { self.value = value }
@@ -106,13 +106,13 @@ extension ResponseBody {
         public func makeAsyncIterator() -> Iterator { Iterator(self) }
     }
 
-    /// The events of an XML body, with the default limits. The encoding is that of the body alone.
+    /// The events of an XML body, with the default limits. The encoding is determined by the body only.
     public var xmlEvents: XMLEvents { xmlEvents() }
 
     /// The events of an XML body.
     /// - Parameters:
-    ///   - response: The head of the response: the `charset` of its `Content-Type` takes precedence over the document's own
-    ///     declaration (RFC 7303 §3.2). Without it, the encoding is that of the body alone.
+    ///   - response: The head of the response: the `charset` of its `Content-Type` takes precedence over the document's
+    ///     own declaration (RFC 7303 §3.2). Without it, the body alone determines the encoding.
     ///   - limits: The limits of depth, sizes and counts.
     ///   - doctype: The treatment of a document type; by default it is skipped.
     public func xmlEvents(

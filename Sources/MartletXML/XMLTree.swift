@@ -17,8 +17,8 @@ public struct XMLTree: Hashable, Sendable {
     public var root: Element
     /// The comments and instructions after the root element.
     public var epilogue: [Node] = []
-
-    /// The maximum depth of the elements of a tree, whatever ``XMLLimits/depth`` is: functions of a tree are recursive.
+    /// The maximum depth of the elements of a tree, which also limits ``XMLLimits/depth``: functions of a tree are
+    /// recursive.
     public static let depthLimit = 512
 
     /// Creates a document with a root element and nothing around it but the declaration.
@@ -54,11 +54,11 @@ public struct XMLTree: Hashable, Sendable {
 
     /// A part of an element's content.
     public enum Node: Hashable, Sendable {
-        /// An element.
+        /// An element with its content.
         case element(Element)
         /// Text, CDATA sections included. In a tree that was read, one text never follows another.
         case text(String)
-        /// A comment.
+        /// A comment, without its delimiters.
         case comment(String)
         /// A processing instruction.
         case instruction(target: String, data: String)
@@ -68,7 +68,7 @@ public struct XMLTree: Hashable, Sendable {
 extension XMLTree {
     /// An element with its attributes and its content.
     public struct Element: Hashable, Sendable {
-        /// The name.
+        /// The name of the element.
         public var name: XMLName
         /// The attributes in document order, without namespace declarations.
         public var attributes: [XMLAttribute]
@@ -186,7 +186,7 @@ private struct TreeBuilder {
             guard let element = open.popLast() else { return }
             if open.isEmpty { (tree.root, hasRoot) = (element, true) } else { append(.element(element)) }
         case .text(let text):
-            // A long text comes in pieces.
+            // A long text is delivered in pieces.
             if let last = open.indices.last, case .text(var whole) = open[last].children.last {
                 // Removed before it grows, so that it is not copied with each piece.
                 open[last].children.removeLast()

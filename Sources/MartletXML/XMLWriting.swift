@@ -30,8 +30,8 @@ public struct XMLWritingError: Error, Hashable, Sendable, CustomStringConvertibl
 extension XMLTree {
     /// The document as text, to be sent as UTF-8; read again, it gives the same tree.
     ///
-    /// A declaration declares UTF-8. Namespaces that names need and no element declares are declared where they are needed. No
-    /// white space is added within the root element.
+    /// A declaration declares UTF-8. Undeclared namespaces of names are declared where they are needed. No white space
+    /// is added within the root element.
     /// - Throws: An ``XMLWritingError`` if no document can contain the tree; never for a tree that was read.
     public func serialized() throws(XMLWritingError) -> String {
         var writer = XMLWriter()
@@ -193,7 +193,7 @@ private struct XMLWriter {
 
     /// Whether the parser reads the text as a name without a colon.
     private mutating func isName(_ text: String) -> Bool {
-        // By bytes: two strings that look the same need not both be names.
+        // By bytes: of two strings that look the same, only one may be a valid name.
         let key = Array(text.utf8)
         if let known = names[key] { return known }
         let events = XMLWriter.events(of: "<\(text)/>")
@@ -202,7 +202,7 @@ private struct XMLWriter {
         return isName
     }
 
-    /// The events of a document; none if it is not well-formed.
+    /// The events of a document; empty if it is not well-formed.
     private static func events(of text: String) -> [XMLEvent] {
         var parser = XMLEventParser(charset: "UTF-8", limits: XMLLimits(nameByteCount: .max, valueByteCount: .max))
         parser.feed(text.utf8)
@@ -225,10 +225,10 @@ private struct XMLWriter {
             case "&": output += "&amp;"
             case "<": output += "&lt;"
             case ">": output += "&gt;"
-            // A parser makes a line feed of a CR.
+            // A parser converts a CR to a line feed.
             case "\r": output += "&#13;"
             case "\"" where inValue: output += "&quot;"
-            // And spaces of these in a value.
+            // In a value, a parser converts these to spaces.
             case "\n" where inValue: output += "&#10;"
             case "\t" where inValue: output += "&#9;"
             default: output.unicodeScalars.append(scalar)

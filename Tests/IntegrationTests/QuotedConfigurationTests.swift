@@ -1,7 +1,7 @@
 import Testing
 
-/// The configurations of other programs that the documentation shows are files of the repository, which tests run.
-@Suite("The configurations that the documentation quotes")
+/// The documentation quotes configurations of other programs. They are files of the repository, which tests run.
+@Suite("Configurations quoted in the documentation")
 struct QuotedConfigurationTests {
     private static let page = "Sources/Martlet/Martlet.docc/SharingACache.md"
 
@@ -9,7 +9,7 @@ struct QuotedConfigurationTests {
         try Repository.contents(of: ExampleConfiguration.directory)
     }
 
-    @Test("Each file stands whole in the page, as a block of its own", arguments: try names())
+    @Test("Each page quotes its configuration file completely, as a separate block", arguments: try names())
     func quoted(name: String) throws {
         let file = try Repository.text("\(ExampleConfiguration.directory)/\(name)")
         #expect(file.count > 500 && file.hasSuffix("\n"))
@@ -18,7 +18,7 @@ struct QuotedConfigurationTests {
             "the page does not quote \(name) as it is")
     }
 
-    @Test("A place that is to be replaced and is not there is an error")
+    @Test("A placeholder that a configuration does not contain is an error")
     func misplaced() throws {
         #expect(throws: ServerFailure.self) {
             try ExampleConfiguration.text("squid.conf", replacing: ["http_port 1": ""])

@@ -2,10 +2,10 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Texts in columns")
+@Suite("Text in terminal columns")
 struct ColumnTextTests {
     @Test(
-        "Wide characters take two columns, marks that combine none",
+        "Wide characters take two columns, combining marks none",
         arguments: [
             ("", 0), ("abc", 3), ("naïve", 5), ("nai\u{308}ve", 5), ("燕", 2), ("한국", 4),
             ("\u{1112}\u{1161}", 2),
@@ -15,7 +15,7 @@ struct ColumnTextTests {
         #expect(ColumnText.width(text) == columns)
     }
 
-    @Test("A name is cut in the middle, and never within a character")
+    @Test("A name is shortened in the middle, never within a character")
     func cut() {
         #expect(ColumnText.cut("abcdefghij", to: 10, usesUnicode: true) == "abcdefghij")
         #expect(ColumnText.cut("abcdefghij", to: 7, usesUnicode: true) == "abc…hij")
@@ -29,7 +29,7 @@ struct ColumnTextTests {
         #expect(ColumnText.cut("abcdef", to: 0, usesUnicode: true) == "")
     }
 
-    @Test("A cut text is never wider than it may be", arguments: 0...40)
+    @Test("A shortened text is never wider than its limit", arguments: 0...40)
     func bound(_ limit: Int) {
         for text in ["model-q4_k_m.gguf", "日本語のファイル名前.tar.gz", "e\u{301}燕🐦한x", ""] {
             for usesUnicode in [true, false] {
@@ -40,7 +40,7 @@ struct ColumnTextTests {
         }
     }
 
-    @Test("What could command a terminal stands as its number, and without UTF-8 nothing but ASCII is left")
+    @Test("Control characters are printed as numbers, and without UTF-8 only ASCII is printed")
     func safe() {
         let name = "a\u{1B}[2Jb\r\nc\u{202E}d\u{9B}e燕"
         let shown = ColumnText.safe(name, usesUnicode: true)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("The end of the program's sessions")
+@Suite("Closing the sessions of the program")
 struct ProgramSessionsTests {
-    @Test("Calls that run are cancelled, in all sessions and their views, and none can be begun any more")
+    @Test("Closing cancels running calls in all sessions and their views, and rejects new calls")
     func ends() async throws {
         let silence = ServerScript(.expectRequestHead, .awaitClose)
         try await TestOrigin.withOrigin(scripts: silence, silence) { origin in
@@ -28,7 +28,7 @@ struct ProgramSessionsTests {
         }
     }
 
-    @Test("A session that nobody keeps is not kept by the program")
+    @Test("The program does not retain a session that has no other owner")
     func forgets() async throws {
         let program = ProgramSessions()
         func weakly() -> WeakSession { WeakSession(program.make()) }

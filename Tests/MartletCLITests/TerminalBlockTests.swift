@@ -2,19 +2,19 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Lines that are drawn again in place")
+@Suite("Terminal lines that are redrawn in place")
 struct TerminalBlockTests {
     private let hide = "\u{1B}[?25l"
     private let show = "\u{1B}[?25h"
 
-    @Test("The first frame hides the cursor and stays on its last line")
+    @Test("The first frame hides the cursor and leaves it on the last line")
     func first() {
         var block = TerminalBlock()
         #expect(block.frame(["a", "b"]) == hide + "\u{1B}[?7la\u{1B}[K\r\nb\u{1B}[K\u{1B}[?7h")
         #expect(block.lineCount == 2)
     }
 
-    @Test("A later frame goes up to the first line, and over it")
+    @Test("A later frame moves up to the first line and overwrites it")
     func next() {
         var block = TerminalBlock()
         _ = block.frame(["a", "b", "c"])
@@ -24,7 +24,7 @@ struct TerminalBlockTests {
         #expect(single.frame(["b"]) == "\r\u{1B}[?7lb\u{1B}[K\u{1B}[?7h")
     }
 
-    @Test("Of more lines than before nothing stays, and fewer take the rest away")
+    @Test("A frame with fewer lines erases the surplus lines of the frame before it")
     func size() {
         var block = TerminalBlock()
         _ = block.frame(["a"])
@@ -33,7 +33,7 @@ struct TerminalBlockTests {
         #expect(block.lineCount == 1)
     }
 
-    @Test("Notes take the place of the lines, which follow below them")
+    @Test("Notes replace the lines, which are redrawn below them")
     func notes() {
         var block = TerminalBlock()
         _ = block.frame(["a", "b"])
@@ -41,7 +41,7 @@ struct TerminalBlockTests {
         #expect(frame == "\r\u{1B}[1A\u{1B}[Jnote\r\n\u{1B}[?7lc\u{1B}[K\r\nd\u{1B}[K\u{1B}[?7h")
     }
 
-    @Test("The end takes the lines away and shows the cursor; before a frame there is nothing to take away")
+    @Test("The end erases the lines and shows the cursor; before the first frame it erases nothing")
     func end() {
         var block = TerminalBlock()
         #expect(block.end(notes: ["said"]) == "said\r\n")

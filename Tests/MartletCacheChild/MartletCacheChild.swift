@@ -3,9 +3,10 @@ import MartletCache
 import MartletStorage
 import MartletWire
 
-/// Stores and reads random responses in a folder: `MartletCacheChild FOLDER LIMIT SEED COUNT URLS MAXIMUM`.
+/// Stores and reads random responses in a directory: `MartletCacheChild FOLDER LIMIT SEED COUNT URLS MAXIMUM`.
 ///
-/// After each it writes a byte to its output: `s` stored, `n` not stored, `h` found, `m` not found, `!` a wrong byte.
+/// After each one it writes a byte to its output: `s` stored, `n` not stored, `h` found, `m` not found, `!` a wrong
+/// byte.
 @main
 enum MartletCacheChild {
     static func main() {

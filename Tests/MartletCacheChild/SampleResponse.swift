@@ -1,9 +1,9 @@
 package import MartletCache
 import MartletWire
 
-/// A response that says itself which body belongs to it, so that whoever finds it can tell a wrong byte.
+/// A response whose head identifies its body, so that a reader can detect a wrong byte.
 package enum SampleResponse {
-    /// A head that names the body's seed and length.
+    /// Makes a head with the seed and the length of the body.
     package static func head(
         _ url: String, seed: UInt64, count: Int, selections: [StoredHead.Selection] = [], time: Int64 = 1000
     ) -> StoredHead {
@@ -28,7 +28,7 @@ package enum SampleResponse {
         return bytes
     }
 
-    /// Whether a body is the one that its head names.
+    /// Whether a body matches the seed and length in its head.
     package static func matches(_ head: StoredHead, _ bytes: [UInt8]) -> Bool {
         guard let seed = head.fields.firstValue(of: "x-seed").flatMap({ UInt64($0) }),
             let count = head.fields.firstValue(of: "x-count").flatMap({ Int($0) })
@@ -38,7 +38,7 @@ package enum SampleResponse {
 }
 
 extension DiskCache {
-    /// The newest variant of a key that a test accepts, which counts as used; `nil` where there is none.
+    /// The newest variant of a key that a test accepts, which counts as used; `nil` if none matches.
     package func entry(for key: CacheKey, where isAcceptable: (StoredHead) -> Bool) -> EntryReader? {
         var found: EntryReader?
         for reader in variants(of: key) where isAcceptable(reader.head) {
@@ -49,7 +49,7 @@ extension DiskCache {
         return found
     }
 
-    /// Stores a response that is there as a whole.
+    /// Stores a response whose body is complete.
     @discardableResult
     package func store(_ head: StoredHead, body: [UInt8]) -> Bool {
         guard let writer = begin(head, expectedByteCount: UInt64(body.count)) else { return false }

@@ -2,9 +2,9 @@ import MartletWire
 
 @testable import MartletCache
 
-/// Carries out on a store what the rules decide, as a client does, with a network of a test's own.
+/// Applies the decisions of the cache rules to a store, as a client does, with a network that the test controls.
 final class CacheDriver {
-    /// A request on its way: what was found for it, and when it was sent.
+    /// A request with the stored responses for it and the time at which it was sent.
     struct Exchange {
         let request: CacheRequest
         let readers: [EntryReader]
@@ -12,7 +12,7 @@ final class CacheDriver {
         let decision: CacheDecision
         let epoch: InvalidationLog.Epoch
 
-        /// The fields that the cache adds to the request; `nil` where nothing is sent.
+        /// The fields that the cache adds to the request; `nil` if nothing is sent.
         var added: FieldBlock? {
             switch decision {
             case .validate(let plan), .serveThenValidate(_, let plan),
@@ -24,7 +24,7 @@ final class CacheDriver {
         }
     }
 
-    /// What the caller gets.
+    /// The response that the caller receives.
     struct StreamedResponse: Equatable {
         var head: ResponseHead
         var body: String
@@ -39,7 +39,7 @@ final class CacheDriver {
         self.disk = disk
     }
 
-    /// Looks a request up, and decides.
+    /// Looks up the stored responses and decides.
     func begin(_ request: CacheRequest, at seconds: Int64) -> Exchange {
         let readers = disk.variants(of: request.key)
         let variants = readers.map { StoredVariant(head: $0.head, bodyLength: $0.byteCount) }
@@ -48,7 +48,7 @@ final class CacheDriver {
             request: request, readers: readers, variants: variants, decision: decision, epoch: ledger.epoch)
     }
 
-    /// The stored answer, where no network is needed.
+    /// Returns the stored response if no network is needed.
     func hit(_ exchange: Exchange) throws -> StreamedResponse? {
         guard case .serve(let answer) = exchange.decision else {
             disk.noteUse(of: nil)
@@ -65,7 +65,7 @@ final class CacheDriver {
             head: answer.head, body: String(decoding: body, as: UTF8.self), isStored: true)
     }
 
-    /// Carries out what is to be done with an answer of the network.
+    /// Applies the decision on a response of the network.
     func end(
         _ exchange: Exchange, _ response: ResponseHead, _ body: String = "", at seconds: Int64
     ) throws -> StreamedResponse {
@@ -89,7 +89,7 @@ final class CacheDriver {
         }
     }
 
-    /// Carries out what an answer to another method means for what is stored.
+    /// Applies the effect of a response to another method on stored responses.
     func changed(_ method: String, _ url: String, _ response: ResponseHead) {
         let targets = InvalidationRule.targets(method: method, url: url, response: response) { $0 }
         for target in targets {

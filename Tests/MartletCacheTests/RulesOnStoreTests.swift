@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("The cache's rules on its store")
+@Suite("The cache rules with a store")
 struct RulesOnStoreTests {
     private let scene: CacheFolderScene
     private let driver: CacheDriver
@@ -15,7 +15,7 @@ struct RulesOnStoreTests {
 
     private func response(_ text: String, status: Int = 200) -> ResponseHead { Scene.response(status, text) }
 
-    @Test("A miss is stored, hit, validated by a 304 that updates its head and not its body, and hit again")
+    @Test("A miss is stored, served, validated by a 304 that updates only its head, and served again")
     func life() throws {
         let first = driver.begin(Scene.request(), at: 0)
         #expect(try driver.hit(first) == nil)
@@ -43,7 +43,7 @@ struct RulesOnStoreTests {
         #expect(driver.disk.statistics.hits == 3 && driver.disk.statistics.misses == 2)
     }
 
-    @Test("Alternating two languages ten times makes two requests")
+    @Test("Alternating between two languages ten times sends two requests")
     func alternating() throws {
         for turn in 0..<10 {
             for language in ["en", "fr"] {
@@ -58,7 +58,8 @@ struct RulesOnStoreTests {
             }
         }
         #expect(driver.sentCount == 2)
-        // A third language asks about both, and a 304 that names one of them makes that one its answer.
+        // A request for a third language offers both entity tags, and a 304 that names one of them selects that
+        // variant.
         let third = driver.begin(Scene.request("Accept-Language: de"), at: 10)
         #expect(
             third.added?.firstValue(of: "If-None-Match").map {
@@ -68,7 +69,7 @@ struct RulesOnStoreTests {
         #expect(named.body == "in fr")
     }
 
-    @Test("What was asked for before an invalidation is delivered and not stored behind it")
+    @Test("A response that was requested before an invalidation is delivered but not stored")
     func olderRequest() throws {
         let text = "Date: {0}\nCache-Control: max-age=60"
         _ = try driver.end(driver.begin(Scene.request(), at: 0), response(text), "old", at: 0)
@@ -85,7 +86,7 @@ struct RulesOnStoreTests {
         #expect(try driver.hit(driver.begin(Scene.request(), at: 5))?.body == "new")
     }
 
-    @Test("A 304 to a request from before an invalidation brings nothing back")
+    @Test("A 304 to a request from before an invalidation restores nothing")
     func olderValidation() throws {
         let text = "Date: {0}\nCache-Control: max-age=1\nETag: \"1\""
         _ = try driver.end(driver.begin(Scene.request(), at: 0), response(text), "old", at: 0)
@@ -97,7 +98,7 @@ struct RulesOnStoreTests {
         #expect(try scene.entryFiles.isEmpty)
     }
 
-    @Test("A 304 that forbids storing removes that variant and no other")
+    @Test("A 304 that forbids storing removes only its variant")
     func forbidden() throws {
         for language in ["en", "fr"] {
             let text = "Date: {0}\nCache-Control: max-age=1\nVary: Accept-Language\nETag: \"\(language)\""
@@ -112,7 +113,7 @@ struct RulesOnStoreTests {
         #expect(try driver.disk.statistics.byteCount == scene.allocated)
     }
 
-    @Test("Memory holds what is decided by, and the rules choose among its variants as among the disk's")
+    @Test("Memory stores what decisions need, and its variants are selected like those on disk")
     func memory() throws {
         let memory = MemoryCache(limit: 1 << 20)
         for language in ["en", "fr"] {
@@ -137,7 +138,7 @@ struct RulesOnStoreTests {
         #expect(memory.statistics.entryCount == 1)
     }
 
-    @Test("In memory, too, nothing from before an invalidation comes back, be it new or an updated head")
+    @Test("After an invalidation, memory accepts neither an older response nor an older head")
     func memoryAfterInvalidation() throws {
         let memory = MemoryCache(limit: 1 << 20)
         var ledger = InvalidationLog()

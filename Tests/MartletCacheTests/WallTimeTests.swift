@@ -2,7 +2,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("Moments on the wall clock")
+@Suite("Wall-clock times")
 struct WallTimeTests {
     @Test("Seconds are rounded down, also before 1970")
     func seconds() {
@@ -11,7 +11,7 @@ struct WallTimeTests {
         #expect(WallTime(milliseconds: -2_000).seconds == -2)
     }
 
-    @Test("What is out of range becomes the nearest moment, and nothing traps")
+    @Test("A time out of range is clamped and does not trap")
     func extremes() {
         #expect(WallTime(seconds: .max).milliseconds == .max)
         #expect(WallTime(seconds: .min).milliseconds == .min)

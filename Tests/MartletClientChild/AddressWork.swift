@@ -2,15 +2,15 @@ import Glibc
 import Martlet
 import MartletTesting
 
-/// What a process does in a network whose addresses go: it opens connections from one of them to an origin of its own, one
-/// that idles and one on which a call waits for its answer, and says when they are closed.
+/// Work in a network whose addresses are removed. The process opens two connections from one address to its own origin:
+/// one is idle, and one has a call that waits for its response. It reports when they are closed.
 ///
-/// It says `open` once both are there and its session follows the network, then why the call has failed, and `closed`.
+/// It writes `open` once both exist and its session follows the network, then the error of the call, and `closed`.
 struct AddressWork: Sendable {
-    /// The address that connections are made from.
+    /// The local address of the connections.
     let address: String
 
-    /// Waits until all is closed. Whoever started it ends it where that never comes.
+    /// Waits until all connections are closed. The parent ends the process if that never happens.
     func run() async throws {
         try await TestOrigin.withOrigin { request in
             if request.path == "/slow" { try await Task.sleep(for: .seconds(100_000)) }
@@ -33,7 +33,7 @@ struct AddressWork: Sendable {
         }
     }
 
-    /// Says a line at once: it is read while this runs.
+    /// Writes a line without buffering: it is read while this process runs.
     private func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         _ = unsafe bytes.withUnsafeBytes { unsafe write(STDOUT_FILENO, $0.baseAddress, $0.count) }
@@ -49,7 +49,7 @@ struct AddressWork: Sendable {
         return configuration
     }
 
-    /// A look every few milliseconds: nothing outside of a session tells of its connections.
+    /// Polls every few milliseconds: a session does not report its connections.
     private func pause(until isThere: () -> Bool) async throws {
         while !isThere() { try await Task.sleep(for: .milliseconds(5)) }
     }

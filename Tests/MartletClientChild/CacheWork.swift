@@ -3,26 +3,26 @@ package import Martlet
 import MartletTesting
 import Synchronization
 
-/// What a process does with a cache that others use, too, and that it may be killed in the middle of: it stores pages through
-/// a session, each of them anew, and reads what is stored.
+/// Work on a cache that other processes share, and that may be killed at any time. It stores pages through a session,
+/// each with new content, and reads stored pages.
 ///
-/// It says what it has come to in letters on its standard output: `s` for each page stored, `h` for each answer from the
+/// It writes its results as letters to its standard output: `s` for each page stored, `h` for each response from the
 /// cache and `n` for each from the network, `!` for a wrong one, `e` for an error.
 package struct CacheWork: Sendable {
-    /// The folder of the cache.
+    /// The directory of the cache.
     package var folder: String
-    /// What it may occupy, in bytes.
+    /// The maximum size of the cache in bytes.
     package var limit: Int
-    /// The origin: its scheme and authority.
+    /// The scheme and authority of the origin.
     package var base: String
-    /// Where its random numbers begin.
+    /// The seed of the random numbers.
     package var seed: UInt64
-    /// How many requests it makes.
+    /// The number of requests.
     package var count: Int
-    /// How many pages there are.
+    /// The number of different pages.
     package var pages: UInt64
 
-    /// So many that make their requests one after the other.
+    /// The number of tasks that make requests one after the other.
     private static let lanes = 3
 
     package init(folder: String, limit: Int, base: String, seed: UInt64, count: Int, pages: UInt64) {
@@ -34,7 +34,7 @@ package struct CacheWork: Sendable {
         self.pages = pages
     }
 
-    /// From the words of a command line.
+    /// Parses the words of a command line.
     package init?(_ words: [String]) {
         guard words.count == 6, let limit = Int(words[1]), let seed = UInt64(words[3]),
             let count = Int(words[4]), let pages = UInt64(words[5]), pages > 0
@@ -42,13 +42,13 @@ package struct CacheWork: Sendable {
         self.init(folder: words[0], limit: limit, base: words[2], seed: seed, count: count, pages: pages)
     }
 
-    /// As words of a command line.
+    /// The words of a command line for this work.
     package var words: [String] { [folder, "\(limit)", base, "\(seed)", "\(count)", "\(pages)"] }
 
     /// The path of a page.
     package static func path(_ page: UInt64) -> String { "/page/\(page)" }
 
-    /// A session on the folder, whose clocks end nothing but a hang.
+    /// A session on the directory, whose timeouts end nothing but a hang.
     package static func session(_ cache: ResponseCache) -> HTTPSession {
         var configuration = SessionConfiguration.ephemeral
         let long = Duration.seconds(300)
@@ -57,17 +57,17 @@ package struct CacheWork: Sendable {
         return HTTPSession(configuration: configuration)
     }
 
-    /// A cache on a folder, which the machine's memory does not trim.
+    /// A cache on a directory, which memory pressure does not trim.
     package static func cache(_ folder: String, limit: Int, memory: ByteCount) throws -> ResponseCache {
         var options = ResponseCache.Options()
         options.memoryPressure = nil
         return try .at(FilePath(folder), memory: memory, disk: .bytes(limit), options: options)
     }
 
-    /// Does it, and writes down the index at the end.
-    /// - Returns: Whether the folder could be used.
+    /// Does the work, and writes the index at the end.
+    /// - Returns: Whether the directory could be used.
     package func run() async -> Bool {
-        // With memory before the disk for every second of them.
+        // Only odd seeds have a memory cache in front of the disk.
         let memory = ByteCount.kibibytes(seed % 2 == 0 ? 0 : 256)
         guard let cache = try? CacheWork.cache(folder, limit: limit, memory: memory) else { return false }
         let session = CacheWork.session(cache)
@@ -89,12 +89,12 @@ package struct CacheWork: Sendable {
         return true
     }
 
-    /// How many stores were told of.
+    /// The number of stores that were reported.
     private final class Told: Sendable {
-        /// Guarded among the lanes.
+        /// Shared by the lanes.
         private let count = Mutex<UInt64>(0)
 
-        /// How many of so many are not told yet; they are then.
+        /// Returns the number of stores that were not reported yet, and marks them as reported.
         func news(of stores: UInt64) -> Int {
             count.withLock { count in
                 defer { count = max(count, stores) }

@@ -5,7 +5,7 @@ import MartletTesting
 
 /// A process that calls `exit` while calls set up TLS on other threads.
 struct ExitWork: Sendable {
-    /// How long after the first calls began it exits, in microseconds.
+    /// The delay of the exit after the start of the first calls, in microseconds.
     let delay: UInt32
 
     /// Ends the process with status 0.
@@ -16,11 +16,11 @@ struct ExitWork: Sendable {
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<4 {
                     group.addTask {
-                        // Each session loads the system's authorities and sets up a context of its own.
+                        // Each session loads the certificate authorities of the system and sets up its own context.
                         while true { _ = try? await HTTPSession(configuration: .ephemeral).get(url) }
                     }
                 }
-                // A thread of its own: the pool's are busy.
+                // This is a separate thread: those of the pool are busy.
                 DispatchQueue(label: "exit").async {
                     usleep(delay)
                     exit(0)

@@ -1,8 +1,11 @@
 import Glibc
 
-/// Stores and reads pages through a session, in a folder that others may use: `MartletClientChild` and the words of a
-/// ``CacheWork``; or holds connections from an address that goes: `address` and the address; or exits
-/// while calls set TLS up: `exit` and the delay in microseconds.
+/// Runs one of three kinds of work:
+///
+/// - `MartletClientChild` and the words of a ``CacheWork`` stores and reads pages through a session in a shared
+///   directory.
+/// - `MartletClientChild address ADDRESS` holds connections from an address that is removed.
+/// - `MartletClientChild exit DELAY` exits after a delay in microseconds, while calls set up TLS.
 @main
 enum MartletClientChild {
     static func main() async throws {

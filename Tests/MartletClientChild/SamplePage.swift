@@ -1,19 +1,19 @@
 package import Martlet
 package import MartletTesting
 
-/// Pages that are never the same twice, and say themselves what belongs to them, so that whoever finds one can tell a wrong
-/// byte.
+/// Pages that differ each time and identify their own content, so that a reader can detect a wrong byte.
 package enum SamplePage {
-    /// A page of a version of its own, fresh for ten minutes.
+    /// A page with its version, fresh for ten minutes.
     ///
-    /// Half of the pages are shorter than 2,000 bytes and lie in their entry; the others have up to `maximum`.
+    /// Half of the pages are shorter than 2,000 bytes and are stored inside their entry; the others have up to
+    /// `maximum` bytes.
     package static func answer(_ request: OriginRequest, version: UInt64, maximum: UInt64) -> OriginResponse {
         var generator = SeededGenerator(seed: version)
         let count = generator.next() % (generator.next() % 2 == 0 ? min(2000, maximum) : maximum)
         return answer(request, version: version, count: count)
     }
 
-    /// A page of a version of its own and of a length, fresh for ten minutes.
+    /// A page with its version and the given length, fresh for ten minutes.
     package static func answer(_ request: OriginRequest, version: UInt64, count: UInt64) -> OriginResponse {
         OriginResponse(
             200,
@@ -23,7 +23,7 @@ package enum SamplePage {
             ], body: .pattern(count, from: version))
     }
 
-    /// Whether an answer is just what was sent for a path, whichever version of it.
+    /// Whether a response is exactly a page that was sent for a path, in any version.
     package static func isRight(_ exchange: HTTPExchange, _ path: String) -> Bool {
         func field(_ name: String) -> String? {
             HTTPField.Name(name).flatMap { exchange.response.headerFields[$0] }

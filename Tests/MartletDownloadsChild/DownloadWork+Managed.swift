@@ -6,12 +6,12 @@ import MartletTestSupport
 import SystemPackage
 
 extension DownloadWork {
-    /// Downloads one file by a manager of a directory. The process ends as if it was killed where `point` says:
+    /// Downloads one file with a manager of a directory. The process ends abruptly at the given `point`:
     ///
     /// - `noted`: before the file gets its name;
-    /// - `named`: when it has it, before anything else is done;
-    /// - `copied`: the same, where it is a copy that has the name;
-    /// - `settled`: when all is done but for noting that it is finished.
+    /// - `named`: after the file has its name, before anything else;
+    /// - `copied`: the same, if a copy has the name;
+    /// - `settled`: before the manager records that the download is finished.
     func managed(from url: String, to path: String, in directory: String) async {
         let (files, own) = (FaultyFileSystem(), FaultyFileSystem())
         let end: @Sendable () -> Void = { kill(getpid(), SIGKILL) }
@@ -25,7 +25,7 @@ extension DownloadWork {
             }
         case "settled":
             files.interrupt(.rename, at: path) {
-                // The folder's, behind which no bytes are touched any more.
+                // This syncs the directory; no bytes are written after it.
                 files.interrupt(.sync) { own.interrupt(.create, at: "\(directory)/1.item.new", with: end) }
             }
         default: break

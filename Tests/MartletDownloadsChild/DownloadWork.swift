@@ -4,7 +4,7 @@ import Martlet
 import MartletDownloads
 import SystemPackage
 
-/// What a child does, with the settings that its words name.
+/// The work of a child process, with the settings from its words.
 struct DownloadWork {
     let settings: [String: String]
 
@@ -18,11 +18,11 @@ struct DownloadWork {
         if let interval = number("interrupts") { interrupt(every: interval) }
     }
 
-    /// Has a signal interrupt system calls, every so many microseconds.
+    /// Interrupts system calls with a signal at an interval in microseconds.
     private func interrupt(every interval: Int) {
         var action = sigaction()
         unsafe action.__sigaction_handler.sa_handler = { _ in }
-        // Without SA_RESTART, so that calls end with EINTR.
+        // SA_RESTART is not set, so that calls end with EINTR.
         action.sa_flags = 0
         _ = unsafe sigaction(SIGALRM, &action, nil)
         let time = timeval(tv_sec: 0, tv_usec: interval)
@@ -42,7 +42,7 @@ struct DownloadWork {
         if let collision = settings["collision"].flatMap({ DownloadOptions.Collision(rawValue: $0) }) {
             options.collision = collision
         }
-        // Whoever stands still is meant to.
+        // Stalls are intended here: no other transfer may take over a stalled range.
         options.patience = .seconds(300)
         return options
     }
@@ -55,7 +55,7 @@ struct DownloadWork {
         return HTTPSession(configuration: configuration)
     }
 
-    /// Downloads one file; pauses once `pauseAfter` bytes are there.
+    /// Downloads one file; pauses once `pauseAfter` bytes are stored.
     func one(from url: String, to path: String) async {
         do {
             let download = try session.startDownload(url, to: .file(FilePath(path)), options: options)
@@ -73,7 +73,7 @@ struct DownloadWork {
             if let limit = number("tell") {
                 for await progress in download.progress where progress.completedByteCount >= UInt64(limit) {
                     say("at \(progress.completedByteCount)")
-                    // Whoever waits for it finds the file, not the pipe, which is read at the end.
+                    // The parent waits for the file, not for the pipe, which is read at the end.
                     if let mark = settings["mark"] {
                         _ = FileManager.default.createFile(atPath: mark, contents: nil)
                     }
@@ -87,7 +87,7 @@ struct DownloadWork {
         say("peak=\(peakMemory)")
     }
 
-    /// Downloads many files at once.
+    /// Downloads many files concurrently.
     func many(from url: String, into folder: String, count: Int) async {
         let session = session
         let options = options
@@ -121,11 +121,11 @@ struct DownloadWork {
 
     private func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
-        // In one call, so that lines of several tasks do not mix.
+        // One call, so that lines of several tasks do not mix.
         _ = unsafe bytes.withUnsafeBytes { unsafe write(STDOUT_FILENO, $0.baseAddress, $0.count) }
     }
 
-    /// The most memory that was resident, in KiB.
+    /// The peak of the resident memory, in KiB.
     private var peakMemory: Int {
         let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }

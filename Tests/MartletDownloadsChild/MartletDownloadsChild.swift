@@ -1,10 +1,10 @@
 import Glibc
 import Martlet
 
-/// Downloads, and may be killed at it: `MartletDownloadsChild one URL FILE [NAME=VALUE …]`,
+/// Downloads files, and may be killed while it does: `MartletDownloadsChild one URL FILE [NAME=VALUE …]`,
 /// `MartletDownloadsChild many URL FOLDER COUNT`, or `MartletDownloadsChild managed URL FILE DIRECTORY [NAME=VALUE …]`.
 ///
-/// It writes a line for each file: `finished …`, `failed …` or `paused …`; and `peak=` with the most memory it had, in KiB.
+/// It writes a line for each file: `finished …`, `failed …` or `paused …`; and `peak=` with its peak memory in KiB.
 @main
 enum MartletDownloadsChild {
     static func main() async {

@@ -1,18 +1,18 @@
 import MartletFuzzing
 import Testing
 
-@Suite("What was fed to the fuzzer, fed again")
+@Suite("Replay of fuzz inputs")
 struct ReplayTests {
     @Test(
-        "Every input that is checked in keeps what its entry promises", arguments: FuzzEntry.all.map(\.name))
+        "Each stored input satisfies the assertions of its entry", arguments: FuzzEntry.all.map(\.name))
     func replay(_ name: String) async throws {
         let entry = try #require(FuzzEntry.all.first { $0.name == name })
         let clock = ContinuousClock()
         var count = 0
         for kind in FuzzFolder.kinds {
             for input in try FuzzFolder.inputs(kind, of: name) {
-                // A second is a hang to the fuzzer; here other tests run at the same time, without optimisation, and the
-                // machine may stand still: what takes long once is run again.
+                // The fuzzer treats a second as a hang. Here other tests run concurrently without optimization and the
+                // machine can stall, so a slow input is run again.
                 var fastest = Duration.seconds(1_000_000)
                 for _ in 0..<4 where fastest >= .seconds(60) {
                     let start = clock.now
@@ -31,7 +31,7 @@ struct ReplayTests {
         #expect(count > 10, "\(name) has \(count) inputs")
     }
 
-    @Test("Each entry has seeds, a dictionary and a corpus, and no folder is without an entry")
+    @Test("Each entry has seeds, a dictionary and a corpus, and each directory has an entry")
     func foldersAreComplete() throws {
         let names = FuzzEntry.all.map(\.name).sorted()
         #expect(try FuzzFolder.names(in: "Seeds") == names)
@@ -40,7 +40,7 @@ struct ReplayTests {
         #expect(Set(try FuzzFolder.names(in: "Regressions")).isSubset(of: names))
     }
 
-    @Test("What is checked in stays below 200 KiB")
+    @Test("The stored inputs stay below 200 KiB")
     func sizeIsBounded() throws {
         var byteCount = 0
         for kind in FuzzFolder.kinds {

@@ -1,6 +1,6 @@
 import MartletImages
 
-/// Small files of images, put together byte by byte.
+/// Small image files that are assembled byte by byte.
 enum ImageFiles {
     static func big(_ value: Int, _ width: Int) -> [UInt8] {
         (0..<width).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
@@ -28,7 +28,7 @@ enum ImageFiles {
         return chunk("IHDR", data)
     }
 
-    /// A PNG of pixels of four bytes, not compressed; extra chunks before its data.
+    /// Returns an uncompressed PNG of four-byte pixels, with extra chunks before its data.
     static func png(
         _ width: Int, _ height: Int, pixels: [UInt8]? = nil, before: [UInt8] = [], behind: [UInt8] = []
     ) -> [UInt8] {
@@ -84,7 +84,7 @@ enum ImageFiles {
         return segment(marker, data + parts)
     }
 
-    /// The head of a JPEG up to its first scan.
+    /// Returns the header of a JPEG up to its first scan.
     static func jpeg(_ width: Int, _ height: Int, marker: UInt8 = 0xC0, before: [UInt8] = []) -> [UInt8] {
         var file: [UInt8] = [0xFF, 0xD8]
         file += before

@@ -1,9 +1,9 @@
 import MartletImages
 import Testing
 
-@Suite("What the head of an image says")
+@Suite("Image headers")
 struct ImageInfoTests {
-    /// A file and what is to be said of it.
+    /// A file and its expected image information.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let bytes: [UInt8]
@@ -117,7 +117,7 @@ struct ImageInfoTests {
         #expect(try ImageInfo(row.bytes) == row.info)
     }
 
-    @Test("The same comes of a file in pieces of any size", arguments: cases)
+    @Test("The result is the same for a file in pieces of any size", arguments: cases)
     func pieces(_ row: Case) throws {
         for size in [1, 2, 3, 7, 1000] where row.bytes.count < 1000 || size > 3 {
             var reader = ImageInfoReader()
@@ -128,7 +128,7 @@ struct ImageInfoTests {
         }
     }
 
-    @Test("A file that is cut anywhere is truncated before its size, and has it behind", arguments: cases)
+    @Test("A truncated file is an error before its size is known, and reports its size after", arguments: cases)
     func truncation(_ row: Case) {
         for count in 0..<min(300, row.bytes.count) {
             do throws(ImageError) {
@@ -142,7 +142,7 @@ struct ImageInfoTests {
         }
     }
 
-    @Test("The size is known with the first bytes, long before the file ends")
+    @Test("The size is known from the first bytes, long before the file ends")
     func early() throws {
         for (bytes, count) in [
             (ImageFiles.png(3, 2), 33), (ImageFiles.gif(4, 5), 13),
@@ -157,7 +157,7 @@ struct ImageInfoTests {
         }
     }
 
-    @Test("All eight orientations are known, and no other number is one")
+    @Test("All eight orientations are recognized, and no other number is")
     func orientations() throws {
         for number in 0...9 {
             for isBig in [true, false] {
@@ -168,7 +168,7 @@ struct ImageInfoTests {
         }
     }
 
-    @Test("Exif data that makes no sense is passed over")
+    @Test("Invalid Exif data is ignored")
     func brokenExif() throws {
         let sound = ImageFiles.exif(6, isBig: true)
         for count in 0..<sound.count - 6 {
@@ -187,7 +187,7 @@ struct ImageInfoTests {
                 == .right)
     }
 
-    @Test("A reader that is complete takes no notice of what follows")
+    @Test("A complete reader ignores further bytes")
     func complete() throws {
         var reader = ImageInfoReader()
         try reader.feed(ImageFiles.gif(4, 5) + [1, 2, 3])

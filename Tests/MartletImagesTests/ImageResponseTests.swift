@@ -3,7 +3,7 @@ import MartletImages
 import MartletTesting
 import Testing
 
-@Suite("Responses that are images")
+@Suite("Image responses")
 struct ImageResponseTests {
     private static func origin(
         _ bytes: [UInt8], type: String, _ run: (HTTPSession, String) async throws -> Void
@@ -21,7 +21,7 @@ struct ImageResponseTests {
         try decoder.decode(exchange)
     }
 
-    @Test("A response tells what image it is")
+    @Test("A response reports the format and size of its image")
     func exchange() async throws {
         let bytes = ImageFiles.jpeg(
             640, 480, before: ImageFiles.exifSegment(ImageFiles.exif(6, isBig: true)))
@@ -35,7 +35,7 @@ struct ImageResponseTests {
         }
     }
 
-    @Test("The size of an image is known before its body has come")
+    @Test("The size of an image is known before its body is complete")
     func stream() async throws {
         let bytes = ImageFiles.png(
             3, 2, behind: ImageFiles.chunk("tEXt", [UInt8](repeating: 65, count: 8 << 20)))
@@ -48,7 +48,7 @@ struct ImageResponseTests {
         }
     }
 
-    @Test("A body that is no image is an error with its place")
+    @Test("The error for a body that is not an image has its position")
     func noImage() async throws {
         try await Self.origin(Array("<html>".utf8), type: "image/png") { session, url in
             let exchange = try await session.get(url)

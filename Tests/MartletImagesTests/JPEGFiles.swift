@@ -1,6 +1,6 @@
 /// Small JPEGs as hexadecimal digits, made by libjpeg-turbo.
 enum JPEGFiles {
-    /// 16 × 8 pixels: the left half red, the right half blue.
+    /// An image of 16 × 8 pixels: the left half red, the right half blue.
     static let halves = bytes(
         "ffd8ffe000104a46494600010100000100010000ffdb0043000302020302020303030304030304050805050404"
             + "050a070706080c0a0c0c0b0a0b0b0d0e12100d0e110e0b0b1016101113141515150c0f171816141812141514ff"
@@ -10,7 +10,7 @@ enum JPEGFiles {
             + "1501010100000000000000000000000000000907ffc40014110100000000000000000000000000000000ffda00"
             + "0c03010002110311003f009d10c2a60238c1d1ffd9")
 
-    /// The same, progressive.
+    /// The same image as a progressive JPEG.
     static let progressive = bytes(
         "ffd8ffe000104a46494600010100000100010000ffdb0043000302020302020303030304030304050805050404"
             + "050a070706080c0a0c0c0b0a0b0b0d0e12100d0e110e0b0b1016101113141515150c0f171816141812141514ff"
@@ -25,7 +25,7 @@ enum JPEGFiles {
             + "010301013f103fffc40014110100000000000000000000000000000010ffda0008010201013f103fffc4001410"
             + "0100000000000000000000000000000010ffda0008010100013f103fffd9")
 
-    /// 8 × 8 pixels of red, in cyan, magenta, yellow and black.
+    /// An image of 8 × 8 red pixels in CMYK.
     static let inks = bytes(
         "ffd8ffee000e41646f626500640000000000ffdb0043000302020302020303030304030304050805050404050a"
             + "070706080c0a0c0c0b0a0b0b0d0e12100d0e110e0b0b1016101113141515150c0f171816141812141514ffc000"

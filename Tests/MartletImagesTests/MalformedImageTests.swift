@@ -3,7 +3,7 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Files that are no images")
+@Suite("Malformed images")
 struct MalformedImageTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -96,7 +96,7 @@ struct MalformedImageTests {
             at: 12),
     ]
 
-    @Test("A malformed file is an error with its place, in pieces of any size", arguments: cases)
+    @Test("The error for a malformed file has its position, in pieces of any size", arguments: cases)
     func malformed(_ row: Case) {
         for size in [1, 5, .max] {
             let error = Self.error(row.bytes, size: size)
@@ -123,7 +123,7 @@ struct MalformedImageTests {
         }
     }
 
-    @Test("No byte that is changed makes a reader trap, and errors point into the file")
+    @Test("Changing any byte does not trap a reader, and errors point into the file")
     func changes() async {
         for row in ImageInfoTests.cases where row.bytes.count < 1000 {
             await Task.yield()
@@ -138,7 +138,7 @@ struct MalformedImageTests {
         }
     }
 
-    @Test("A head that never ends stops at its limit, without having been kept")
+    @Test("An endless header stops at its limit without being stored")
     func endless() {
         let segment = ImageFiles.segment(0xE5, [UInt8](repeating: 0, count: 60_000))
         var bytes: [UInt8] = [0xFF, 0xD8]
@@ -151,7 +151,7 @@ struct MalformedImageTests {
                 == .truncated)
     }
 
-    @Test("A height behind the limit is not found, however the scan before it arrives")
+    @Test("A height beyond the limit is not found, however the preceding scan arrives")
     func linesBehindLimit() {
         let frame: [UInt8] = [0xFF, 0xC0, 0, 11, 8, 0, 0, 0, 9, 1, 1, 0x11, 0]
         let scan: [UInt8] = [0xFF, 0xDA, 0, 8, 1, 1, 0, 0, 0x3F, 0]
@@ -190,7 +190,7 @@ struct MalformedImageTests {
         #expect(growth.isLinear, "\(growth)")
     }
 
-    @Test("An error stays one")
+    @Test("An error persists")
     func errorStays() throws {
         var reader = ImageInfoReader()
         #expect(throws: ImageError.self) { try reader.feed([1]) }

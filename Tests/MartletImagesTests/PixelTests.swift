@@ -5,15 +5,15 @@
     import MartletTesting
     import Testing
 
-    @Suite("The pixels of images")
+    @Suite("Image pixels")
     struct PixelTests {
-        /// Six pixels, three in a row, each of its own colour.
+        /// Six pixels in rows of three, each in a different color.
         private static let pixels: [UInt8] = [
             1, 2, 3, 255, 4, 5, 6, 128, 7, 8, 9, 255,
             10, 11, 12, 255, 13, 14, 15, 255, 16, 17, 18, 255,
         ]
 
-        /// The reds of an image, row by row.
+        /// Returns the red values of an image, row by row.
         private static func reds(_ image: PixelImage) -> [[UInt8]] {
             (0..<image.size.height).map { y in (0..<image.size.width).compactMap { image[$0, y]?.first } }
         }
@@ -34,7 +34,7 @@
             try decoder.decode(exchange)
         }
 
-        @Test("A response is decoded to the pixels of its image")
+        @Test("A response is decoded into the pixels of its image")
         func response() async throws {
             let bytes = ImageFiles.png(3, 2, pixels: Self.pixels)
             try await TestOrigin.withOrigin { _ in
@@ -47,7 +47,7 @@
             }
         }
 
-        @Test("Images are decoded by a cache of their own, to pixels that are the file's")
+        @Test("A decoded cache returns the pixels of the file")
         func cache() async throws {
             let bytes = ImageFiles.png(3, 2, pixels: Self.pixels)
             try await TestOrigin.withOrigin { _ in
@@ -63,7 +63,7 @@
             }
         }
 
-        @Test("An image is turned upright in each of the eight ways, or left as it is")
+        @Test("An image is rotated upright in each of the eight orientations, or left unchanged")
         func orientations() throws {
             let expected: [[[UInt8]]] = [
                 [[1, 4, 7], [10, 13, 16]], [[7, 4, 1], [16, 13, 10]], [[16, 13, 10], [7, 4, 1]],
@@ -81,7 +81,7 @@
             }
         }
 
-        @Test("Alpha is kept, and colours are not multiplied by it")
+        @Test("Alpha is retained, and colors are not premultiplied")
         func alpha() throws {
             let image = try PixelImage(ImageFiles.png(3, 2, pixels: Self.pixels))
             #expect(image[1, 0] == [4, 5, 6, 128])
@@ -89,7 +89,7 @@
             #expect(image[0, -1] == nil)
         }
 
-        @Test("A JPEG is decoded, baseline and progressive")
+        @Test("Baseline and progressive JPEGs are decoded")
         func jpeg() throws {
             for bytes in [JPEGFiles.halves, JPEGFiles.progressive] {
                 let image = try PixelImage(bytes)
@@ -100,13 +100,13 @@
             }
         }
 
-        @Test("A JPEG of four inks becomes red, green and blue")
+        @Test("A CMYK JPEG becomes red, green and blue")
         func inks() throws {
             let image = try PixelImage(JPEGFiles.inks)
             #expect(Self.isClose(image[4, 4], [255, 0, 0, 255]), "\(image[4, 4] ?? [])")
         }
 
-        @Test("A thumbnail is decoded by the smallest factor that is large enough")
+        @Test("A thumbnail is decoded with the smallest factor that is large enough")
         func thumbnails() throws {
             for (side, width, height) in [
                 (1, 2, 1), (2, 2, 1), (3, 4, 2), (8, 8, 4), (15, 16, 8), (99, 16, 8),
@@ -119,7 +119,7 @@
             }
         }
 
-        @Test("An image of too many pixels is refused before any memory is taken")
+        @Test("An image with too many pixels is rejected before an allocation")
         func bombs() {
             let options = ImageDecodingOptions(pixelCountLimit: 5)
             for bytes in [ImageFiles.png(3, 2), JPEGFiles.halves] {
@@ -137,10 +137,10 @@
             }
         }
 
-        @Test("Files that are cut anywhere are errors, and never trap")
+        @Test("Truncated files are errors and never trap")
         func truncation() {
             let png = ImageFiles.png(3, 2)
-            // What ends behind the last byte of the pixels has them all.
+            // A file that ends after the last byte of the pixels has all of them.
             for count in 0..<png.count - 24 {
                 #expect(throws: ImageError.self, "PNG of \(count)") { try PixelImage(Array(png[..<count])) }
             }
@@ -151,7 +151,7 @@
             }
         }
 
-        @Test("A damaged JPEG is decoded as far as it goes, if that is wanted")
+        @Test("A damaged JPEG is decoded as far as possible, if that is allowed")
         func damage() throws {
             let cut = Array(JPEGFiles.halves.dropLast(12))
             #expect(throws: ImageError.self) { try PixelImage(cut) }
@@ -159,7 +159,7 @@
             #expect(image.size == ImageSize(width: 16, height: 8))
         }
 
-        @Test("Any byte that is changed gives pixels or an error")
+        @Test("Changing any byte results in pixels or an error")
         func changes() {
             for file in [ImageFiles.png(3, 2), JPEGFiles.halves] {
                 for place in file.indices {
@@ -178,7 +178,7 @@
             }
         }
 
-        @Test("The pixels of a GIF and a WebP are not decoded, and that is said")
+        @Test("Decoding the pixels of a GIF or a WebP is a specific error")
         func unsupported() {
             for bytes in [ImageFiles.gif(1, 1), ImageFiles.riff([ImageFiles.lossy(1, 1)])] {
                 let error = #expect(throws: ImageError.self) { try PixelImage(bytes) }

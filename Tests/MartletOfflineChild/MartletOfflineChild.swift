@@ -2,11 +2,11 @@ import Glibc
 import Martlet
 import SystemPackage
 
-/// A process that submits to an offline queue, or sends what is in it, until it is done or killed.
+/// Submits to an offline queue, or sends its requests, until it is done or killed.
 ///
-/// `MartletOfflineChild submit DIRECTORY URL COUNT LANES` submits as many requests, their lanes in turn, and says their keys.
-/// `MartletOfflineChild run DIRECTORY` sends until nothing waits.
-/// `MartletOfflineChild both DIRECTORY URL COUNT LANES` does both at once.
+/// `MartletOfflineChild submit DIRECTORY URL COUNT LANES` submits requests to the lanes in turn, and prints their keys.
+/// `MartletOfflineChild run DIRECTORY` sends until no request waits.
+/// `MartletOfflineChild both DIRECTORY URL COUNT LANES` does both concurrently.
 @main
 enum MartletOfflineChild {
     static func main() async {
@@ -70,7 +70,7 @@ enum MartletOfflineChild {
 
     private static func say(_ line: String) {
         let bytes = Array((line + "\n").utf8)
-        // In one call, and not kept back: the process may be killed at any time.
+        // One unbuffered call: the process may be killed at any time.
         _ = unsafe bytes.withUnsafeBytes { unsafe write(STDOUT_FILENO, $0.baseAddress, $0.count) }
     }
 }

@@ -2,9 +2,9 @@ import Foundation
 import MartletStorage
 import Testing
 
-@Suite("Publishing files")
+@Suite("Atomic file writes")
 struct AtomicFileWriterTests {
-    /// Runs a closure with a folder of its own, which is removed afterwards.
+    /// Runs a closure with a temporary directory and removes the directory afterwards.
     private func withFolder(_ body: (String) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString)")
             .path
@@ -17,7 +17,7 @@ struct AtomicFileWriterTests {
         try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
     }
 
-    @Test("A file has its name only once it is published")
+    @Test("A file gets its name only when it is published")
     func publishes() throws {
         try withFolder { folder in
             let file = try AtomicFileWriter(path: "\(folder)/a.bin", collision: .fail)
@@ -33,7 +33,7 @@ struct AtomicFileWriterTests {
         }
     }
 
-    @Test("A file that was not published leaves nothing behind")
+    @Test("A file that was not published leaves no file on disk")
     func discards() throws {
         try withFolder { folder in
             do {
@@ -44,7 +44,7 @@ struct AtomicFileWriterTests {
         }
     }
 
-    @Test("A file can be for its owner alone, whatever the one in its place was")
+    @Test("A file can be private to its owner, whatever the mode of the previous one was")
     func mode() throws {
         try withFolder { folder in
             let path = "\(folder)/a.bin"
@@ -57,7 +57,7 @@ struct AtomicFileWriterTests {
         }
     }
 
-    @Test("A file that is longer than the limit is not read as a whole")
+    @Test("A file that exceeds the limit is not read as a whole")
     func contentsLimit() throws {
         try withFolder { folder in
             let file = try AtomicFileWriter(path: "\(folder)/a.bin", collision: .fail)
@@ -71,7 +71,7 @@ struct AtomicFileWriterTests {
         }
     }
 
-    @Test("A file that has the name is left alone unless it may be replaced")
+    @Test("An existing file is not replaced unless that is allowed")
     func collides() throws {
         try withFolder { folder in
             let path = "\(folder)/a.bin"
@@ -86,7 +86,7 @@ struct AtomicFileWriterTests {
         }
     }
 
-    @Test("A file that takes the name at the last moment is left alone")
+    @Test("A file that appears under the name at the last moment is not replaced")
     func collidesLate() throws {
         try withFolder { folder in
             let path = "\(folder)/a.bin"
@@ -103,7 +103,7 @@ struct AtomicFileWriterTests {
         }
     }
 
-    @Test("A symbolic link in the target's place is replaced, not followed")
+    @Test("A symbolic link at the target is replaced, not followed")
     func replacesLinks() throws {
         try withFolder { folder in
             _ = FileManager.default.createFile(atPath: "\(folder)/canary", contents: Data([9]))
@@ -117,7 +117,7 @@ struct AtomicFileWriterTests {
         }
     }
 
-    @Test("A folder that is not there is an error that names the file")
+    @Test("The error for a missing directory names the file")
     func missingFolder() throws {
         try withFolder { folder in
             let error = #expect(throws: StorageError.self) {
@@ -128,7 +128,7 @@ struct AtomicFileWriterTests {
         }
     }
 
-    @Test("A folder and a missing file cannot be read")
+    @Test("A directory and a missing file cannot be read")
     func unreadable() throws {
         try withFolder { folder in
             #expect(throws: StorageError.self) { try FileReader(path: folder) }

@@ -12,7 +12,7 @@ struct CastagnoliChecksumTests {
     }
 
     @Test(
-        "The checksums are those of RFC 3720",
+        "The checksums match RFC 3720",
         arguments: [
             ([], 0), (Array("123456789".utf8), 0xE306_9283),
             ([UInt8](repeating: 0, count: 32), 0x8A91_36AA),
@@ -24,7 +24,7 @@ struct CastagnoliChecksumTests {
         #expect(byTables(bytes) == expected)
     }
 
-    @Test("With the processor's instruction and without it they are the same, whatever the length")
+    @Test("The checksums with and without the processor's instruction are equal for every length")
     func ways() {
         let bytes = (0..<140_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 11) }
         for count in Array(0..<70) + [
@@ -35,7 +35,7 @@ struct CastagnoliChecksumTests {
         }
     }
 
-    @Test("Bytes may come in any pieces")
+    @Test("The checksum does not depend on how the bytes are split")
     func pieces() {
         let bytes = (0..<9000).map { UInt8($0 * 7 & 0xFF) }
         for split in [0, 1, 7, 8, 9, 4095, 4096, 4100, 8999, 9000] {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("File systems")
 struct FileSystemTests {
-    /// Runs a closure with a folder of its own, which is removed afterwards.
+    /// Runs a closure with a temporary directory and removes the directory afterwards.
     private func withFolder(_ body: (String) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString)")
             .path
@@ -15,7 +15,7 @@ struct FileSystemTests {
         try body(folder)
     }
 
-    @Test("A file is made for its owner alone, written, cut, renamed, listed and removed")
+    @Test("A file is created private to its owner, written, truncated, renamed, listed and removed")
     func life() throws {
         try withFolder { folder in
             let files = LinuxFileSystem()
@@ -37,7 +37,7 @@ struct FileSystemTests {
         }
     }
 
-    @Test("Room that is set aside counts as allocated, not as length")
+    @Test("Preallocated space counts as allocated size, but not as length")
     func allocates() throws {
         try withFolder { folder in
             let files = LinuxFileSystem()
@@ -49,7 +49,7 @@ struct FileSystemTests {
         }
     }
 
-    /// Whether a folder's files are in memory that has a limit.
+    /// Returns whether a directory's files are stored in memory with a limit.
     private static func isInMemory(_ folder: String) -> Bool {
         let path = "\(folder)/martlet-\(UUID().uuidString)"
         guard let file = try? LinuxFileSystem().open(path, for: .creating) else { return false }
@@ -58,7 +58,7 @@ struct FileSystemTests {
     }
 
     @Test(
-        "In memory nothing is set aside, which would take as long as to fill it, and too little room is told at once",
+        "A file in memory is not preallocated, and too little space is reported immediately",
         .enabled(if: isInMemory("/dev/shm")))
     func allocatesInMemory() throws {
         let files = LinuxFileSystem()
@@ -76,7 +76,7 @@ struct FileSystemTests {
     }
 
     @Test(
-        "What is at hand is what a file has, or has to be waited for; a link is not followed, and nothing is changed"
+        "A nonblocking file system reads cached bytes or reports that it would block, and follows no link"
     )
     func atHand() throws {
         try withFolder { folder in
@@ -85,7 +85,7 @@ struct FileSystemTests {
             try linux.write(all: [1, 2, 3], to: file, at: 0)
             try FileManager.default.createSymbolicLink(
                 atPath: "\(folder)/b", withDestinationPath: "\(folder)/a")
-            // Whether this machine's file system can tell what is at hand is not known here.
+            // The test does not know whether this machine's file system supports nonblocking reads.
             let files = try #require(
                 NonBlockingFileSystem(of: FaultyFileSystem(linux, isAtHand: true), inFolder: folder))
             for files in [files, NonBlockingFileSystem(of: linux, inFolder: folder) ?? files] {
@@ -101,7 +101,7 @@ struct FileSystemTests {
                 #expect(throws: StorageError.self) { try files.open("\(folder)/c", for: .reading) }
                 #expect(throws: StorageError.self) { try files.open("\(folder)/c", for: .creating) }
                 #expect(throws: StorageError.self) { try files.open("\(folder)/c", for: .updating) }
-                // It has no calls that change anything.
+                // The type has no calls that change anything.
                 #expect(!((files as Any) is any FileSystem))
             }
             #expect(try linux.read(file, count: 9, at: 0) == [1, 2, 3])
@@ -110,14 +110,14 @@ struct FileSystemTests {
     }
 
     @Test(
-        "Of folders that are not on this machine's own disks nothing is at hand",
+        "Directories on other than local disks have no nonblocking reads",
         arguments: ["/proc", "/nonexistent"])
     func notAtHand(folder: String) {
         #expect(!LinuxFileSystem().supportsNonBlockingReads(inFolder: folder))
         #expect(NonBlockingFileSystem(of: LinuxFileSystem(), inFolder: folder) == nil)
     }
 
-    @Test("A symbolic link is not opened, whatever for")
+    @Test("A symbolic link is not opened for any purpose")
     func links() throws {
         try withFolder { folder in
             let files = LinuxFileSystem()
@@ -130,7 +130,7 @@ struct FileSystemTests {
         }
     }
 
-    @Test("A lock is held by one file at a time, and ends with it")
+    @Test("A lock is held by one file at a time and ends with it")
     func locks() throws {
         try withFolder { folder in
             let files = LinuxFileSystem()
@@ -144,7 +144,7 @@ struct FileSystemTests {
         }
     }
 
-    @Test("Closing ends a lock, though a process that is being started has a copy of the descriptor")
+    @Test("Closing ends a lock even if a child process has a copy of the descriptor")
     func lockOfCopy() throws {
         try withFolder { folder in
             let files = LinuxFileSystem()
@@ -157,7 +157,7 @@ struct FileSystemTests {
         }
     }
 
-    @Test("A fault hits the calls it was made for, and no others")
+    @Test("An injected fault affects only the calls it was made for")
     func faults() throws {
         try withFolder { folder in
             let files = FaultyFileSystem()
@@ -184,7 +184,7 @@ struct FileSystemTests {
         }
     }
 
-    @Test("A full disk takes what fits, and then nothing")
+    @Test("A full disk accepts the bytes that fit and no more")
     func full() throws {
         try withFolder { folder in
             let files = FaultyFileSystem()

@@ -6,7 +6,7 @@ struct RecordChecksumTests {
     private func checksum(_ bytes: [UInt8]) -> UInt32 { RecordChecksum(bytes.span).value }
 
     @Test(
-        "The checksums are those that gzip and PNG have",
+        "The checksums match those of gzip and PNG",
         arguments: [
             ("", 0), ("a", 0xE8B7_BE43), ("123456789", 0xCBF4_3926),
             ("The quick brown fox jumps over the lazy dog", 0x414F_A339),
@@ -15,7 +15,7 @@ struct RecordChecksumTests {
         #expect(checksum(Array(text.utf8)) == expected)
     }
 
-    @Test("Bytes may come in any pieces")
+    @Test("The checksum does not depend on how the bytes are split")
     func pieces() {
         let bytes = (0..<100).map { UInt8($0 * 7 & 0xFF) }
         for split in 0...bytes.count {

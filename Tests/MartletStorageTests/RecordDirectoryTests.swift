@@ -3,7 +3,7 @@ import MartletStorage
 import MartletTestSupport
 import Testing
 
-@Suite("A folder of records")
+@Suite("Record directories")
 struct RecordDirectoryTests {
     private let path: String
 
@@ -21,7 +21,7 @@ struct RecordDirectoryTests {
 
     private func end() { try? FileManager.default.removeItem(atPath: path) }
 
-    @Test("Records are read as they were written, and are gone with what belongs to them")
+    @Test("Records are read as they were written, and are removed together with their bodies")
     func lifetime() throws {
         defer { end() }
         let folder = try open()
@@ -43,7 +43,7 @@ struct RecordDirectoryTests {
         folder.release()
     }
 
-    @Test("Numbers that were given away are known to the next, though nothing is left of them")
+    @Test("Used record numbers are remembered after a reopen, even if no record is left")
     func numbers() throws {
         defer { end() }
         var folder = try open()
@@ -60,7 +60,7 @@ struct RecordDirectoryTests {
         #expect(folder.lastNumber == .max)
     }
 
-    @Test("One that makes no sense goes aside with what belongs to it, and nothing there is replaced")
+    @Test("An invalid record and its body are set aside without replacing existing files")
     func setAside() throws {
         defer { end() }
         let folder = try open()
@@ -79,7 +79,7 @@ struct RecordDirectoryTests {
         #expect(try names() == ["3.body", "3.note", "corrupt"])
     }
 
-    @Test("A write that fails anywhere leaves what was there, and nothing else")
+    @Test("A write that fails at any call retains the previous content and nothing else")
     func failingWrites() throws {
         defer { end() }
         for call in [FaultyFileSystem.Call.create, .write, .sync, .rename] {
@@ -98,7 +98,7 @@ struct RecordDirectoryTests {
         }
     }
 
-    @Test("One at a time has it")
+    @Test("Only one owner can open the directory at a time")
     func lock() throws {
         defer { end() }
         let folder = try open()

@@ -1,7 +1,7 @@
 import MartletStorage
 import Testing
 
-@Suite("What stands around a record")
+@Suite("Record envelopes")
 struct RecordEnvelopeTests {
     private static let envelope = RecordEnvelope(magic: "MRTt", version: 3, byteLimit: 100)
 
@@ -11,7 +11,7 @@ struct RecordEnvelopeTests {
         }
     }
 
-    @Test("The bytes are those of the table")
+    @Test("The bytes match the documented format")
     func bytes() throws {
         let bytes = try Self.envelope.encode { $0.write(UInt32(0x0403_0201)) }
         #expect(bytes.prefix(12) == [77, 82, 84, 116, 3, 0, 0, 0, 4, 0, 0, 0])
@@ -21,7 +21,7 @@ struct RecordEnvelopeTests {
         #expect(version == 3)
     }
 
-    @Test("Faults are told apart, and point to where they are")
+    @Test("Errors have distinct codes and the offset of the problem")
     func faults() throws {
         let bytes = try Self.envelope.encode { $0.write(UInt32(7)) }
         for count in 0..<bytes.count {
@@ -45,7 +45,7 @@ struct RecordEnvelopeTests {
         }
     }
 
-    @Test("An earlier version is read, and the reader is told which")
+    @Test("An earlier version is read, and the reader receives its number")
     func earlier() throws {
         let bytes = try RecordEnvelope(magic: "MRTt", version: 1, byteLimit: 100).encode {
             $0.write(UInt32(7))

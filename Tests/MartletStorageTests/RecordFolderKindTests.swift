@@ -4,13 +4,13 @@ import MartletStorage
 import MartletTestSupport
 import Testing
 
-@Suite("The folders that records are kept in")
+@Suite("Directories that a record store accepts")
 struct RecordFolderKindTests {
-    /// The files in a folder before it is opened for records.
+    /// The files in a directory before it is opened for records.
     struct Contents: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let files: [String: [UInt8]]
-        /// A part of the reason; `nil` for a folder that is taken.
+        /// A part of the reason; `nil` for a directory that is accepted.
         var refusal: String?
 
         init(_ name: String, _ files: [String: [UInt8]], refusal: String? = nil) {
@@ -20,7 +20,7 @@ struct RecordFolderKindTests {
         }
     }
 
-    /// A lock file as an earlier version wrote it: the number 5.
+    /// The lock file of an earlier version, which contains the number 5.
     private static var earlierLock: [UInt8] {
         var writer = RecordWriter()
         writer.write(UInt64(5))
@@ -28,7 +28,7 @@ struct RecordFolderKindTests {
         return writer.bytes
     }
 
-    /// The folders that any kind of records takes and refuses.
+    /// Returns the directories that each kind of record store accepts and rejects.
     static func contents(_ kind: String) -> [Contents] {
         let other = kind == "item" ? "request" : "item"
         let record = Array("MRT, and more".utf8)
@@ -80,7 +80,7 @@ struct RecordFolderKindTests {
     }
 
     @Test(
-        "A folder is taken if it is new, empty or of its kind, and else refused as it is",
+        "A new or empty directory or one of its kind is accepted, and others are rejected unchanged",
         arguments: ["item", "request"])
     func taken(_ kind: String) throws {
         let files = LinuxFileSystem()
@@ -120,7 +120,7 @@ struct RecordFolderKindTests {
         }
     }
 
-    /// Runs a test in a folder that is new.
+    /// Runs a test in a new directory.
     private func inFolder(_ body: (String) throws -> Void) throws {
         let path = FileManager.default.temporaryDirectory.path + "/martlet-kind-\(UUID().uuidString)"
         try LinuxFileSystem().makeFolder(path)
@@ -129,7 +129,7 @@ struct RecordFolderKindTests {
     }
 
     @Test(
-        "A link, a folder or a pipe is no file of such a folder, and is refused as it is",
+        "A link, a directory or a pipe instead of a record file is rejected unchanged",
         arguments: ["lock", "1.item"], ["link", "folder", "pipe"])
     func things(_ name: String, _ thing: String) throws {
         try inFolder { path in
@@ -154,7 +154,7 @@ struct RecordFolderKindTests {
         }
     }
 
-    @Test("A folder that cannot be looked into is left as it is", arguments: ["lock", "1.item"])
+    @Test("An unreadable directory is left unchanged", arguments: ["lock", "1.item"])
     func unreadable(_ name: String) throws {
         try inFolder { path in
             try Data().write(to: URL(fileURLWithPath: "\(path)/\(name)"))
@@ -172,7 +172,7 @@ struct RecordFolderKindTests {
         }
     }
 
-    @Test("No file is made as long as the mark is not on the disk")
+    @Test("No record is created until the marker file is on disk")
     func unmarked() throws {
         try inFolder { path in
             let files = FaultyFileSystem()

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Records")
 struct RecordTests {
-    @Test("What was written is read, little endian")
+    @Test("Written values are read back in little-endian order")
     func roundTrip() throws {
         var writer = RecordWriter()
         writer.write(UInt16(0x0102))
@@ -19,13 +19,13 @@ struct RecordTests {
         #expect(reader.remainingCount == 0)
     }
 
-    @Test("A field that goes beyond the end names itself and its place")
+    @Test("The error for a field beyond the end has its name and offset")
     func truncated() {
         var reader = RecordReader([1, 2, 3][...])
         #expect(throws: RecordReader.Fault(field: "a", offset: 0)) { try reader.number("a") as UInt32 }
     }
 
-    @Test("A length above the limit, another number than 0 or 1, and bytes that are not UTF-8 are faults")
+    @Test("A length above the limit, an invalid Boolean and invalid UTF-8 are errors")
     func faults() {
         #expect(throws: RecordReader.Fault.self) {
             var reader = RecordReader([2, 0, 0, 0, 65, 66][...])

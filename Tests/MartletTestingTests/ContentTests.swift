@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Ranges and validators")
 struct ContentTests {
-    /// 0123456789, last changed at 2001-09-09 01:46:40 UTC.
+    /// A handler for the text 0123456789, last modified at 2001-09-09 01:46:40 UTC.
     private static let handler = OriginHandler.content(
         OriginContent(
             body: .text("0123456789"), contentType: "text/plain", entityTag: "\"v1\"",
@@ -19,7 +19,7 @@ struct ContentTests {
     }
 
     @Test(
-        "One range is answered with exactly its bytes",
+        "A request for one range returns exactly its bytes",
         arguments: [
             ("bytes=0-0", "0", "bytes 0-0/10"), ("bytes=2-4", "234", "bytes 2-4/10"),
             ("bytes=7-", "789", "bytes 7-9/10"), ("bytes=-3", "789", "bytes 7-9/10"),
@@ -34,7 +34,7 @@ struct ContentTests {
     }
 
     @Test(
-        "A range behind the end is 416 with the length", arguments: ["bytes=10-", "bytes=99-100", "bytes=-0"])
+        "A range after the end is 416 with the length", arguments: ["bytes=10-", "bytes=99-100", "bytes=-0"])
     func refusesRange(_ range: String) async throws {
         let answer = try await answer("Range: \(range)\r\n")
         #expect(answer.status == 416)
@@ -42,7 +42,7 @@ struct ContentTests {
     }
 
     @Test(
-        "Several ranges, other units and malformed ranges get the whole",
+        "Several ranges, other units and malformed ranges return the whole file",
         arguments: ["bytes=0-1,3-4", "lines=0-1", "bytes=4-2", "bytes=", "bytes=a-b", "bytes=+1-2"])
     func ignoresRange(_ range: String) async throws {
         let answer = try await answer("Range: \(range)\r\n")
@@ -50,20 +50,20 @@ struct ContentTests {
         #expect(answer.text == "0123456789")
     }
 
-    @Test("If-Range with this version keeps the range", arguments: ["\"v1\"", modified])
+    @Test("If-Range with the current version returns the range", arguments: ["\"v1\"", modified])
     func keepsRange(_ validator: String) async throws {
         #expect(try await answer("Range: bytes=0-0\r\nIf-Range: \(validator)\r\n").status == 206)
     }
 
     @Test(
-        "If-Range with another version, a weak tag or another date gets the whole",
+        "If-Range with another version, a weak tag or another date returns the whole file",
         arguments: ["\"v2\"", "W/\"v1\"", "Sun, 09 Sep 2001 01:46:41 GMT", "yesterday"])
     func dropsRange(_ validator: String) async throws {
         #expect(try await answer("Range: bytes=0-0\r\nIf-Range: \(validator)\r\n").status == 200)
     }
 
     @Test(
-        "A matching If-None-Match is 304 without a body",
+        "A matching If-None-Match returns 304 without a body",
         arguments: ["\"v1\"", "W/\"v1\"", "\"a\", \"v1\"", "*"])
     func notModifiedByTag(_ tags: String) async throws {
         let answer = try await answer("If-None-Match: \(tags)\r\n")
@@ -72,13 +72,13 @@ struct ContentTests {
         #expect(answer.field("Content-Length") == nil)
     }
 
-    @Test("If-None-Match outweighs If-Modified-Since")
+    @Test("If-None-Match takes precedence over If-Modified-Since")
     func tagOutweighsDate() async throws {
         let fields = "If-None-Match: \"v0\"\r\nIf-Modified-Since: \(ContentTests.modified)\r\n"
         #expect(try await answer(fields).status == 200)
     }
 
-    @Test("If-Modified-Since with the date of the last change or later is 304")
+    @Test("If-Modified-Since with the date of the last change or later returns 304")
     func notModifiedByDate() async throws {
         #expect(try await answer("If-Modified-Since: \(ContentTests.modified)\r\n").status == 304)
         #expect(try await answer("If-Modified-Since: Mon, 10 Sep 2001 00:00:00 GMT\r\n").status == 304)
@@ -86,7 +86,7 @@ struct ContentTests {
         #expect(try await answer("If-Modified-Since: garbage\r\n").status == 200)
     }
 
-    @Test("A failed If-Match or If-Unmodified-Since is 412")
+    @Test("A failed If-Match or If-Unmodified-Since returns 412")
     func preconditionFails() async throws {
         #expect(try await answer("If-Match: \"v2\"\r\n").status == 412)
         #expect(try await answer("If-Match: W/\"v1\"\r\n").status == 412)
@@ -94,7 +94,7 @@ struct ContentTests {
         #expect(try await answer("If-Unmodified-Since: Sat, 08 Sep 2001 00:00:00 GMT\r\n").status == 412)
     }
 
-    @Test("HEAD has the whole's length and ignores ranges")
+    @Test("HEAD returns the full length and ignores ranges")
     func answersHead() async throws {
         let answer = try await answer("Range: bytes=0-0\r\n", method: "HEAD")
         #expect(answer.status == 200)

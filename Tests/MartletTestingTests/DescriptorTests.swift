@@ -6,11 +6,10 @@ import Testing
 
 @Suite("Descriptors")
 struct DescriptorTests {
-    /// How many sockets of this process are bound to an origin's address and port, which are its own also once it
-    /// has stopped.
+    /// Returns the number of this process's sockets that are bound to an origin's address and port.
     ///
-    /// Each descriptor is asked: the kernel's table of sockets is given out page by page, and while others come and go a
-    /// line may be missing.
+    /// No other test uses this address and port, even after the origin stops. Each descriptor is queried, because the
+    /// kernel's socket table is read page by page and can miss a line during changes.
     private func socketCount(of origin: TestOrigin) throws -> Int {
         let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
         return descriptors.compactMap { Int32($0) }.filter { descriptor in
@@ -28,7 +27,7 @@ struct DescriptorTests {
         }.count
     }
 
-    @Test("Stopping closes the listening socket and that of every connection, plain and over TLS")
+    @Test("Stopping closes the listening socket and all connections, plain and over TLS")
     func stopClosesAll() async throws {
         for tls in [OriginTLS?.none, .trusted] {
             var options = OriginOptions.onOwnAddress(4)
@@ -49,7 +48,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("Hundreds of connections at once are all served and all closed")
+    @Test("Hundreds of concurrent connections are all served and closed")
     func servesMany() async throws {
         try await TestOrigin.withOrigin(handler: .bytes(10_000)) { origin in
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Requests and responses")
 struct ExchangeTests {
-    @Test("A handler's answer reaches the client with its length")
+    @Test("A handler's response reaches the client with its length")
     func answersWithLength() async throws {
         let origin = try await TestOrigin.start { request in .text("asked for \(request.path)") }
         let client = try await RawClient(origin)
@@ -16,7 +16,7 @@ struct ExchangeTests {
         await origin.stop()
     }
 
-    @Test("A connection serves one request after the other")
+    @Test("A connection serves consecutive requests")
     func keepsAlive() async throws {
         try await TestOrigin.withOrigin { request in
             .text("\(request.number)")
@@ -28,7 +28,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("Requests sent together are answered in order")
+    @Test("Pipelined requests are responded to in order")
     func pipelines() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.path)
@@ -43,7 +43,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A client's Connection: close ends the connection behind the answer")
+    @Test("Connection: close from a client ends the connection after the response")
     func honoursClose() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("bye")
@@ -56,7 +56,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("HTTP/1.0 gets a body that ends with the connection where its length is unknown")
+    @Test("An HTTP/1.0 response without a known length ends with the connection")
     func speaksHTTP10() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(body: .stream { try await $0.write("streamed") })
@@ -69,7 +69,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("HEAD has the fields of GET and no body")
+    @Test("A response to HEAD has the fields of GET and no body")
     func headHasNoBody() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("twelve bytes")
@@ -77,12 +77,12 @@ struct ExchangeTests {
             let client = try await RawClient(origin)
             let answer = try await client.get("/", method: "HEAD")
             #expect(answer.field("Content-Length") == "12")
-            // The next answer begins right behind the head, so no body came.
+            // The next response begins immediately after the head, so there was no body.
             #expect(try await client.get("/").text == "twelve bytes")
         }
     }
 
-    @Test("A 204 and a 304 have neither body nor length")
+    @Test("A 204 and a 304 have neither a body nor a length")
     func bodylessStatuses() async throws {
         try await TestOrigin.withOrigin { request in
             OriginResponse(request.path == "/a" ? 204 : 304, body: .text("never sent"))
@@ -128,7 +128,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A body is asked for with 100 Continue when the handler reads it")
+    @Test("100 Continue is sent when the handler reads the body")
     func sendsContinue() async throws {
         try await TestOrigin.withOrigin { request in
             .text(try await request.collectText())
@@ -142,7 +142,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A final answer to an expectation closes the connection, since the body may or may not come")
+    @Test("A final response to an expectation closes the connection because the body is optional")
     func refusesExpectation() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(417)
@@ -156,7 +156,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("Interim responses come before the final one")
+    @Test("Interim responses precede the final one")
     func sendsInterim() async throws {
         try await TestOrigin.withOrigin { request in
             try await request.send(.earlyHints("</a.css>; rel=preload"))
@@ -172,7 +172,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A small body that no handler read does not end the connection")
+    @Test("A small body that the handler does not read does not end the connection")
     func drainsUnreadBodies() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("ignored")
@@ -186,7 +186,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A large body that no handler read ends the connection, and the answer still arrives")
+    @Test("A large body that the handler does not read ends the connection, and the response still arrives")
     func closesOnLargeUnreadBodies() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("too much", status: 413)
@@ -201,7 +201,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("Field lines of one name stay apart and in order")
+    @Test("Field lines of one name stay separate and in order")
     func keepsDuplicateFields() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(fields: ["Set-Cookie": "a=1", "X-Between": "x", "Set-Cookie": "b=2"])
@@ -212,7 +212,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A request that is not HTTP is refused with 400 and noted")
+    @Test("A request that is not HTTP is rejected with 400 and recorded")
     func refusesGarbage() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("never")
@@ -226,7 +226,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("An error of the handler's is a 500 with its text")
+    @Test("An error of the handler is a 500 with its text")
     func reportsHandlerErrors() async throws {
         try await TestOrigin.withOrigin { request in
             .text(try await request.collectText(upTo: 2))
@@ -239,7 +239,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("A field that cannot be sent is a 500, never a split response")
+    @Test("A field that cannot be sent leads to a 500 and never to a split response")
     func refusesInjectedFields() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(fields: ["X-A": "b\r\nX-C: d"], body: .text("x"))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Files")
 struct FileTests {
-    /// A directory with `site` in it, which is served, and a secret beside it.
+    /// A directory with a subdirectory `site`, which is served, and a secret file next to it.
     private final class Directory {
         let path: String
 
@@ -24,7 +24,7 @@ struct FileTests {
             try FileManager.default.createSymbolicLink(atPath: site + "/up", withDestinationPath: path)
         }
 
-        /// Without `Data.write(to:)`, which waits for the disk on a thread of Swift's pool.
+        /// Writes a file without `Data.write(to:)`, which waits for the disk on a thread of Swift's pool.
         static func write(_ text: String, to path: String) throws {
             let file = try FileDescriptor.open(
                 FilePath(path), .writeOnly, options: [.create, .truncate], permissions: .ownerReadWrite)
@@ -52,7 +52,7 @@ struct FileTests {
         #expect(answer.field("Last-Modified")?.hasSuffix("GMT") == true)
     }
 
-    @Test("The validators a file was sent with make the next answer a 304")
+    @Test("A request with the validators of a file returns 304")
     func revalidates() async throws {
         let directory = try Directory()
         let client = try await directory.client()
@@ -64,7 +64,7 @@ struct FileTests {
         #expect(part.text == "file")
     }
 
-    @Test("Weak tags are marked, and absent validators are absent")
+    @Test("Weak tags are marked, and disabled validators are not sent")
     func choosesValidators() async throws {
         let directory = try Directory()
         let weak = try await directory.client(.weak)
@@ -96,7 +96,7 @@ struct FileTests {
         #expect(!answer.text.contains("outside"))
     }
 
-    @Test("A directory is listed behind its slash, and without one redirected to it")
+    @Test("A directory with a trailing slash is listed, and one without it is redirected")
     func listsDirectories() async throws {
         let directory = try Directory()
         let client = try await directory.client()
@@ -107,14 +107,14 @@ struct FileTests {
         #expect(redirect.field("Location") == "/sub/")
     }
 
-    @Test("A directory's index.html stands for it")
+    @Test("The index.html of a directory is served for it")
     func servesIndex() async throws {
         let directory = try Directory()
         try Directory.write("<p>index", to: directory.path + "/site/index.html")
         #expect(try await directory.client().get("/").text == "<p>index")
     }
 
-    @Test("A missing file is 404, and a method that writes is 405")
+    @Test("A missing file returns 404, and a method that writes returns 405")
     func refuses() async throws {
         let directory = try Directory()
         let client = try await directory.client()

@@ -4,7 +4,7 @@ import MartletTransport
 import Synchronization
 import Testing
 
-@Suite("Routes of httpbin")
+@Suite("Routes of HTTPBin")
 struct HTTPBinRouteTests {
     private let mock = MockTransport(handler: StandardRoutes().handler)
 
@@ -31,7 +31,7 @@ struct HTTPBinRouteTests {
         #expect(answer.text.contains(expected), "\(answer.text)")
     }
 
-    @Test("A form is in the report by its names")
+    @Test("A form is reported by its field names")
     func form() async throws {
         let client = try await RawClient(mock)
         try await client.send(
@@ -41,7 +41,7 @@ struct HTTPBinRouteTests {
     }
 
     @Test(
-        "Redirects lead where their names say, and conditions and credentials are heeded",
+        "Redirects lead to the named targets, and conditions and credentials are checked",
         arguments: [
             ("/relative-redirect/2", "", 302, "Location", "/relative-redirect/1"),
             ("/relative-redirect/1", "", 302, "Location", "/get"),
@@ -78,7 +78,7 @@ struct HTTPBinRouteTests {
     }
 
     @Test(
-        "Numbers out of their ranges are a 400, and no response waits or grows for them",
+        "Numbers out of range return 400, and no response waits or grows for them",
         arguments: [
             "/delay/11", "/delay/-1", "/delay/nan", "/delay/1e400", "/redirect/101", "/relative-redirect/0",
             "/absolute-redirect/101", "/stream/101", "/status/99", "/status/1000",
@@ -91,7 +91,7 @@ struct HTTPBinRouteTests {
         #expect(try await RawClient(mock).get(path).status == 400)
     }
 
-    @Test("A client that reconnects gets the events after the last one that it names")
+    @Test("A client that reconnects receives the events after its last event ID")
     func reconnects() async throws {
         let client = try await RawClient(mock)
         let rest = try await client.get("/sse?count=3&delay=0", fields: "Last-Event-ID: 1\r\n")
@@ -102,7 +102,7 @@ struct HTTPBinRouteTests {
         }
     }
 
-    @Test("Each request is logged with its status and the bytes of the body, also after a fault")
+    @Test("Each request is logged with its status and body byte count, also after a fault")
     func log() async throws {
         let served = Mutex<[ServedRequest]>([])
         var options = OriginOptions.plain

@@ -3,7 +3,7 @@ import MartletTesting
 import MartletTransport
 import Testing
 
-@Suite("Lifetime and ledger")
+@Suite("Lifetime and request counts")
 struct LifetimeTests {
     @Test("Stopping ends connections in every state")
     func stopEndsEverything() async throws {
@@ -32,14 +32,13 @@ struct LifetimeTests {
         await origin.stop()
         #expect(origin.openConnectionCount == 0)
         for client in clients + [uploader, idle] {
-            // Whatever was on its way may be read first; then there is an end, or a reset where bytes were
-            // unread.
+            // Bytes in transit may be read first. Then the stream ends, or it is reset if bytes were unread.
             _ = try? await client.receiveAll()
             #expect(client.stream.probe() == .unusable)
         }
     }
 
-    @Test("An origin that stopped refuses connections, and its port is free again")
+    @Test("A stopped origin refuses connections and frees its port")
     func stopFreesThePort() async throws {
         let origin = try await TestOrigin.start(.onOwnAddress(1)) { _ in .text("x") }
         await origin.stop()
@@ -50,7 +49,7 @@ struct LifetimeTests {
         await again.stop()
     }
 
-    @Test("An origin is stopped when its scope throws")
+    @Test("An origin stops when its scope throws")
     func scopeStops() async throws {
         struct Failure: Error {}
         var kept: TestOrigin?
@@ -64,7 +63,7 @@ struct LifetimeTests {
         await #expect(throws: (any Error).self) { try await RawClient(origin) }
     }
 
-    @Test("A client that leaves cancels the handler that works for it")
+    @Test("A client that disconnects cancels its handler")
     func departureCancels() async throws {
         try await TestOrigin.withOrigin { _ in
             try await Task.sleep(for: .seconds(3600))
@@ -79,7 +78,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("A client that only ended its sending direction still gets an answer that is ready")
+    @Test("A client that ended its sending direction still receives its response")
     func halfCloseIsAnswered() async throws {
         try await TestOrigin.withOrigin { request in
             .text(try await request.collectText())
@@ -91,7 +90,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("The ledger counts, and waits without polling")
+    @Test("The request count is updated and can be awaited without polling")
     func ledgerCounts() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("12345")
@@ -112,7 +111,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("Waiting for requests that do not come ends at the limit and says what there was")
+    @Test("Waiting for missing requests ends at the time limit and reports the received ones")
     func ledgerTimesOut() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             await #expect(
@@ -124,7 +123,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("Waiting ends when the task is cancelled")
+    @Test("A wait ends when its task is cancelled")
     func ledgerWaitIsCancelled() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let waiting = Task { try await origin.waitForRequests(count: 1, within: .seconds(3600)) }
@@ -133,7 +132,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("A connection is closed after the chosen number of requests, and says so")
+    @Test("A connection closes after the configured number of requests and announces it")
     func limitsRequests() async throws {
         var options = OriginOptions.plain
         options.limits.requestsPerConnection = 2
@@ -145,7 +144,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("Ending the connections leaves the origin listening")
+    @Test("Closing the connections leaves the origin listening")
     func endsConnections() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let client = try await RawClient(origin)
@@ -157,7 +156,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("An origin listens on IPv6 and says so in its URL")
+    @Test("An origin listens on IPv6 and has an IPv6 URL")
     func listensOnIPv6() async throws {
         try await TestOrigin.withOrigin(OriginOptions(binding: .ipv6(port: 0)), handler: .fixed(.text("six"))) {
             origin in
@@ -167,7 +166,7 @@ struct LifetimeTests {
         }
     }
 
-    @Test("An origin listens on a unix domain socket and removes its file")
+    @Test("An origin listens on a Unix domain socket and removes its file")
     func listensOnUnixSocket() async throws {
         let path =
             FileManager.default.temporaryDirectory.path + "/martlet-\(UInt64.random(in: 0 ... .max)).sock"
@@ -178,7 +177,7 @@ struct LifetimeTests {
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("An address that is taken or impossible is a clear error")
+    @Test("An address that is in use or invalid is a specific error")
     func reportsBadAddresses() async throws {
         await #expect(throws: OriginError.invalidAddress("nowhere port 1")) {
             try await TestOrigin.start(OriginOptions(binding: .address("nowhere", port: 1))) { _ in .text("x")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Mock transport")
 struct MockTests {
-    @Test("A mock answers without a socket")
+    @Test("A mock responds without a socket")
     func answers() async throws {
         let mock = MockTransport { request in .text("\(request.method) \(request.target)") }
         let client = try await RawClient(mock)
@@ -23,7 +23,7 @@ struct MockTests {
         #expect(String(decoding: try await client.receiveAll(), as: UTF8.self) == "garbage")
     }
 
-    @Test("A body larger than the stream's buffer passes both ways")
+    @Test("A body larger than the stream's buffer passes in both directions")
     func echoesMuch() async throws {
         let mock = MockTransport { request in
             .bytes(try await request.collectBody())
@@ -36,7 +36,7 @@ struct MockTests {
         #expect(answer.body == body)
     }
 
-    @Test("A client that leaves ends its connection")
+    @Test("A client that disconnects ends its connection")
     func noticesDeparture() async throws {
         let mock = MockTransport { _ in throw OriginFault(.stall) }
         let client = try await RawClient(mock)

@@ -1,13 +1,13 @@
 import MartletTesting
 
 extension OriginOptions {
-    /// An address of loopback for one test alone.
+    /// Returns a loopback address for one test.
     ///
-    /// The port of an origin on 127.0.0.1 that has stopped may be given to another test's at any moment; a port of an
-    /// address that nobody else binds stays free.
+    /// On 127.0.0.1 the port of a stopped origin can be assigned to another test at any moment. On an address of its
+    /// own the port stays free.
     static func ownAddress(_ number: Int) -> String { "127.0.70.\(number)" }
 
-    /// A plain origin on such an address; by default with a port that the kernel chooses.
+    /// Returns the options of a plain origin on such an address; the default port is chosen by the kernel.
     static func onOwnAddress(_ number: Int, port: Int = 0) -> OriginOptions {
         OriginOptions(binding: .address(ownAddress(number), port: port))
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MartletTransport
 
-/// The smallest client there is: it sends the bytes a test writes and shows the bytes that come back.
+/// A minimal client that sends literal bytes and returns the received bytes.
 final class RawClient: Sendable {
     let stream: any ByteStream
 
@@ -12,7 +12,7 @@ final class RawClient: Sendable {
         self.stream = stream
     }
 
-    /// Connects to an origin's address, over TLS with a context where one is given.
+    /// Connects to an origin's address, over TLS if a context is given.
     convenience init(_ origin: TestOrigin, tls: TLSContext? = nil, name: String = "localhost") async throws {
         try await self.init(origin.socketAddress, tls: tls, name: name)
     }
@@ -57,7 +57,7 @@ final class RawClient: Sendable {
         }
     }
 
-    /// The next bytes, or `nil` at the end.
+    /// Returns the next bytes, or `nil` at the end.
     func receive(_ limit: Int = 65_536) async throws -> [UInt8]? {
         while true {
             var buffer = [UInt8](repeating: 0, count: limit)
@@ -73,14 +73,14 @@ final class RawClient: Sendable {
         }
     }
 
-    /// How the stream ends: everything up to the end, and whether the end was clean; a reset throws.
+    /// Returns all bytes up to the end and whether the end was clean; a reset throws.
     func receiveAll() async throws -> [UInt8] {
         var all: [UInt8] = []
         while let bytes = try await receive() { all += bytes }
         return all
     }
 
-    /// Everything up to and including a text.
+    /// Returns all bytes up to and including a text.
     func receive(through end: String) async throws -> String {
         let wanted = Array(end.utf8)
         var all: [UInt8] = []
@@ -93,7 +93,7 @@ final class RawClient: Sendable {
         return String(decoding: all, as: UTF8.self)
     }
 
-    /// Exactly so many bytes.
+    /// Returns exactly `count` bytes.
     func receive(exactly count: Int) async throws -> [UInt8] {
         var all: [UInt8] = []
         while all.count < count {
@@ -105,7 +105,7 @@ final class RawClient: Sendable {
         return all
     }
 
-    /// A response with a Content-Length, in chunks, or without a body.
+    /// Reads a response with a Content-Length, in chunks, or without a body.
     func response(isHead: Bool = false) async throws -> RawResponse {
         let head = try await receive(through: "\r\n\r\n")
         var response = RawResponse(head: head)
@@ -123,7 +123,7 @@ final class RawClient: Sendable {
         return RawResponse(head: head, body: try await receive(exactly: length))
     }
 
-    /// Sends a request without a body and reads its answer.
+    /// Sends a request without a body and reads its response.
     func get(_ target: String, method: String = "GET", fields: String = "") async throws -> RawResponse {
         try await send("\(method) \(target) HTTP/1.1\r\nHost: test\r\n\(fields)\r\n")
         return try await response(isHead: method == "HEAD")
@@ -138,7 +138,7 @@ enum RawFailure: Error {
     case ended(String)
 }
 
-/// A response as a raw client saw it.
+/// A response as the raw client received it.
 struct RawResponse {
     let head: String
     var body: [UInt8] = []
@@ -159,7 +159,7 @@ struct RawResponse {
 }
 
 extension RawClient {
-    /// Reads to the end; whether it was clean.
+    /// Reads to the end and returns whether it was clean.
     func end() async throws -> Bool {
         while true {
             var buffer = [UInt8](repeating: 0, count: 4096)

@@ -3,7 +3,7 @@ import MartletTesting
 import MartletTransport
 import Testing
 
-@Suite("Recorded requests, and responses in the client's words")
+@Suite("Recorded requests and test responses")
 struct RecordingTests {
     private struct Note: Codable, Equatable { var title: String }
 
@@ -11,10 +11,10 @@ struct RecordingTests {
         "POST /notes?a=1&b=x%20y HTTP/1.1\r\nHost: t.example\r\nContent-Type: application/json\r\n"
         + "Content-Length: 15\r\n\r\n{\"title\":\"sea\"}"
 
-    /// A handler and the part of the body that it reads.
+    /// The part of the body that the handler reads.
     enum Reading: CaseIterable { case nothing, all, failing }
 
-    @Test("A recorded request has its parts, whatever the handler reads", arguments: Reading.allCases)
+    @Test("A recorded request is complete, whatever the handler reads", arguments: Reading.allCases)
     func parts(_ reading: Reading) async throws {
         let mock = MockTransport { request in
             if reading != .nothing { _ = try await request.collectBody() }
@@ -37,7 +37,7 @@ struct RecordingTests {
         await mock.stop()
     }
 
-    @Test("A body that comes late is not waited for, and one that waits for 100 is not asked for")
+    @Test("Recording does not wait for a late body, and does not request one with 100 Continue")
     func lateBodies() async throws {
         let mock = MockTransport { _ in .status(413) }
         let client = try await RawClient(mock)
@@ -50,7 +50,7 @@ struct RecordingTests {
         await mock.stop()
     }
 
-    @Test("The bodies of the newest requests are recorded, within the limit")
+    @Test("The bodies of the latest requests are recorded within the limit")
     func limits() async throws {
         var limits = OriginLimits()
         limits.recordedBodyLimit = 20
@@ -86,7 +86,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("Handlers take turns, and the last one repeats")
+    @Test("Handlers are used in turn, and the last one repeats")
     func inTurn() async throws {
         let handler = OriginHandler.inTurn([.status(503, headers: ["Retry-After": "1"]), .text("ok", status: 202)])
         let mock = MockTransport(
@@ -103,7 +103,7 @@ struct RecordingTests {
     }
 
     @Test(
-        "A fault that is thrown happens after its number of body bytes",
+        "A fault that a handler throws occurs after its number of body bytes",
         arguments: [0, 1, 1000, 70_000] as [UInt64], [false, true])
     func thrownFaults(_ count: UInt64, _ isStream: Bool) async throws {
         let mock = MockTransport { _ in
@@ -118,7 +118,7 @@ struct RecordingTests {
         await mock.stop()
     }
 
-    @Test("Each verb of the router has its method, and a colon begins a parameter")
+    @Test("Each verb of the router matches its method, and a colon begins a parameter")
     func router() async throws {
         let mock = MockTransport(
             handler: .router {
@@ -142,7 +142,7 @@ struct RecordingTests {
         await mock.stop()
     }
 
-    @Test("A request for a range can get everything")
+    @Test("A handler can return the whole content for a range request")
     func ranges() async throws {
         for (accepts, status, count) in [(true, 206, 4), (false, 200, 10)] {
             let mock = MockTransport(handler: .bytes(10, acceptsRanges: accepts))
@@ -153,7 +153,7 @@ struct RecordingTests {
         }
     }
 
-    @Test("Header fields print as the literal that makes them, and a given Content-Type wins")
+    @Test("Header fields print as their literal, and a given Content-Type takes precedence")
     func fields() {
         let headers: OriginFields = ["A": "1", "a": "2"]
         #expect("\(headers)" == #"["A": "1", "a": "2"]"# && "\(OriginFields())" == "[:]")

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Scripts")
 struct ScriptTests {
-    @Test("A script sends what it says, byte for byte, and its transcript holds what it received")
+    @Test("A script sends its exact bytes, and its transcript contains the received bytes")
     func playsSteps() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort"), .close)
@@ -19,7 +19,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("Each connection plays the script of its number, those after the last one the last one")
+    @Test("Each connection runs the script of its number, and later ones run the last script")
     func assignsScripts() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.send("one")), ServerScript(.send("more"))) {
             origin in
@@ -30,7 +30,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("A head's end is found across pieces, and what follows it is left for the next step")
+    @Test("The end of a head is found across pieces, and the bytes after it are left for the next step")
     func splitsHeadFromBody() async throws {
         let script = ServerScript(
             .expectRequestHead, .signal("head"), .readBody(4), .expect("rest"), .send("done"))
@@ -43,7 +43,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("Bytes that a script did not expect end it with a reset and a note")
+    @Test("Unexpected bytes end a script with a reset and a note")
     func notesSurprises() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.expect("hello"), .send("never"))) { origin in
             let client = try await RawClient(origin)
@@ -54,7 +54,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("A reset is seen as a reset, not as an end")
+    @Test("A reset is observed as a reset, not as an end")
     func resets() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.send("x"), .await("go"), .reset)) { origin in
             let client = try await RawClient(origin)
@@ -75,7 +75,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("Dripped and cut-up bytes arrive complete and in order")
+    @Test("Dripped and split bytes arrive complete and in order")
     func drips() async throws {
         let script = ServerScript(.drip("abc", every: .milliseconds(1)), .sendPieces("defghij", size: 3))
         try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -84,7 +84,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("A stalled script ends when the client leaves")
+    @Test("A stalled script ends when the client disconnects")
     func stallEndsWithTheClient() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.signal("stalling"), .stall)) { origin in
             let client = try await RawClient(origin)
@@ -95,7 +95,7 @@ struct ScriptTests {
         }
     }
 
-    @Test("A signal that nobody raises is waited for no longer than the limit")
+    @Test("A wait for a missing signal ends at the time limit")
     func signalsTimeOut() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.stall)) { origin in
             await #expect(throws: OriginError.timedOut(waitingFor: "the signal never")) {

@@ -31,7 +31,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A trusted origin answers, and knows name, version and resumption")
+    @Test("A trusted origin responds and reports the name, version and resumption")
     func trusted() async throws {
         try await TestOrigin.withOrigin(.tls(), handler: .echo) { origin in
             #expect(origin.url("/x") == "https://127.0.0.1:\(origin.port)/x")
@@ -44,7 +44,7 @@ struct TLSTests {
         }
     }
 
-    @Test("Each fault of a certificate is the fault the client finds")
+    @Test("The client reports each certificate fault as the matching error")
     func faults() async throws {
         #expect(try await failure(of: .trusted) == nil)
         #expect(try await failure(of: .expired) == .expired)
@@ -54,7 +54,7 @@ struct TLSTests {
         #expect(try await failure(of: .selfSigned) == .selfSigned)
     }
 
-    @Test("A client certificate that is demanded is known by its name")
+    @Test("A required client certificate is identified by its name")
     func clientCertificate() async throws {
         try await TestOrigin.withOrigin(.tls(.demandsClientCertificate), handler: .echo) { origin in
             let identity = try #require(origin.credentials).clientIdentity
@@ -65,7 +65,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A client without the demanded certificate, or with a stranger's, is refused")
+    @Test("A client with a missing or untrusted certificate is rejected")
     func refusesClients() async throws {
         try await TestOrigin.withOrigin(
             .tls(.demandsClientCertificate.versions(.tls12 ... .tls12)), handler: .echo
@@ -79,7 +79,7 @@ struct TLSTests {
         }
     }
 
-    @Test("The versions an origin speaks are those it was given")
+    @Test("An origin accepts only its configured TLS versions")
     func versions() async throws {
         try await TestOrigin.withOrigin(.tls(.trusted.versions(.tls12 ... .tls12)), handler: .echo) {
             origin in
@@ -90,7 +90,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A script closes TLS in order, or cuts it without a close_notify")
+    @Test("A script closes TLS with or without a close_notify")
     func endsCleanlyOrNot() async throws {
         try await TestOrigin.withOrigin(
             .tls(), scripts: ServerScript(.send("x"), .close), ServerScript(.send("x"), .closeWithoutNotify)
@@ -103,7 +103,7 @@ struct TLSTests {
         }
     }
 
-    @Test("A client that leaves over TLS cancels the handler that works for it")
+    @Test("A client that disconnects over TLS cancels its handler")
     func departureCancels() async throws {
         try await TestOrigin.withOrigin(.tls()) { _ in
             try await Task.sleep(for: .seconds(3600))

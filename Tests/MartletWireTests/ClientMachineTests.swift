@@ -1,7 +1,7 @@
 import MartletWire
 import Testing
 
-@Suite("The client's cycle")
+@Suite("Client exchanges")
 struct ClientMachineTests {
     private func isReusable(
         _ fields: String, version: String = "1.1", request: WireVersion = .http11, wantsKeepAlive: Bool = true
@@ -13,7 +13,7 @@ struct ClientMachineTests {
         return machine.isReusable
     }
 
-    @Test("An HTTP/1.1 connection lives on unless it says close")
+    @Test("An HTTP/1.1 connection stays open without Connection: close")
     func persistence11() {
         #expect(isReusable(""))
         #expect(isReusable("Connection: keep-alive\r\n"))
@@ -21,7 +21,7 @@ struct ClientMachineTests {
     }
 
     @Test(
-        "Close is heard in any case, list and line",
+        "Connection: close is recognized in any case, list and line",
         arguments: [
             "Connection: close\r\n", "connection: CLOSE\r\n", "Connection: keep-alive, Close\r\n",
             "Connection: foo ,\tclose , bar\r\n", "Connection: keep-alive\r\nConnection: close\r\n",
@@ -31,7 +31,7 @@ struct ClientMachineTests {
         #expect(!isReusable(fields))
     }
 
-    @Test("An HTTP/1.0 connection lives on only with keep-alive")
+    @Test("An HTTP/1.0 connection stays open only with keep-alive")
     func persistence10() {
         #expect(!isReusable("", version: "1.0"))
         #expect(isReusable("Connection: Keep-Alive\r\n", version: "1.0"))
@@ -39,18 +39,18 @@ struct ClientMachineTests {
         #expect(!isReusable("Connection: keep-alive, close\r\n", version: "1.0"))
     }
 
-    @Test("An answer to an HTTP/1.0 request keeps the connection only if it says so")
+    @Test("A response to an HTTP/1.0 request keeps the connection open only with keep-alive")
     func requestVersion10() {
         #expect(!isReusable("", request: .http10))
         #expect(isReusable("Connection: keep-alive\r\n", request: .http10))
     }
 
-    @Test("A client that does not want keep-alive does not get it")
+    @Test("A client that does not want keep-alive closes the connection")
     func unwanted() {
         #expect(!isReusable("", wantsKeepAlive: false))
     }
 
-    @Test("Keep-Alive tells the seconds and uses that are left")
+    @Test("Keep-Alive specifies the remaining seconds and uses")
     func keepAlive() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -63,7 +63,7 @@ struct ClientMachineTests {
     }
 
     @Test(
-        "A malformed Keep-Alive says nothing",
+        "A malformed Keep-Alive is ignored",
         arguments: [
             "timeout=-5", "timeout", "timeout=", "timeout=5s", "timeout=99999999999999999999", "=5", ",",
         ])
@@ -73,13 +73,13 @@ struct ClientMachineTests {
         #expect(hint.remainingUses == nil)
     }
 
-    @Test("A server that takes no further use is not given one")
+    @Test("A connection without remaining uses is not reused")
     func lastUse() {
         #expect(!isReusable("Keep-Alive: timeout=5, max=0\r\n"))
         #expect(isReusable("Keep-Alive: timeout=5, max=1\r\n"))
     }
 
-    @Test("An early response leaves the connection fit only once the request is finished")
+    @Test("After an early response the connection is reusable only once the request is complete")
     func earlyResponse() {
         var machine = ClientMachine()
         machine.startRequest(method: "POST")
@@ -93,7 +93,7 @@ struct ClientMachineTests {
         #expect(isReusable)
     }
 
-    @Test("A request whose body stays incomplete costs the connection")
+    @Test("An incomplete request body makes the connection unusable")
     func abortedRequest() {
         var machine = ClientMachine()
         machine.startRequest(method: "POST")
@@ -104,7 +104,7 @@ struct ClientMachineTests {
         #expect(!isReusable)
     }
 
-    @Test("Several exchanges follow each other on one connection, and nothing is carried over")
+    @Test("Consecutive exchanges on one connection share no state")
     func severalExchanges() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -132,7 +132,7 @@ struct ClientMachineTests {
         #expect(isReusable)
     }
 
-    @Test("Whether any byte of a response came is known from its first byte on")
+    @Test("The first byte of a response marks the response as begun")
     func anyByte() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -144,7 +144,7 @@ struct ClientMachineTests {
         #expect(hasReceived)
     }
 
-    @Test("Bytes on an idle connection are a fault and never a response")
+    @Test("Bytes on an idle connection are an error and never a response")
     func unsolicited() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -156,7 +156,7 @@ struct ClientMachineTests {
         #expect(!isReusable)
     }
 
-    @Test("A request on a connection that is not reusable is a fault of this side")
+    @Test("A request on a connection that is not reusable is a local error")
     func startOutOfOrder() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -166,9 +166,9 @@ struct ClientMachineTests {
         #expect(WireError(.illegalEvent, at: 0).isLocalFault)
     }
 
-    // MARK: Payload past the machine
+    // MARK: Directly received payload
 
-    @Test("A body of known length may be received directly, to its last byte and not beyond")
+    @Test("A body of known length can be received directly up to its last byte")
     func directLength() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -189,7 +189,7 @@ struct ClientMachineTests {
         #expect(isReusable)
     }
 
-    @Test("The rest of a chunk may be received directly, its footer may not")
+    @Test("The rest of a chunk can be received directly, but not its footer")
     func directChunk() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -205,7 +205,7 @@ struct ClientMachineTests {
         #expect(machine.events(of: "\r\n0\r\n\r\n") == [.end(nil)])
     }
 
-    @Test("A body that ends with the connection may be received directly without end")
+    @Test("A body that ends with the connection can be received directly without limit")
     func directUntilClose() throws {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -217,7 +217,7 @@ struct ClientMachineTests {
         #expect(fault?.code == .truncated(.untilClose(received: 1_000_000)))
     }
 
-    @Test("Bytes received directly count in what a truncation reports")
+    @Test("Bytes that are received directly count in a truncation error")
     func directTruncation() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -227,7 +227,7 @@ struct ClientMachineTests {
         #expect(fault?.code == .truncated(.length(expected: 10, received: 5)))
     }
 
-    @Test("More bytes than a body has left, received directly, are a fault of this side")
+    @Test("Receiving more bytes directly than the body has left is a local error")
     func directTooMany() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")

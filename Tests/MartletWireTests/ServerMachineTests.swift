@@ -1,7 +1,7 @@
 import MartletWire
 import Testing
 
-@Suite("The server's cycle")
+@Suite("Server exchanges")
 struct ServerMachineTests {
     @Test("A request without a body is complete with its head")
     func plain() {
@@ -33,7 +33,7 @@ struct ServerMachineTests {
     }
 
     @Test(
-        "A first line that is no request line is refused",
+        "An invalid request line is rejected",
         arguments: [
             ("GET", 3), ("GET /", 5), ("GET  / HTTP/1.1", 4), ("GET / HTTP/1.1 ", 14),
             ("GET /a b HTTP/1.1", 7),
@@ -46,13 +46,13 @@ struct ServerMachineTests {
         #expect(fault == WireError(.invalidRequestLine, at: offset))
     }
 
-    @Test("Another version of HTTP is refused")
+    @Test("Another version of HTTP is rejected")
     func otherVersion() {
         #expect(RequestScript("PRI * HTTP/2.0\r\n\r\n").run().fault?.code == .unsupportedVersion)
     }
 
     @Test(
-        "Ambiguous framing of a request is always refused",
+        "Ambiguous framing of a request is always rejected",
         arguments: [
             ("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", WireErrorCode.ambiguousFraming),
             ("Content-Length: 3\r\nContent-Length: 4\r\n", .conflictingContentLengths),
@@ -72,7 +72,7 @@ struct ServerMachineTests {
         #expect(RequestScript("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").run().isReusable)
     }
 
-    @Test("An expectation of 100 is seen, but only where a body follows")
+    @Test("An expectation of 100 is recognized only if a body follows")
     func expectation() throws {
         func expects(_ text: String) throws -> Bool {
             var machine = ServerMachine()
@@ -85,7 +85,7 @@ struct ServerMachineTests {
         #expect(try !expects("GET / HTTP/1.1\r\nExpect: 100-continue\r\n\r\n"))
     }
 
-    @Test("Requests in a pipeline are read one after the other")
+    @Test("Pipelined requests are read one after the other")
     func pipeline() throws {
         var machine = ServerMachine()
         let first = Array("GET /1 HTTP/1.1\r\n\r\n".utf8)
@@ -104,7 +104,7 @@ struct ServerMachineTests {
         #expect(second.target == "/2")
     }
 
-    @Test("The client may leave between requests but not inside one")
+    @Test("The client can disconnect between requests but not inside one")
     func endOfStream() throws {
         var idle = ServerMachine()
         let idleEvent = try idle.receiveEndOfStream()
@@ -132,7 +132,7 @@ struct ServerMachineTests {
         #expect(try faultOfEnd(after: chunked) == .truncated(.chunked(received: 3)))
     }
 
-    @Test("A cut body is reported at the same place, however its head arrived")
+    @Test("A truncated body is reported at the same position however its head was split")
     func cutBodyOffset() throws {
         let bytes = Array("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhel".utf8)
         func fault(sizeOfPieces size: Int) throws -> WireError? {
@@ -157,7 +157,7 @@ struct ServerMachineTests {
         #expect(try fault(sizeOfPieces: 1) == whole)
     }
 
-    @Test("The next request cannot start before this one ended")
+    @Test("The next request cannot start before the current one ends")
     func nextOutOfOrder() {
         var machine = ServerMachine()
         machine.nextRequest()

@@ -1,16 +1,16 @@
 import MartletWire
 import Testing
 
-@Suite("Errors of the wire")
+@Suite("Wire errors")
 struct WireErrorTests {
-    @Test("A remote fault says what was wrong and at which byte")
+    @Test("A remote error reports the problem and its byte offset")
     func remote() {
         let fault = WireScript("HTTP/1.1 200 OK\r\nbad\r\n\r\n").run().fault
         #expect(fault?.description == "a field line without a colon (at byte 20 of the message)")
         #expect(fault?.isLocalFault == false)
     }
 
-    @Test("A local fault says that nothing was written")
+    @Test("A local error reports that nothing was written")
     func local() {
         var encoder = RequestEncoder()
         var fault: WireError?
@@ -26,7 +26,7 @@ struct WireErrorTests {
         #expect(fault?.isLocalFault == true)
     }
 
-    @Test("A truncation says how much came, whatever was cut")
+    @Test("A truncation reports the number of received bytes")
     func truncations() {
         #expect(
             WireError(.truncated(.head(received: 3)), at: 3).description

@@ -1,7 +1,7 @@
 import MartletXML
 import Testing
 
-/// A document and what the specification says of it: nothing, or what is wrong.
+/// A document and the error that the specification requires, or none.
 struct ConformanceCase: Sendable, CustomTestStringConvertible {
     let document: String
     let code: XMLError.Code?
@@ -14,11 +14,11 @@ struct ConformanceCase: Sendable, CustomTestStringConvertible {
     var testDescription: String { "\(document.debugDescription) is \(code?.rawValue ?? "well-formed")" }
 }
 
-/// Documents written from the specification, by its sections.
+/// Documents written from the specification, ordered by its sections.
 enum ConformanceTable {
     static let all = documents + characters + markup + references + declarations + doctypes + namespaces
 
-    /// §2.1, §3: what a document is.
+    /// Cases of §2.1 and §3: documents.
     static let documents: [ConformanceCase] = [
         .init("<a/>"),
         .init("<a></a>"),
@@ -46,7 +46,7 @@ enum ConformanceTable {
         .init("\u{FEFF}\u{FEFF}<a/>", .contentOutsideRoot),
     ]
 
-    /// §2.2, §2.3: characters and names.
+    /// Cases of §2.2 and §2.3: characters and names.
     static let characters: [ConformanceCase] = [
         .init("<a>\t\n\r \u{7F}\u{85}\u{9F}\u{D7FF}\u{E000}\u{FFFD}\u{10000}\u{10FFFF}</a>"),
         .init("<a>\0</a>", .invalidCharacter),
@@ -60,7 +60,7 @@ enum ConformanceTable {
         .init("<_/>"),
         .init("<a-b.c_d1\u{B7}\u{300}/>"),
         .init("<\u{E9}l\u{E9}ment \u{4E2D}\u{6587}='1'/>"),
-        // A name by the fifth edition of XML 1.0, and none by the fourth, which expat follows.
+        // A valid name in the fifth edition of XML 1.0, but not in the fourth, which expat implements.
         .init("<\u{10000}/>", .malformedMarkup),
         .init("<1a/>", .malformedMarkup),
         .init("<-a/>", .malformedMarkup),
@@ -76,7 +76,7 @@ enum ConformanceTable {
         .init("<a></ a>", .invalidName),
     ]
 
-    /// §2.4–§2.7, §3.1: text, comments, instructions, sections, tags.
+    /// Cases of §2.4–§2.7 and §3.1: text, comments, instructions, sections and tags.
     static let markup: [ConformanceCase] = [
         .init("<a>]] > ]></a>"),
         .init("<a>]]></a>", .unescapedCharacter),
@@ -118,7 +118,7 @@ enum ConformanceTable {
         .init("<a><?b:c?></a>", .invalidName),
     ]
 
-    /// §4.1, §4.6: references.
+    /// Cases of §4.1 and §4.6: references.
     static let references: [ConformanceCase] = [
         .init("<a b='&amp;&lt;&gt;&apos;&quot;'>&amp;&lt;&gt;&apos;&quot;</a>"),
         .init("<a>&#65;&#x41;&#x0041;&#x10FFFF;&#9;&#xd;</a>"),
@@ -143,7 +143,7 @@ enum ConformanceTable {
         .init("<a b='&#x;'/>", .malformedReference),
     ]
 
-    /// §2.8, §4.3.3: the XML declaration.
+    /// Cases of §2.8 and §4.3.3: the XML declaration.
     static let declarations: [ConformanceCase] = [
         .init("<?xml version='1.0'?><a/>"),
         .init("<?xml version = \"1.0\" encoding = 'utf-8' standalone\n=\n'yes' ?><a/>"),
@@ -172,7 +172,7 @@ enum ConformanceTable {
         .init("<?xml version='1.0' encoding='UTF-16'?><a/>", .encodingMismatch),
     ]
 
-    /// §2.8, §3.2–§4.2: document types.
+    /// Cases of §2.8 and §3.2–§4.2: document types.
     static let doctypes: [ConformanceCase] = [
         .init("<!DOCTYPE a><a/>"),
         .init("<!DOCTYPE a ><b/>"),
@@ -219,7 +219,7 @@ enum ConformanceTable {
         .init("<!DOCTYPE a [", .unexpectedEnd),
     ]
 
-    /// Namespaces in XML 1.0, third edition.
+    /// Cases of Namespaces in XML 1.0, third edition.
     static let namespaces: [ConformanceCase] = [
         .init("<p:a xmlns:p='urn:1'><p:b p:c='1'/></p:a>"),
         .init("<a xmlns='urn:1'><b xmlns=''/></a>"),

@@ -1,10 +1,10 @@
 import MartletXML
 import Testing
 
-@Suite("What is well-formed")
+@Suite("Well-formedness of XML")
 struct ConformanceTests {
     @Test(
-        "A document is well-formed exactly when XML 1.0 and Namespaces say so",
+        "A document is well-formed exactly as XML 1.0 and Namespaces specify",
         arguments: ConformanceTable.all)
     func verdict(_ row: ConformanceCase) {
         let reading = Reading(row.document)
@@ -15,14 +15,14 @@ struct ConformanceTests {
         }
     }
 
-    @Test("The table has more than eighty rows, of both kinds")
+    @Test("The table has more than eighty rows of both kinds")
     func table() {
         #expect(ConformanceTable.all.count > 150)
         #expect(ConformanceTable.all.filter { $0.code == nil }.count > 40)
     }
 
     @Test(
-        "A document gives the same events and the same error wherever it is split",
+        "A document produces the same events and error wherever it is split",
         arguments: ConformanceTable.all)
     func splits(_ row: ConformanceCase) {
         let bytes = Array(row.document.utf8)
@@ -31,7 +31,7 @@ struct ConformanceTests {
         for place in 0...bytes.count { #expect(Reading(bytes, cuts: [place]) == whole, "cut at \(place)") }
     }
 
-    @Test("A document that is cut anywhere is not complete")
+    @Test("A document that is truncated anywhere is incomplete")
     func truncation() {
         let text =
             "<?xml version='1.0'?><!DOCTYPE a [<!ELEMENT a ANY>]><a b='c'>&amp;<![CDATA[x]]><?p q?><!--r--></a>"
@@ -42,7 +42,7 @@ struct ConformanceTests {
         }
     }
 
-    @Test("An error stays one, and what is fed behind it says nothing")
+    @Test("An error persists, and later input produces no events")
     func errorStays() throws {
         var parser = XMLEventParser()
         parser.feed(Array("<a></b>".utf8))

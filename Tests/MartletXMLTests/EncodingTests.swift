@@ -1,7 +1,7 @@
 import MartletXML
 import Testing
 
-@Suite("The encoding of a document")
+@Suite("Encoding of XML documents")
 struct EncodingTests {
     private static func wide(_ text: String, isBig: Bool, mark: Bool = true) -> [UInt8] {
         ((mark ? "\u{FEFF}" : "") + text).utf16.flatMap { unit in
@@ -13,7 +13,7 @@ struct EncodingTests {
     private static let events: [XMLEvent] = [.start("\u{E9}"), .text("\u{20AC}\u{1F600}\n"), .end("\u{E9}")]
     private static let text = "<\u{E9}>\u{20AC}\u{1F600}\r\n</\u{E9}>"
 
-    @Test("UTF-16 is read by its byte order mark, in pieces of any size", arguments: [true, false])
+    @Test("UTF-16 is recognized by its byte order mark, in pieces of any size", arguments: [true, false])
     func wide(isBig: Bool) {
         let bytes = Self.wide(Self.text, isBig: isBig)
         for size in [1, 2, 3, .max] {
@@ -24,14 +24,14 @@ struct EncodingTests {
         }
     }
 
-    @Test("A mark of UTF-8 is no part of the document, and counts as bytes")
+    @Test("A UTF-8 byte order mark is not part of the document, and its bytes are counted")
     func mark() {
         let reading = Reading(Array("\u{FEFF}\(Self.text)".utf8))
         #expect(reading.events == Self.events)
         #expect(Reading(Array("\u{FEFF}x".utf8)).error?.position == XMLPosition(byteOffset: 3))
     }
 
-    @Test("ISO-8859-1 and US-ASCII are read when the document declares them")
+    @Test("ISO-8859-1 and US-ASCII are decoded if the document declares them")
     func declared() {
         let head = Array("<?xml version='1.0' encoding='iso-8859-1'?>".utf8)
         let reading = Reading(head + [0x3C, 0x61, 0x3E, 0xE9, 0x85, 0x3C, 0x2F, 0x61, 0x3E], size: 1)
@@ -44,7 +44,7 @@ struct EncodingTests {
     }
 
     @Test(
-        "The charset of the transport goes before the declaration, a byte order mark before both (RFC 7303 §3.2)"
+        "The transport charset precedes the declaration, and a byte order mark precedes both (RFC 7303 §3.2)"
     )
     func order() {
         let latin = Array("<?xml version='1.0' encoding='US-ASCII'?><a>".utf8) + [0xE9] + Array("</a>".utf8)
@@ -57,7 +57,7 @@ struct EncodingTests {
         #expect(Reading(Array("\u{FEFF}".utf8) + latin).error?.code == .encodingMismatch)
     }
 
-    @Test("UTF-16 without a mark is read where its byte order is named")
+    @Test("UTF-16 without a mark is decoded if its byte order is specified")
     func unmarked() {
         let named = Self.wide("<?xml version='1.0' encoding='UTF-16BE'?><a/>", isBig: true, mark: false)
         #expect(Reading(named, size: 1).error == nil)
@@ -68,7 +68,7 @@ struct EncodingTests {
     }
 
     @Test(
-        "Other names of the encodings are read in a declaration",
+        "Aliases of the encodings are accepted in a declaration",
         arguments: [
             ("utf8", Array("\u{E9}\u{1F600}".utf8), "\u{E9}\u{1F600}"), ("Latin1", [0xE9], "\u{E9}"),
             ("l1", [0xE9], "\u{E9}"), ("ISO_8859-1", [0xE9], "\u{E9}"), ("ascii", [0x65], "e"),
@@ -85,7 +85,7 @@ struct EncodingTests {
         }
     }
 
-    @Test("Bytes in another width or order than the charset are refused rather than guessed")
+    @Test("Bytes whose width or order contradicts the charset are rejected")
     func contradictions() {
         let little = Self.wide("<a/>", isBig: false, mark: false)
         #expect(Reading(little, charset: "UTF-16BE").error?.code == .encodingMismatch)
@@ -94,7 +94,7 @@ struct EncodingTests {
         #expect(Reading(Array("<a/>".utf8), charset: "UTF-16LE").error?.code == .encodingMismatch)
     }
 
-    @Test("An encoding that is not known is an error, from outside too")
+    @Test("An unknown encoding is an error, also from the transport")
     func unknown() {
         #expect(Reading(Array("<a/>".utf8), charset: "koi8-r").error?.code == .unsupportedEncoding)
         #expect(Reading([0, 0, 0xFE, 0xFF, 0, 0, 0, 0x3C]).error?.code == .unsupportedEncoding)
@@ -103,7 +103,7 @@ struct EncodingTests {
     }
 
     @Test(
-        "Bytes that are no UTF-8 are an error at their place",
+        "The error for invalid UTF-8 has its position",
         arguments: [
             [0x80], [0xC0, 0x80], [0xC1, 0xBF], [0xE0, 0x80, 0x80], [0xED, 0xA0, 0x80],
             [0xF0, 0x80, 0x80, 0x80],
@@ -118,7 +118,7 @@ struct EncodingTests {
         }
     }
 
-    @Test("A surrogate alone, and half a character at the end, are errors")
+    @Test("An unpaired surrogate and an incomplete character at the end are errors")
     func surrogates() {
         let lone = Self.wide("<a>", isBig: true) + [0xD8, 0x00] + Self.wide("</a>", isBig: true, mark: false)
         #expect(Reading(lone).error?.code == .invalidByteSequence)

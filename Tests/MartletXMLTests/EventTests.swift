@@ -1,9 +1,9 @@
 import MartletXML
 import Testing
 
-@Suite("What a document has")
+@Suite("XML events")
 struct EventTests {
-    @Test("A document becomes declaration, type, elements, text, comments and instructions in order")
+    @Test("A document produces its declaration, type, elements, text, comments and instructions in order")
     func everything() {
         let reading = Reading(
             """
@@ -24,14 +24,14 @@ struct EventTests {
             ])
     }
 
-    @Test("References become characters, in text and in values")
+    @Test("References become characters in text and in values")
     func references() {
         let reading = Reading("<a b='&lt;&#x20AC;&quot;'>&#65;&apos;&gt;&#x1F600;</a>")
         #expect(
             reading.events == [.start("a", ["b": "<\u{20AC}\""]), .text("A'>\u{1F600}"), .end("a")])
     }
 
-    @Test("Brackets of text and of CDATA sections stay")
+    @Test("Brackets in text and in CDATA sections are retained")
     func brackets() {
         #expect(Reading("<a>]]x]</a>").events[1] == .text("]]x]"))
         #expect(Reading("<a><![CDATA[]]]]]></a>").events[1] == .text("]]]"))
@@ -39,7 +39,7 @@ struct EventTests {
         #expect(Reading("<a>]]<![CDATA[>]]></a>").events[1] == .text("]]>"))
     }
 
-    @Test("Every end of a line becomes an LF, but those that were written as references")
+    @Test("Each line end becomes an LF, except those written as references")
     func lineEnds() {
         let reading = Reading("<a>\r\n\r\r\n\n&#13;\n</a>")
         #expect(reading.events[1] == .text("\n\n\n\n\r\n"))
@@ -47,13 +47,13 @@ struct EventTests {
         #expect(Reading("<a><![CDATA[\r]]></a>").events[1] == .text("\n"))
     }
 
-    @Test("White space in a value becomes spaces, but what was written as references (XML 1.0 §3.3.3)")
+    @Test("White space in a value becomes spaces, except if written as references (XML 1.0 §3.3.3)")
     func values() {
         let reading = Reading("<a b=' x\ty\r\nz\n&#10;&#9;&#13;&#32; '/>")
         #expect(reading.events[0] == .start("a", ["b": " x y z \n\t\r  "]))
     }
 
-    @Test("Names carry their namespace, and prefixes are no part of what they are")
+    @Test("Names have their namespace, and prefixes do not affect equality")
     func namespaces() throws {
         let reading = Reading(
             "<f xmlns='urn:f' xmlns:x='urn:x'><x:g h='1' x:h='2'/><k xmlns='' xmlns:x='urn:y' x:l=''/></f>")
@@ -74,7 +74,7 @@ struct EventTests {
         #expect(Reading("<a xml:lang='en'/>").events[0] != .start("a", ["lang": "en"]))
     }
 
-    @Test("An error names line, column and byte, whatever the ends of lines are")
+    @Test("An error has its line, column and byte, for all kinds of line ends")
     func places() {
         let error = Reading("<a>\r\n \u{E9}\u{1F600}&b;\r</a>").error
         #expect(error?.code == .undeclaredEntity)
@@ -83,7 +83,7 @@ struct EventTests {
         #expect(Reading("<a>\r\r\n\n<").error?.position.line == 4)
     }
 
-    @Test("After a document type, values and places are as without one")
+    @Test("A document type does not affect later values and positions")
     func afterDoctype() {
         let reading = Reading(
             "<!DOCTYPE a [\n<!ATTLIST a b NMTOKENS #IMPLIED>]> <a b=' x  y '>\n<c>&d;</c></a>")
@@ -93,7 +93,7 @@ struct EventTests {
         #expect(sameLine.error?.position == XMLPosition(line: 1, column: 13, byteOffset: 12))
     }
 
-    @Test("An event is there with its last byte, and its position is where it begins")
+    @Test("An event is delivered with its last byte, and its position is its first byte")
     func promptness() throws {
         let document = "<?xml version='1.0'?><a b='c'>text<!--d--><?e f?></a>"
         var parser = XMLEventParser()
@@ -113,7 +113,7 @@ struct EventTests {
         #expect(events.map(\.start) == [0, 21, 30, 34, 42, 49])
     }
 
-    @Test("Long markup in very small pieces needs at most a sixteenth of its length more to become an event")
+    @Test("The event of long markup in small pieces is delayed by at most a sixteenth of its length")
     func lateness() throws {
         let tag = "<a b='\(String(repeating: "x", count: 100_000))'>"
         var parser = XMLEventParser()
@@ -130,7 +130,7 @@ struct EventTests {
         #expect(more < 7_000)
     }
 
-    @Test("Long text comes in pieces of at most 64 KiB, the same ones however it arrives")
+    @Test("Long text is delivered in the same pieces of at most 64 KiB, however it arrives")
     func longText() {
         let text = String(repeating: "abc\u{E9}-\u{1F600}", count: 30_000)
         let bytes = Array("<a>\(text)</a>".utf8)

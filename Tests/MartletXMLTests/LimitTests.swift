@@ -3,13 +3,13 @@ import MartletTestSupport
 import MartletXML
 import Testing
 
-@Suite("What a document may have at most")
+@Suite("Limits of XML documents")
 struct LimitTests {
     private static func repeated(_ text: String, _ count: Int) -> String {
         String(repeating: text, count: count)
     }
 
-    @Test("Elements that nest too deep are refused at the first one too many")
+    @Test("Elements beyond the maximum depth are rejected at the first excess one")
     func depth() {
         let limits = XMLLimits(depth: 3)
         #expect(Reading("<a><a><a/></a></a>", limits: limits).error == nil)
@@ -19,7 +19,7 @@ struct LimitTests {
         #expect(Reading(Self.repeated("<a>", 100_000)).error?.code == .limitExceeded)
     }
 
-    @Test("An element with too many attributes, a name and a value that are too long are refused")
+    @Test("Too many attributes and names or values that are too long are rejected")
     func sizes() {
         let limits = XMLLimits(attributeCount: 2, nameByteCount: 4, valueByteCount: 8)
         #expect(Reading("<abcd a='12345678' b=''/>", limits: limits).error == nil)
@@ -31,7 +31,7 @@ struct LimitTests {
         }
     }
 
-    @Test("A document that is too long is refused at its limit")
+    @Test("A document that is too long is rejected at its limit")
     func bytes() {
         let limits = XMLLimits(byteCount: 10)
         #expect(Reading("<a>123</a>", limits: limits).error == nil)
@@ -41,7 +41,7 @@ struct LimitTests {
     }
 
     @Test(
-        "A tag, a comment or a document type without an end is refused, and not stored for ever",
+        "A tag, a comment or a document type without an end is rejected at its limit",
         arguments: [
             "<a b='", "<a>&", "<a><!--", "<a><?p ", "<a></a", "<!DOCTYPE a [<!--", "<!DOCTYPE a SYSTEM '",
         ]
@@ -54,7 +54,7 @@ struct LimitTests {
         for size in [100, 4097] { #expect(Reading(bytes, size: size, limits: limits) == whole) }
     }
 
-    @Test("Names that never repeat are refused before they fill the memory")
+    @Test("Names that never repeat are rejected before they exhaust memory")
     func vocabulary() {
         let limits = XMLLimits(vocabularyByteCount: 10_000)
         let same = (0..<1000).map { _ in "<b c='1'/>" }.joined()
@@ -65,7 +65,7 @@ struct LimitTests {
         }
     }
 
-    @Test("Limits below one count as one, and stop nothing from being read at all")
+    @Test("Limits below one are treated as one, and a small document is still read")
     func unsound() {
         let limits = XMLLimits(
             depth: 0, attributeCount: -1, nameByteCount: 0, valueByteCount: .min, nodeCount: 0,
@@ -76,7 +76,7 @@ struct LimitTests {
         #expect(Reading("<a b='c'>d</a>", limits: limits).error == nil)
     }
 
-    @Test("A billion laughs are not laughed: no entity is ever declared, and nothing fetched")
+    @Test("Entity expansion is rejected: no entity is declared or fetched")
     func laughs() {
         let bomb = """
             <!DOCTYPE lolz [<!ENTITY lol "lol"><!ENTITY lol2 "&lol;&lol;&lol;&lol;&lol;&lol;&lol;&lol;">]>
@@ -88,7 +88,7 @@ struct LimitTests {
         #expect(Reading("<!DOCTYPE a><a/>", doctype: .reject).error?.code == .doctypeRefused)
     }
 
-    @Test("A tree has so many nodes and no more, and is never too deep to be walked")
+    @Test("A tree stays within its node limit, and its depth is safe to traverse")
     func trees() throws {
         #expect(throws: XMLError.self) {
             try XMLTree(text: "<a><b/><b/><b/></a>", limits: XMLLimits(nodeCount: 3))
@@ -103,7 +103,7 @@ struct LimitTests {
     }
 
     @Test(
-        "A mebibyte of anything is read in time that grows with its length",
+        "A mebibyte of any content is read in linear time",
         arguments: [
             "<a/>", "<a>", "&amp;", "]", "\r\n", "<!---->", "x", "<a b='1' c='2'/>", "<![CDATA[]]>", "'",
             "<b xmlns:p='u'/>",

@@ -1,12 +1,12 @@
 import MartletXML
 
-/// What the parser makes of a document: events up to the end, or up to an error.
+/// The parser's events of a document up to the end or an error.
 struct Reading: Equatable {
     var events: [XMLEvent] = []
     var error: XMLError?
     var encoding: XMLEncoding?
 
-    /// Reads bytes in pieces of a size.
+    /// Parses bytes in pieces of a fixed size.
     init(
         _ bytes: [UInt8], size: Int = .max, charset: String? = nil, limits: XMLLimits = .default,
         doctype: XMLDoctypePolicy = .ignore
@@ -15,7 +15,7 @@ struct Reading: Equatable {
         self.init(bytes, cuts: cuts, charset: charset, limits: limits, doctype: doctype)
     }
 
-    /// Reads bytes in the pieces between places.
+    /// Parses bytes split at the given offsets.
     init(
         _ bytes: [UInt8], cuts: [Int], charset: String? = nil, limits: XMLLimits = .default,
         doctype: XMLDoctypePolicy = .ignore
@@ -36,7 +36,7 @@ struct Reading: Equatable {
         encoding = parser.encoding
     }
 
-    /// Reads text.
+    /// Parses a text in one piece.
     init(_ text: String, limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) {
         self.init(Array(text.utf8), limits: limits, doctype: doctype)
     }

@@ -3,7 +3,7 @@ import MartletTesting
 import MartletXML
 import Testing
 
-@Suite("Responses that are XML")
+@Suite("XML responses")
 struct ResponseTests {
     private static func origin(
         _ bytes: [UInt8], type: String = "application/xml", status: Int = 200,
@@ -22,7 +22,7 @@ struct ResponseTests {
         try decoder.decode(exchange)
     }
 
-    @Test("A response is read as XML, its charset by its field")
+    @Test("A response is parsed as XML with the charset of its Content-Type")
     func tree() async throws {
         let bytes = Array("<a>".utf8) + [0xE9] + Array("</a>".utf8)
         try await Self.origin(bytes, type: "text/xml; charset=ISO-8859-1") { session, url in
@@ -32,7 +32,7 @@ struct ResponseTests {
         }
     }
 
-    @Test("The XML parser's events come while the body does, in constant memory")
+    @Test("XML events are delivered while the body arrives, in constant memory")
     func events() async throws {
         let items = (0..<5000).map { "<item id='\($0)'>text</item>" }.joined()
         try await Self.origin(Array("<list>\(items)</list>".utf8)) { session, url in
@@ -47,7 +47,7 @@ struct ResponseTests {
         }
     }
 
-    @Test("A body that ends too early is an error of the document behind all events that were complete")
+    @Test("A truncated body is a document error that follows all complete events")
     func truncated() async throws {
         try await Self.origin(Array("<a><b/>".utf8)) { session, url in
             await #expect(throws: XMLError.self) {
@@ -64,7 +64,7 @@ struct ResponseTests {
         }
     }
 
-    @Test("A status outside 2xx is the session's error, and the document stays readable by a decoder")
+    @Test("A status outside 2xx throws the session's error, and its document can still be decoded")
     func status() async throws {
         try await Self.origin(Array("<error/>".utf8), status: 500) { session, url in
             let exchange = try await session.get(url)
@@ -73,7 +73,7 @@ struct ResponseTests {
         }
     }
 
-    @Test("The decoder takes the types of XML")
+    @Test("The decoder accepts the XML media types")
     func types() {
         let types = XMLResponseDecoder().acceptableContentTypes
         #expect(types.contains("application/xml"))

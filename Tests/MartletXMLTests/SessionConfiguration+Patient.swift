@@ -1,7 +1,7 @@
 import MartletCore
 
 extension SessionConfiguration {
-    /// For a machine that is busy with other tests, where a handshake may take long.
+    /// The configuration for a machine that is busy with other tests, where a handshake can take long.
     static var patient: SessionConfiguration {
         var configuration = SessionConfiguration.ephemeral
         configuration.timeouts = Timeouts(

@@ -1,7 +1,7 @@
 import MartletXML
 import Testing
 
-@Suite("A document as a tree")
+@Suite("XML trees")
 struct TreeTests {
     private static let feed = """
         <?xml version="1.0" encoding="UTF-8"?>
@@ -15,7 +15,7 @@ struct TreeTests {
         </rss>
         """
 
-    @Test("An XML document is a tree that is looked into by paths, attributes and text")
+    @Test("A tree is read by paths, attributes and text")
     func lookUp() throws {
         let tree = try XMLTree(text: Self.feed)
         #expect(tree.root.name.local == "rss")
@@ -33,7 +33,7 @@ struct TreeTests {
         #expect(tree.root.elements.count == 1)
     }
 
-    @Test("A tree that is written and read again is the same")
+    @Test("A tree that is written and parsed again is equal")
     func roundTrip() throws {
         for text in [Self.feed, "<a/>", "<!DOCTYPE a PUBLIC 'p' \"it's\"><!--c--><a>\r&#13;</a><!--d-->"] {
             let tree = try XMLTree(text: text)
@@ -43,7 +43,7 @@ struct TreeTests {
         }
     }
 
-    @Test("Every document of the table that is well-formed is written and read again")
+    @Test("Every well-formed document of the table is written and parsed again")
     func tableRoundTrip() throws {
         for row in ConformanceTable.all where row.code == nil {
             let tree = try XMLTree(text: row.document)
@@ -54,7 +54,7 @@ struct TreeTests {
         }
     }
 
-    @Test("What is special is escaped where it must be")
+    @Test("Special characters are escaped where required")
     func escaping() throws {
         var root = XMLTree.Element("a", text: "<&>\r\n\"'")
         root.attributes = [XMLAttribute(XMLName("b"), "<&>\"'\n\t\r")]
@@ -65,7 +65,7 @@ struct TreeTests {
         #expect(try XMLTree(text: tree.serialized()).root == root)
     }
 
-    @Test("Namespaces that names need are declared where nothing else does")
+    @Test("Missing namespace declarations are added")
     func declarations() throws {
         let inner = XMLTree.Element(
             XMLName("b", namespace: "urn:b", prefix: "p"),
@@ -81,7 +81,7 @@ struct TreeTests {
         #expect(try XMLTree(text: text).root.elements.map(\.name) == root.elements.map(\.name))
     }
 
-    @Test("A tree that no document can be is not written")
+    @Test("A tree that is not a valid document is not written")
     func impossible() {
         typealias Element = XMLTree.Element
         let nested = (0..<XMLTree.depthLimit).reduce(Element("a", text: "")) { inner, _ in

@@ -2,10 +2,11 @@ import FoundationEssentials
 import Martlet
 import Measure
 
-/// Martlet as a contender: `SCENARIO URL [NAME=VALUE …]`; `executor=loop` prefers the event loop's own thread, `cache=memory`
-/// and `cache=FOLDER` have answers cached (the latter on disk alone), `mode=reload` has them stored anew each time, and `line=N`
-/// receives no more than so many bytes of bodies a second. `segments=N` has files downloaded in segments, over so many
-/// connections at most.
+/// Martlet as a contender: `SCENARIO URL [NAME=VALUE …]`.
+///
+/// `executor=loop` runs the tasks on the event loop's thread. `cache=memory` and `cache=FOLDER` cache responses, the
+/// latter only on disk. `mode=reload` stores each response again. `line=N` limits the received body bytes per second.
+/// `segments=N` downloads files in segments over at most N connections.
 @main
 struct MartletContender: Client {
     static func main() {
@@ -18,7 +19,7 @@ struct MartletContender: Client {
 
     let session: HTTPSession
     let url: HTTPURL
-    /// How many connections a file may come over; none for a plain request.
+    /// The maximum number of connections for a file; 0 for a plain request.
     private let segments: Int
 
     init(_ arguments: Arguments, url: HTTPURL) throws {

@@ -2,10 +2,10 @@ import MartletCache
 import MartletWire
 
 extension FuzzEntry {
-    /// `Cache-Control` of a request and of a response, in one field or in several: a line each.
+    /// `Cache-Control` of a request and of a response, one field per line.
     ///
-    /// The first line of controls chooses the status. Adding a directive never loosens what a field says; what is
-    /// forbidden is neither stored nor served.
+    /// The first line of controls selects the status. An additional directive never relaxes the field. A forbidden
+    /// response is neither stored nor served.
     static let cacheControl = FuzzEntry("cache-control") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let fields = CacheFields.lines(input.payload, as: "Cache-Control")
@@ -33,7 +33,7 @@ extension FuzzEntry {
         }
     }
 
-    /// Another field with strict directives makes them count, whatever stands before it.
+    /// Checks that another field with strict directives applies, whatever precedes it.
     private static func checkStricter(_ fields: FieldBlock) throws(FuzzFinding) {
         let before = CacheControl(response: fields)
         var more = fields
@@ -62,7 +62,7 @@ extension FuzzEntry {
                 try require(!control.isNoCache, "served despite no-cache")
                 try require(!answer.isStale || !control.forbidsStale, "served stale despite a directive")
             }
-            // The same field in a request: what is stored is served within its bounds.
+            // The same field in a request: a stored response is served only within its limits.
             let asked = CacheFields.request(fields)
             guard case .serve(let answer) = CacheDecision(asked, variants: variants, now: now) else {
                 continue

@@ -2,10 +2,10 @@ import MartletCache
 import MartletWire
 
 extension FuzzEntry {
-    /// `Date`, `Expires`, `Last-Modified`, `Age` and `If-Modified-Since`, a line each; the controls are the moments.
+    /// `Date`, `Expires`, `Last-Modified`, `Age` and `If-Modified-Since`, one per line; the controls are the times.
     ///
-    /// An age is never negative and grows with the clock, what is fresh was fresh before, a clock that was set back
-    /// makes stale, and nothing traps, however far off a date.
+    /// An age is never negative and grows with the clock. A fresh response was also fresh before. A clock that was set
+    /// back makes a response stale. No date traps, however distant it is.
     static let cacheDates = FuzzEntry("cache-dates") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let names = [
@@ -23,7 +23,7 @@ extension FuzzEntry {
         let moments = [0, 1, 60, shift, 0 &- shift, .max, .min].map {
             WallTime(milliseconds: CacheFields.start.milliseconds &+ $0)
         }
-        // Of when it was asked for, all orders are tried: before it came, at once, after it, and at the ends of time.
+        // All request times are tried: before, at and after the response, and at the extremes of time.
         for request in [moments[0], moments[3], .init(milliseconds: .min)] {
             for response in moments {
                 try checkFreshness(fields, request, response, moments)

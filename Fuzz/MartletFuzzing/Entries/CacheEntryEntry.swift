@@ -3,10 +3,10 @@ import MartletStorage
 import MartletWire
 
 extension FuzzEntry {
-    /// The file of a stored entry.
+    /// Files of stored cache entries.
     ///
-    /// It is decoded as it is, which the checksums seldom allow, and again with its lengths and checksums set right, so
-    /// that bytes get behind them. What is decoded is encoded to the same bytes.
+    /// The input is decoded unchanged, which the checksums seldom allow, and again with correct lengths and checksums,
+    /// so that its fields are parsed. A decoded entry is encoded to the same bytes.
     static let cacheEntry = FuzzEntry("cache-entry") { (bytes) throws(FuzzFinding) in
         try checkEntry(bytes)
         try checkEntry(mended(bytes))
@@ -36,7 +36,7 @@ extension FuzzEntry {
                 try require(isLine, "a field splits a message: \(field.name)")
             }
         }
-        // The rules take any head that a file may hold.
+        // The cache rules accept any head that a file can contain.
         let variant = StoredVariant(head: entry.head, bodyLength: entry.bodyByteCount)
         let request = CacheRequest(method: "GET", key: entry.head.key, fields: FieldBlock())
         let decision = CacheDecision(request, variants: [variant], now: CacheFields.start)
@@ -44,10 +44,10 @@ extension FuzzEntry {
         try require(!variant.control.isNoCache, "\(answer) is served despite no-cache")
     }
 
-    /// The same with the lengths and checksums that it should have.
+    /// Returns the bytes with correct lengths and checksums.
     private static func mended(_ bytes: [UInt8]) -> [UInt8] {
         let preamble = EntryCodec.preambleByteCount
-        // Behind the preamble: generation, body length, whether the body is inline, its checksums.
+        // The fields after the preamble: generation, body length, whether the body is inline, and its checksums.
         guard bytes.count >= preamble + 17 else { return bytes }
         var bytes = bytes
         var bodyCount = 0
@@ -70,7 +70,7 @@ extension FuzzEntry {
         return bytes
     }
 
-    /// Writes four bytes over others, little endian.
+    /// Overwrites four bytes with a number in little-endian order.
     static func put(_ number: UInt32, at offset: Int, in bytes: inout [UInt8]) {
         for place in 0..<4 { bytes[offset + place] = UInt8(truncatingIfNeeded: number >> UInt32(8 * place)) }
     }

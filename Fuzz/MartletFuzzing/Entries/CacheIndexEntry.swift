@@ -2,10 +2,10 @@ import MartletCache
 import MartletStorage
 
 extension FuzzEntry {
-    /// The index file.
+    /// Index files of the disk cache.
     ///
-    /// It is decoded as it is, and again with its checksums set right. Damaged records are dropped, so what is decoded
-    /// is compared once it was encoded and decoded again.
+    /// The input is decoded unchanged, and again with correct checksums. Damaged records are dropped, so the decoded
+    /// records are compared after encoding and decoding them again.
     static let cacheIndex = FuzzEntry("cache-index") { (bytes) throws(FuzzFinding) in
         try checkIndex(bytes)
         try checkIndex(mended(bytes))
@@ -21,14 +21,14 @@ extension FuzzEntry {
         let encoded = IndexCodec.encode(records)
         try require(IndexCodec.decode(encoded) == records, "records do not read back equal")
         guard records.count == count else { return }
-        // The flags of the header are whoever's wrote it.
+        // The flags of the header depend on the program that wrote it.
         let kept = bytes.prefix(headerByteCount + count * recordByteCount)
         try require(
             encoded.dropFirst(headerByteCount).elementsEqual(kept.dropFirst(headerByteCount)),
             "whole records are encoded to other bytes")
     }
 
-    /// The same with the checksums that it should have.
+    /// Returns the bytes with correct checksums.
     private static func mended(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.count >= headerByteCount else { return bytes }
         var bytes = bytes

@@ -2,14 +2,15 @@ import MartletCore
 import MartletWire
 
 extension FuzzEntry {
-    /// What servers and proxies say about authentication, and a call that answers them.
+    /// Challenges of servers and proxies, and a call that responds to them.
     ///
-    /// The controls choose the credentials, the party, and whether the body is known. Each line of the payload is a response: a
-    /// challenge, or behind `+` what comes with a 200; behind `&` another field of the response before.
+    /// The controls select the credentials, the source of the challenge, and whether the body's bytes are known. Each
+    /// line of the payload is a response: a challenge, or after `+` the fields of a 200. A line after `&` is another
+    /// field of the previous response.
     ///
-    /// What is read is written as text that reads back equal; a fault points into its field. What the call sends is one field
-    /// that the encoder writes and that reads as one challenge would, shows no password but in Basic, and ends: a server
-    /// cannot make a call go round for ever. Another origin is sent nothing.
+    /// A parsed field survives writing and parsing, and an error's offset is in its field. The call sends one valid
+    /// credentials field that exposes no password except with Basic. The call ends: a server cannot make it loop
+    /// forever. Another origin receives no credentials.
     static let challenges = FuzzEntry("challenges") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let lines = input.payload.split(separator: ByteClass.lineFeed, omittingEmptySubsequences: false)

@@ -1,10 +1,10 @@
 import MartletWire
 
 extension FuzzEntry {
-    /// A chunked body. Control 0: limits; bit 3 has payload go past the decoder, as into a caller's buffer.
+    /// Chunked bodies. Control 0: limits; bit 3 receives payload directly, as into a caller's buffer.
     ///
-    /// However the bytes arrive, the same payload and the same end come of them, and they are what a plain
-    /// reader makes of a complete body. The payload, framed again, reads back equal.
+    /// The payload and the end do not depend on how the bytes arrive, and equal those of a plain reader for a complete
+    /// body. The payload survives encoding and decoding.
     static let chunkedBody = FuzzEntry("chunked-body") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let limits = WireLimits(input, at: 0)
@@ -27,7 +27,7 @@ extension FuzzEntry {
         try checkRoundTrip(input)
     }
 
-    /// Frames the payload in pieces and decodes that.
+    /// Encodes the payload in pieces and decodes the result.
     private static func checkRoundTrip(_ input: FuzzInput) throws(FuzzFinding) {
         var encoder = ChunkEncoder()
         var framed: [UInt8] = []
@@ -49,12 +49,12 @@ extension FuzzEntry {
     }
 }
 
-/// What a chunked decoder made of an input.
+/// The result of a chunked decoder for an input.
 private struct ChunkedReading: Equatable {
     var payload: [UInt8] = []
     var isComplete = false
     var trailers: FieldBlock?
-    /// The bytes used; not told where the body is malformed, since it depends on how they came.
+    /// The number of consumed bytes; 0 for a malformed body, where it depends on how the bytes arrive.
     var consumed = 0
     var error: WireError?
 

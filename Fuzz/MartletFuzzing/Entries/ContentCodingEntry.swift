@@ -2,15 +2,14 @@ import MartletContent
 import MartletCore
 
 extension FuzzEntry {
-    /// A compressed body.
+    /// Compressed bodies.
     ///
-    /// Control 0: the codings (`0` gzip, `1` deflate, `2` gzip twice, `3` deflate in gzip). Control 1: bit 0
-    /// allows 1,000 bytes instead of 256 KiB, bit 1 allows but 2 to 1 from 64 bytes on. Control 2: the room
-    /// for output, when the body comes in pieces, as many bytes as the control's number.
+    /// Control 0: the codings (`0` gzip, `1` deflate, `2` gzip twice, `3` deflate in gzip). Control 1: bit 0 allows
+    /// 1,000 bytes instead of 256 KiB, and bit 1 limits the ratio to 2:1 from 64 bytes on. Control 2: the output buffer
+    /// for a body in pieces, in bytes.
     ///
-    /// However the bytes arrive and whatever room there is, the same output and the same error come of them,
-    /// never more than is allowed. Only the ratio is watched from one call to the next, so under it only the
-    /// bounds are checked.
+    /// The output and the error depend neither on how the bytes arrive nor on the buffer, and the output stays within
+    /// the limit. The ratio is checked only between calls, so with it only the limits are checked.
     static let contentCoding = FuzzEntry("content-coding") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let codings = codings(input[0])
@@ -39,7 +38,7 @@ extension FuzzEntry {
         }
     }
 
-    /// Any bytes in a stored block of raw deflate (RFC 1951 §3.2.4) decode to themselves.
+    /// Checks that any bytes in a stored block of raw deflate (RFC 1951 §3.2.4) decode to themselves.
     private static func checkStored(_ bytes: [UInt8]) throws(FuzzFinding) {
         let stored = bytes.prefix(65_535)
         let count = UInt16(truncatingIfNeeded: stored.count)

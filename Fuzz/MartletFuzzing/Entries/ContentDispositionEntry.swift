@@ -2,10 +2,10 @@ import MartletContent
 import MartletCore
 
 extension FuzzEntry {
-    /// A value of Content-Disposition, and the same bytes as a name that a peer proposes.
+    /// Values of Content-Disposition, and the same bytes as a file name that a server proposes.
     ///
-    /// A name that is suggested is one component that is not hidden, has no control characters and at most 255 bytes, and
-    /// stays as it is when it is made safe again. Any text that is written as an extended value is read back.
+    /// A suggested name is one visible component without control characters and with at most 255 bytes, and sanitizing
+    /// it again does not change it. Any text that is written as an extended value is read back.
     static let contentDisposition = FuzzEntry("content-disposition") { (bytes) throws(FuzzFinding) in
         let text = String(decoding: bytes, as: UTF8.self)
         if let field = ContentDisposition(text) {

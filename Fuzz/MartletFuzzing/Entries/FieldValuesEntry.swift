@@ -5,9 +5,9 @@ import MartletCore
 import MartletWire
 
 extension FuzzEntry {
-    /// The values of fields: dates, ranges, lists, numbers, media types, codings, forms, text.
+    /// Field values: dates, ranges, lists, numbers, media types, codings, forms and text.
     ///
-    /// All parsers get the same bytes. What one accepts, it writes as text that it reads back equal.
+    /// All parsers receive the same bytes. An accepted value survives formatting and parsing.
     static let fieldValues = FuzzEntry("field-values") { (bytes) throws(FuzzFinding) in
         let text = ByteText.string(bytes[...])
         try checkDates(text)
@@ -31,12 +31,12 @@ extension FuzzEntry {
             try require(HTTPDate(date.text, now: now) == date, "\(date.text) depends on the present")
         }
         for other in [Int64.min, .max, 0] {
-            // Any clock, however wrong.
+            // The clock can be arbitrarily wrong.
             _ = HTTPDate(text, now: HTTPDate(secondsSinceEpoch: other))
         }
     }
 
-    /// Any number of seconds is written as a date; those of the years 0 to 9999 read back equal.
+    /// Checks that any number of seconds is formatted as a date, and that dates of the years 0 to 9999 are parsed back.
     private static func checkDateNumber(_ bytes: [UInt8]) throws(FuzzFinding) {
         let seconds = bytes.prefix(8).reduce(into: Int64(0)) { $0 = $0 << 8 | Int64($1) }
         let date = HTTPDate(secondsSinceEpoch: seconds)
@@ -117,7 +117,7 @@ extension FuzzEntry {
         for space in [FormEncoding.Space.plus, .percentEncoded] {
             let written = FormEncoding.encoded(items, space: space)
             try require(written.utf8.allSatisfy(ByteClass.isTarget), "\(written.debugDescription)")
-            // An item without a name or a value is written as nothing.
+            // An item without a name and a value is not written.
             let kept = items.filter { !$0.name.isEmpty || $0.value != nil }
             try require(FormEncoding.decoded(written) == kept, "\(written) reads back otherwise")
         }

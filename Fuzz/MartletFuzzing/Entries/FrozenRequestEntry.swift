@@ -3,10 +3,10 @@ import MartletOffline
 import MartletStorage
 
 extension FuzzEntry {
-    /// The record of a request that is kept.
+    /// Records of queued requests.
     ///
-    /// It is read as it is, which the checksum seldom allows, and again with its length and checksum set right, so that
-    /// bytes get behind them. What is read is written, and read again as the same.
+    /// The input is read unchanged, which the checksum seldom allows, and again with a correct length and checksum, so
+    /// that its fields are parsed. A parsed record survives writing and reading.
     static let frozenRequest = FuzzEntry("frozen-request") { (bytes) throws(FuzzFinding) in
         try checkFrozen(bytes)
         try checkFrozen(mendedRecord(bytes))

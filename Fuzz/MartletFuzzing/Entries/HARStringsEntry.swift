@@ -5,8 +5,8 @@ import MartletDiagnostics
 extension FuzzEntry {
     /// Bytes as a string of a HAR log.
     ///
-    /// Whatever they are, what is written is one string of JSON in UTF-8 and on one line, which a plain reader takes for
-    /// the same text, repaired; and a body of these bytes is shown as text or in Base64, but never changed.
+    /// The output is always one JSON string in UTF-8 on one line, which a plain reader decodes to the same repaired
+    /// text. A body of these bytes is stored as text or in Base64, and never changed.
     static let harStrings = FuzzEntry("har-strings") { (bytes) throws(FuzzFinding) in
         let text = String(decoding: bytes, as: UTF8.self)
         let written = JSONValue.string(text).bytesForPages
@@ -34,7 +34,7 @@ extension FuzzEntry {
     }
 }
 
-/// A string of JSON read in the plainest way (RFC 8259 §7).
+/// A JSON string that is parsed in the simplest way (RFC 8259 §7).
 private struct PlainJSONString {
     let text: String
 

@@ -1,11 +1,12 @@
 import MartletImages
 
 extension FuzzEntry {
-    /// The file of an image.
+    /// Image files.
     ///
-    /// Control 0: bit 0 sets small limits. The controls behind it are the sizes of pieces.
+    /// Control 0: bit 0 sets small limits. The following controls are the sizes of pieces.
     ///
-    /// However the bytes arrive, the same information and the same error come of them; an image has pixels, and no more than
+    /// The information and the error do not depend on how the bytes arrive. An image has pixels within the limits, and
+    /// an error's offset is in the file.
     /// the limits allow; an error points into the file.
     static let imageInfo = FuzzEntry("image-info") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
@@ -32,7 +33,7 @@ extension FuzzEntry {
     }
 }
 
-/// What the reader made of an input.
+/// The result of the reader for an input.
 private struct ImageReading: Equatable {
     let result: Result<ImageInfo, ImageError>
 

@@ -2,11 +2,11 @@ import MartletContent
 import MartletCore
 
 extension FuzzEntry {
-    /// Bytes as JSON.
+    /// JSON texts.
     ///
-    /// An error names a byte of the input, or its end. What is read is written, in every style, as text that reads back
-    /// equal and is written the same again; on one line it is no longer than what was read; without its nulls no object
-    /// has one.
+    /// An error has the offset of a byte of the input, or of its end. A parsed value survives writing and parsing in
+    /// every style, and is written identically again. On one line it is no longer than the input. Without nulls no
+    /// object contains one.
     static let jsonValue = FuzzEntry("json-value") { (bytes) throws(FuzzFinding) in
         let value: JSONValue
         do throws(JSONError) {
@@ -15,7 +15,7 @@ extension FuzzEntry {
             return try require((0...bytes.count).contains(error.offset), "\(error)")
         }
         let written = value.bytes()
-        // A raw byte is written as it is, an escape as one of no more bytes.
+        // A raw byte is written unchanged, and an escape with no more bytes than before.
         try require(written.count <= bytes.count, "\(bytes.count) bytes became \(written.count)")
         for style: JSONValue.Style in [.compact, .indented, .sorted, [.indented, .sorted]] {
             let again = value.bytes(style)
@@ -41,7 +41,7 @@ extension FuzzEntry {
         }
     }
 
-    /// Whatever form a number takes, it means what it meant.
+    /// Checks that a number retains its value in every representation.
     private static func checkNumbers(_ value: JSONValue) throws(FuzzFinding) {
         switch value {
         case .array(let elements): for element in elements { try checkNumbers(element) }

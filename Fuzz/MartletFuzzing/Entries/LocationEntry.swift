@@ -4,10 +4,10 @@ import MartletCore
 import MartletWire
 
 extension FuzzEntry {
-    /// Redirects: an address in the first line, and behind it values of `Location`.
+    /// Redirects: a URL in the first line, and values of `Location` after it.
     ///
-    /// What is followed is http or https and no step down, has no user info, is text that parses again to the same address,
-    /// and leaves its origin exactly where it says so; no field of credentials goes along then.
+    /// A followed target has the scheme http or https, no downgrade and no user info, and survives formatting and
+    /// parsing. It is reported as cross-origin exactly if the origin changes, and then no credentials are forwarded.
     static let location = FuzzEntry("location") { (bytes) throws(FuzzFinding) in
         let lines = bytes.split(separator: 0x0A, maxSplits: 1, omittingEmptySubsequences: false)
         guard lines.count == 2,
@@ -24,7 +24,7 @@ extension FuzzEntry {
         }
     }
 
-    /// A response's head with these lines as values of `Location`; `nil` where they are no fields.
+    /// Returns a response head with the lines as values of `Location`; `nil` if they are not valid fields.
     private static func head(_ status: Int, _ values: ArraySlice<UInt8>) -> ResponseHead? {
         var bytes = Array("HTTP/1.1 \(status) x\r\n".utf8)
         for value in values.split(separator: 0x0A, omittingEmptySubsequences: false) {

@@ -1,12 +1,13 @@
 import MartletCore
 
 extension FuzzEntry {
-    /// A form of parts in memory: name, file name, a field of its own, and content, between NULs, part after part.
+    /// Multipart forms in memory: name, file name, one field and content of each part, separated by NULs.
     ///
-    /// Control 0: the number from which boundaries are drawn. Control 1: bit 0 gives the parts file names, bit 1 fields.
+    /// Control 0: the number from which boundaries are generated. Control 1: bit 0 adds file names, and bit 1 adds
+    /// fields.
     ///
-    /// What is put together is read by a plain reader as exactly these parts, content and all; a boundary that occurs in a
-    /// part is drawn again; what is refused has a character that may not stand where it does.
+    /// A plain reader reads exactly the encoded parts. A boundary that occurs in a part is generated again. A rejected
+    /// form has an invalid character.
     static let multipartBoundary = FuzzEntry("multipart-boundary") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let hasFilenames = input.isSet(0, at: 1)
@@ -48,7 +49,7 @@ extension FuzzEntry {
         bytes.contains { ($0 < 0x20 && $0 != 9 || $0 == 0x7F) && !allowing.contains($0) }
     }
 
-    /// Cuts the form at every line that begins with its boundary, and compares the contents.
+    /// Splits the form at every line that begins with its boundary, and compares the contents.
     private static func check(
         _ bytes: [UInt8], _ type: String?, contents: [[UInt8]]
     ) throws(FuzzFinding) {
@@ -82,7 +83,7 @@ extension FuzzEntry {
     }
 }
 
-/// Numbers that follow from the first.
+/// A generator of numbers that follow from the first.
 private struct CountingGenerator: RandomNumberGenerator {
     var state: UInt64
 

@@ -3,10 +3,10 @@ import MartletContent
 import MartletTransport
 
 extension FuzzEntry {
-    /// A datagram of the kernel's about links, addresses and routes.
+    /// Datagrams of the kernel about links, addresses and routes.
     ///
-    /// It is read as the answer to each question, with the number that its first message bears, and as news. The kernel is
-    /// trusted; a kernel that is newer than this reader, or another one that claims to be it, is not.
+    /// Each datagram is read as the response to each query, with the sequence number of its first message, and as an
+    /// event. The kernel is trusted, but a newer kernel and other senders are not.
     static let netlink = FuzzEntry("netlink") { (bytes) throws(FuzzFinding) in
         let messages: [NetlinkMessage]
         do throws(NetlinkError) {
@@ -45,7 +45,7 @@ extension FuzzEntry {
             !fault.field.isEmpty && (0...bytes.count).contains(fault.offset), "\(fault) points nowhere")
     }
 
-    /// Each message in a datagram of its own comes to the same.
+    /// Checks that each message in a separate datagram has the same result.
     private static func checkPieces(
         _ question: NetlinkDump.Question, _ messages: [NetlinkMessage], _ bytes: [UInt8], _ sequence: UInt32,
         _ result: Result<NetlinkDump.Progress, NetlinkError>, _ whole: NetworkTable

@@ -1,9 +1,9 @@
 import MartletWire
 
 extension FuzzEntry {
-    /// Requests as the test origin's machine reads them, one behind the other. Control 0: limits.
+    /// Consecutive requests that the test origin's machine reads. Control 0: limits.
     ///
-    /// However the bytes arrive, the same requests and the same error come of them.
+    /// The requests and the error do not depend on how the bytes arrive.
     static let requestStream = FuzzEntry("request-stream") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let limits = WireLimits(input, at: 0)

@@ -2,13 +2,13 @@ import MartletContent
 import MartletWire
 
 extension FuzzEntry {
-    /// A request as the client writes it.
+    /// Requests that the client writes.
     ///
-    /// The payload, cut at bytes 0xFE, is method, target, Host, then names and values in turn. Control 0: bit
-    /// 0 speaks HTTP/1.0, bit 1 sends the payload as a chunked body, bit 2 with a length.
+    /// The payload, split at bytes 0xFE, is method, target, Host, and then names and values in turn. Control 0: bit 0
+    /// selects HTTP/1.0, bit 1 sends the payload as a chunked body, and bit 2 with a length.
     ///
-    /// What the encoder lets through, the server's machine reads as exactly this one request; what it refuses
-    /// leaves nothing behind that could be sent.
+    /// The server machine reads an accepted request as exactly this one request. A rejected request leaves no bytes to
+    /// send.
     static let requestWriting = FuzzEntry("request-writing") { (bytes) throws(FuzzFinding) in
         let draft = RequestDraft(FuzzInput(bytes))
         var encoder = RequestEncoder()
@@ -30,8 +30,8 @@ extension FuzzEntry {
                 "a last chunk without trailers is refused: \(error)")
         }
         let reading = RequestReading(wire, .whole(wire.count), .default)
-        // The draft may itself frame a body that then does not come, or disagree with HTTP/1.0: no second
-        // request yet.
+        // The draft can contain a framing field without a body, or contradict HTTP/1.0. Neither is a second request
+        // yet.
         if draft.isFramedByHand || reading.error?.code == .transferEncodingInHTTP10 {
             return try require(reading.requests.count <= 1, "one request became \(reading.requests.count)")
         }
@@ -45,7 +45,7 @@ extension FuzzEntry {
     }
 }
 
-/// A request to be written.
+/// A request that is to be written.
 private struct RequestDraft {
     let method: String
     let target: String
@@ -81,12 +81,12 @@ private struct RequestDraft {
         encoder.end()
     }
 
-    /// Whether a field of the draft says how the body is framed.
+    /// Whether a field of the draft specifies the framing of the body.
     var isFramedByHand: Bool {
         fields.contains { ["content-length", "transfer-encoding"].contains($0.name.lowercased()) }
     }
 
-    /// What a server must read.
+    /// The head that a server must read.
     var head: RequestHead {
         var block = FieldBlock()
         block.append(name: Array("Host".utf8), value: Array(ByteClass.trimmed(Array(host.utf8)[...])))

@@ -1,11 +1,10 @@
 import MartletWire
 
 extension FuzzEntry {
-    /// The head of a response. Control 0: limits.
+    /// Response heads. Control 0: limits.
     ///
-    /// However the bytes arrive, the same head or the same error comes of them; what was let through is
-    /// within the limits, holds nothing that could split a message, and reads back equal when it is written
-    /// again.
+    /// The head or the error does not depend on how the bytes arrive. An accepted head is within the limits, cannot
+    /// split a message, and survives writing and parsing.
     static let responseHead = FuzzEntry("response-head") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let limits = WireLimits(input, at: 0)
@@ -21,7 +20,7 @@ extension FuzzEntry {
     }
 }
 
-/// What a head parser made of an input.
+/// The result of a head parser for an input.
 private enum HeadReading: Equatable {
     case head(ResponseHead, byteCount: Int)
     case incomplete
@@ -53,7 +52,7 @@ extension ResponseHead {
         try FieldRules.check(fields)
     }
 
-    /// Writes the head again and reads that.
+    /// Writes the head and parses the result.
     fileprivate func checkRoundTrip() throws(FuzzFinding) {
         var encoder = ResponseEncoder()
         let isSame: Bool
@@ -65,7 +64,7 @@ extension ResponseHead {
             }
             encoder.end()
         } catch {
-            // Repeated framing and routing fields are read, and judged later; they are never written.
+            // Repeated framing and routing fields are parsed and checked later, and they are never written.
             let isExpected = error.code == .conflictingFraming || error.code == .repeatedField
             try require(isExpected, "a head that was read is not written: \(error)")
             return

@@ -1,15 +1,15 @@
 import MartletWire
 
 extension FuzzEntry {
-    /// A response as the client's machine reads it, interim responses, body and end of stream included.
+    /// Responses that the client machine reads, including interim responses, the body and the end of the stream.
     ///
-    /// Control 0: the method (`H` HEAD, `C` CONNECT, others GET). Control 1: limits; bit 3 has payload go
-    /// past the machine, as into a caller's buffer. Control 2: bit 0 breaks the stream off without an orderly
-    /// close, bit 1 speaks HTTP/1.0.
+    /// Control 0: the method (`H` HEAD, `C` CONNECT, others GET). Control 1: limits; bit 3 receives payload directly,
+    /// as into a caller's buffer. Control 2: bit 0 ends the stream without an orderly close, and bit 1 selects
+    /// HTTP/1.0.
     ///
-    /// However the bytes arrive, the same events, the same error and the same verdict on reuse come of them.
-    /// Nothing is delivered beyond Content-Length, a body is complete only when all of it came, HEAD, 204 and
-    /// 304 have none, and no connection lives on after a fault or an ambiguous head.
+    /// The events, the error and the decision on reuse do not depend on how the bytes arrive. No byte beyond
+    /// Content-Length is delivered. A body is complete only with all of its bytes. HEAD, 204 and 304 have no body. No
+    /// connection is reused after an error or an ambiguous head.
     static let responseStream = FuzzEntry("response-stream") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let scene = ResponseScene(input)

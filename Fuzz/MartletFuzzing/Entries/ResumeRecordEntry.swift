@@ -3,10 +3,10 @@ import MartletStorage
 import MartletTransport
 
 extension FuzzEntry {
-    /// The record of a download.
+    /// Records of downloads.
     ///
-    /// It is read as it is, which the checksum seldom allows, and again with its length and checksum set right, so that
-    /// bytes get behind them. What is read is written to the same bytes.
+    /// The input is read unchanged, which the checksum seldom allows, and again with a correct length and checksum, so
+    /// that its fields are parsed. A parsed record is written to the same bytes.
     static let resumeRecord = FuzzEntry("resume-record") { (bytes) throws(FuzzFinding) in
         try checkRecord(bytes)
         try checkRecord(mendedRecord(bytes))
@@ -25,7 +25,7 @@ extension FuzzEntry {
         try require(record.bytes == bytes, "it is written to \(record.bytes.count) bytes of \(bytes.count)")
         let end = record.written.ranges.last?.upperBound ?? 0
         try require(end <= record.total ?? .max, "\(end) bytes are there, of \(record.total ?? 0)")
-        // A plan takes whatever a record may hold, and asks for nothing that is there or beyond the end.
+        // A plan accepts any record, and never requests existing bytes or bytes beyond the end.
         var plan = SegmentPlan(total: record.total, written: record.written)
         guard let range = plan.claim(1, now: .distantFuture) else {
             try require(plan.isComplete, "bytes are missing that nobody asks for")
@@ -38,7 +38,7 @@ extension FuzzEntry {
             "\(range) is asked for")
     }
 
-    /// A record's file with the length and the checksum that it should have.
+    /// Returns the record's file with a correct length and checksum.
     static func mendedRecord(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.count >= 16 else { return bytes }
         var bytes = bytes

@@ -2,13 +2,13 @@ import MartletCore
 import MartletStreams
 
 extension FuzzEntry {
-    /// A stream of server-sent events, and its lines.
+    /// Streams of server-sent events, and their lines.
     ///
-    /// Control 0: bit 0 bounds events and lines at 16 bytes instead of 4,096. The controls behind it are the sizes of
+    /// Control 0: bit 0 limits events and lines to 16 bytes instead of 4,096. The following controls are the sizes of
     /// pieces.
     ///
-    /// However the bytes arrive, the same events, the same identifier, time and error come of them; within the bounds they
-    /// are what a plain reader makes of the whole. The same holds for the lines.
+    /// The events, the identifier, the retry time and the error do not depend on how the bytes arrive. Within the
+    /// limits they equal those of a plain reader. The same holds for the lines.
     static let serverSentEvents = FuzzEntry("server-sent-events") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let limit = input.isSet(0, at: 0) ? 16 : 4096
@@ -39,7 +39,7 @@ extension FuzzEntry {
     }
 }
 
-/// What the parser of events made of an input.
+/// The result of the event parser for an input.
 private struct EventReading: Equatable {
     var events: [ServerSentEvent] = []
     var lastEventID = ""
@@ -63,7 +63,7 @@ private struct EventReading: Equatable {
     }
 }
 
-/// What the parser of lines made of an input.
+/// The result of the line parser for an input.
 private struct LineReading: Equatable {
     var lines: [[UInt8]] = []
     var isTooLong = false

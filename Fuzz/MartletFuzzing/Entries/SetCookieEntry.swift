@@ -3,13 +3,13 @@ import MartletCookies
 import MartletCore
 
 extension FuzzEntry {
-    /// Cookies: what sites set, files of both formats, lists of public suffixes. The control says which.
+    /// Cookies of sites, cookie files of both formats, and public suffix lists. The control selects one of them.
     ///
-    /// `S`, or anything else: lines of `Set-Cookie`, and those that begin with `@` name the address they come
-    /// from. What is stored belongs to the host that set it; what is sent belongs to the host it goes to, has
-    /// no control characters and no more bytes than allowed; files of what is stored read back equal. `N`: a
-    /// Netscape file, `F`: a jar's file; what is read is written and reads back equal. `L`: a list of public
-    /// suffixes, and in its first line a name.
+    /// `S` or any other control: lines of `Set-Cookie`; a line that begins with `@` is the URL of the following ones. A
+    /// stored cookie belongs to the host that set it. A sent cookie belongs to its target host, has no control
+    /// characters, and is within the size limit. Files of the stored cookies are read back equal.
+    /// `N`: a Netscape file, and `F`: a jar's file; the cookies survive writing and reading.
+    /// `L`: a public suffix list with a name in its first line.
     static let setCookie = FuzzEntry("set-cookie") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         switch input[0] {

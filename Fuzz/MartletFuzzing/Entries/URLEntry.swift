@@ -2,10 +2,10 @@ import MartletURL
 import MartletCore
 
 extension FuzzEntry {
-    /// An address, and behind an LF a reference found at it.
+    /// URLs, and after an LF a reference that is resolved against the URL.
     ///
-    /// What parses is text that parses again to the same address, under its length limit, with a host and a
-    /// target that the encoder writes as they are; an error points into the text.
+    /// An accepted URL survives formatting and parsing. It is within the length limit, and the encoder writes its host
+    /// and target unchanged. An error's offset is in the text.
     static let url = FuzzEntry("url") { (bytes) throws(FuzzFinding) in
         let parts = bytes.split(separator: 0x0A, maxSplits: 1, omittingEmptySubsequences: false)
         let texts = parts.map { String(decoding: $0, as: UTF8.self) }

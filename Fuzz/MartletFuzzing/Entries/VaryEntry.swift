@@ -2,10 +2,9 @@ import MartletCache
 import MartletWire
 
 extension FuzzEntry {
-    /// `Vary` and the request it chooses by: lines of `Vary`, an empty line, and lines of one request field.
+    /// `Vary` and the request that it selects by: lines of `Vary`, an empty line, and lines of one request field.
     ///
-    /// What a response was made for selects it again; a request that says something else does not; secrets are not
-    /// kept.
+    /// The request of a response selects it again, and a request with another value does not. Secrets are not stored.
     static let vary = FuzzEntry("vary") { (bytes) throws(FuzzFinding) in
         let (head, tail) = halves(bytes)
         let fields = CacheFields.lines(head, as: "Vary")
@@ -38,7 +37,7 @@ extension FuzzEntry {
         for selection in selections where selection.name == "cookie" {
             try require(selection.value?.hasPrefix("<") ?? true, "a secret is kept")
         }
-        // In capitals, and with another line, it is the same name and another value.
+        // The name in capitals is the same, and another line changes the value.
         var more = requestFields
         guard let name = selections.first(where: { $0.value != nil })?.name else { return }
         more.append(name: name.uppercased(), value: "another-value")

@@ -1,14 +1,14 @@
 import MartletXML
 
 extension FuzzEntry {
-    /// A document of XML.
+    /// XML documents.
     ///
-    /// Control 0: bit 0 sets small limits, bit 1 names ISO-8859-1 as the transport's charset, bit 2 refuses document types.
-    /// The controls behind it are the sizes of pieces.
+    /// Control 0: bit 0 sets small limits, bit 1 sets ISO-8859-1 as the transport's charset, and bit 2 rejects document
+    /// types. The following controls are the sizes of pieces.
     ///
-    /// However the bytes arrive, the same events and the same error come of them; elements end in the order that they begin
-    /// in; an error points into the document; what is handed out is within the limits and has no character that XML forbids.
-    /// A tree that is read is written and reads back equal.
+    /// The events and the error do not depend on how the bytes arrive. Elements are balanced. An error's offset is in
+    /// the document. Events are within the limits and contain no character that XML forbids. A tree survives writing
+    /// and parsing.
     static let xml = FuzzEntry("xml") { (bytes) throws(FuzzFinding) in
         let input = FuzzInput(bytes)
         let limits =
@@ -55,7 +55,7 @@ extension FuzzEntry {
     }
 }
 
-/// What the parser of events made of an input.
+/// The result of the event parser for an input.
 private struct XMLReading: Equatable {
     var events: [XMLEvent] = []
     var error: XMLError?

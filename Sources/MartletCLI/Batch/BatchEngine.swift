@@ -2,7 +2,8 @@ import ArgumentParser
 import FoundationEssentials
 import Martlet
 
-/// Reads requests from standard input, runs a limited number concurrently, and writes replies as they come.
+/// Reads requests from standard input, runs a limited number concurrently, and writes replies in the order of
+/// completion.
 struct BatchEngine: Sendable {
     /// The maximum length of a line: 256 MiB.
     private static let lineLimit = 256 << 20
@@ -39,7 +40,7 @@ struct BatchEngine: Sendable {
                     return .success
                 }
             }
-            // Without a reader, the remaining requests are of no use.
+            // Without a reader of the output, the remaining requests are pointless.
             if status != .success { group.cancelAll() }
             for await ended in group where status == .success { status = ended }
             return status
@@ -105,14 +106,14 @@ struct BatchSession: Sendable {
     private let jar = CookieJar(trustsLoopback: true)
     private let hasCache: Bool
 
-    /// Responds to requests for the cache only, if there is none, with 504.
+    /// The cache for requests without one: it answers requests for the cache only with 504.
     private static let emptyCache: ResponseCache = {
         var options = ResponseCache.Options()
         options.memoryPressure = nil
         return .memoryOnly(0, options: options)
     }()
 
-    /// A clean session for so many concurrent requests, with a cache that outlives it.
+    /// Creates a new session for a number of concurrent requests, with a cache that outlives it.
     init(parallel: Int, cache: ResponseCache?) {
         hasCache = cache != nil
         var configuration = SessionConfiguration.default
@@ -145,13 +146,13 @@ struct BatchSession: Sendable {
     }
 }
 
-/// The way connections are opened for a request of a batch, and whether there are cookies.
+/// The settings of connections for a request of a batch, and whether it uses cookies.
 struct BatchConnection: Hashable, Sendable {
     /// Replacements for the host and port to connect to.
     var redirections: [ConnectOverride] = []
     /// A file of the only trusted authorities.
     var authorityFile: String?
-    /// Whether the session's cookies are sent, and received ones stored; without them, requests take a shorter way.
+    /// Whether the session's cookies are sent, and received ones stored; without them, requests need fewer steps.
     var usesCookies = false
 }
 
@@ -185,8 +186,8 @@ struct BatchCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Store responses in a directory, or in “memory”; nowhere by default", valueName: "dir|memory"))
-    var cache: String?
+            "Store responses in a directory, or in “memory”; nowhere by default", valueName: "dir|memory")) var cache:
+        String?
 
     mutating func validate() throws {
         guard (1...10_000).contains(parallel) else {

@@ -14,7 +14,7 @@ struct BatchRequest: Sendable {
     private(set) var method = "GET"
     /// The header fields to send, in order.
     private(set) var fields = HTTPFields()
-    /// The default header fields that are left out.
+    /// The default header fields that are omitted.
     private var omittedFields: Set<HTTPField.Name> = []
     private(set) var body: [UInt8]?
     /// Whether content codings are decoded; with `nil`, the codings that the request itself accepts are not.
@@ -31,7 +31,7 @@ struct BatchRequest: Sendable {
     private var retryCount = 0
     private(set) var cacheMode = CacheMode.standard
 
-    /// Reads a line. The number is kept even if the rest is rejected.
+    /// Reads a line. The number is returned even if the rest is rejected.
     static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchError>) {
         var request = BatchRequest()
         do {
@@ -41,7 +41,7 @@ struct BatchRequest: Sendable {
     }
 
     private mutating func take(_ line: [UInt8]) throws {
-        // The parser skips a byte order mark, which has no place in a line.
+        // The parser would skip a byte order mark, which is not allowed in a line.
         guard line.first != 0xEF else { throw JSONError(reason: .unexpectedByte, offset: 0) }
         let value = try JSONValue(parsing: line, depthLimit: BatchRequest.depthLimit)
         guard BatchRequest.memberCount(value) == BatchRequest.memberCount(ofText: line) else {
@@ -56,7 +56,7 @@ struct BatchRequest: Sendable {
         guard operation != .fetch || !url.isEmpty else { throw BatchError(.badURL, "there is no URL") }
     }
 
-    /// The number of members of all objects in a value, of which members with one name count once.
+    /// The number of members of all objects in a value; members with the same name count once.
     private static func memberCount(_ value: JSONValue) -> Int {
         switch value {
         case .object(let members): members.reduce(members.count) { $0 + memberCount($1.value) }
@@ -128,7 +128,7 @@ struct BatchRequest: Sendable {
             retryCount = try member.count()
             guard retryCount <= 1000 else { throw BatchError(.other, "“retry” is at most 1000") }
         case "cache":
-            // The words of fetch().
+            // The names are those of fetch().
             cacheMode = try member.choice(
                 [
                     "default": .standard, "no-cache": .revalidate, "force-cache": .preferCache,
@@ -138,7 +138,7 @@ struct BatchRequest: Sendable {
         }
     }
 
-    /// Adds `["Name","value"]`, or leaves a default out with `["Name",null]`.
+    /// Adds a field with `["Name","value"]`, or omits a default with `["Name",null]`.
     private mutating func addField(_ item: BatchMember) throws {
         let pair = try item.array()
         guard pair.count == 2 else {
@@ -164,7 +164,7 @@ struct BatchRequest: Sendable {
         fields.append(HTTPField(name: name, value: value))
     }
 
-    /// `host:port:address:port`.
+    /// Parses a redirection of the form `host:port:address:port`.
     private static func redirection(_ item: BatchMember) throws -> ConnectOverride {
         let text = try item.string()
         do throws(UsageError) { return try OptionValues.connectTo(text) } catch {
@@ -180,7 +180,7 @@ struct BatchRequest: Sendable {
         return status
     }
 
-    /// `{"type":"basic","user":"…","password":"…"}`.
+    /// Parses credentials of the form `{"type":"basic","user":"…","password":"…"}`.
     private static func identity(_ member: BatchMember) throws -> RequestCredentials {
         var type: BatchMember?
         var user: String?
@@ -228,7 +228,7 @@ struct BatchMember: Sendable {
     var unlessNull: BatchMember? { value.isNull ? nil : self }
     func string() throws -> String { try checked(value.stringValue, "a string") }
 
-    /// A string of characters up to U+00FF, each of which is a byte.
+    /// Parses a string of characters up to U+00FF as bytes.
     func bytes() throws -> [UInt8] {
         try checked(ByteText.latin1Bytes(try string()), "a string of characters up to U+00FF, each of which is a byte")
     }
@@ -270,8 +270,7 @@ enum BatchReply {
                 "body": JSONValue.latin1(exchange.body), "url": exchange.url.absoluteString,
                 "interim": exchange.rawInterim.map { [$0.status.json, fields($0.fields)] },
                 "source": exchange.source.rawValue.replacing("Cache", with: ""),
-                "trailers": exchange.rawTrailers.map(fields) ?? .array([]),
-                "timing": timing(exchange.metrics),
+                "trailers": exchange.rawTrailers.map(fields) ?? .array([]), "timing": timing(exchange.metrics),
             ])
     }
 
@@ -324,7 +323,7 @@ enum BatchReply {
     }
 }
 
-/// The failure of a request of a batch, in the words of the protocol.
+/// The failure of a request of a batch, in the terms of the protocol.
 struct BatchError: Error, Sendable {
     /// The kinds of the protocol.
     enum Kind: String, Sendable {
@@ -365,7 +364,7 @@ struct BatchError: Error, Sendable {
         case .timedOut: .timeout
         case .bodyTooLarge: .tooLarge
         case .contentDecodingFailed: .decode
-        case .invalidURL, .redirectRefused: .badURL
+        case .invalidURL, .redirectRejected: .badURL
         case .tooManyRedirects: .tooManyRedirects
         case .tlsFailed: isTruncation(error) ? .truncated : .tls
         default: .other

@@ -30,7 +30,7 @@ struct CacheOptions: ParsableArguments {
         guard !cache.utf8.contains(0) else { throw ValidationError("option --cache: a path contains no NUL") }
     }
 
-    /// Opens the cache, or reports the reason that it cannot be opened.
+    /// Opens the cache, or reports why it cannot be opened.
     func open(_ notes: CacheWarnings = CacheWarnings()) async throws(ExitStatus) -> DiskCache {
         let directory = cache
         do throws(CacheOpeningError) {
@@ -48,7 +48,7 @@ struct CacheOptions: ParsableArguments {
         try await Console.print(json ? value.jsonLine + "\n" : text)
     }
 
-    /// Reads from a cache, or reports the reason that it cannot be read.
+    /// Reads from a cache, or reports why it cannot be read.
     static func read<Value: Sendable>(_ body: @escaping @Sendable () throws(StorageError) -> Value)
         async throws(ExitStatus) -> Value
     {
@@ -133,7 +133,7 @@ final class CacheWarnings: Sendable {
     /// Written by the thread that works on the cache, read by the command.
     private let state = Mutex((damages: [DamagedEntry](), errors: [StorageError]()))
 
-    /// The damaged entries and the failures of the file system, in the order in which they were found.
+    /// The damaged entries and the failures of the file system, in the order of their detection.
     var all: (damages: [DamagedEntry], errors: [StorageError]) { state.withLock { $0 } }
 
     func take(_ event: DiskCacheEvent) {
@@ -202,7 +202,7 @@ struct CacheClearing: Sendable {
     struct Target: Sendable {
         /// The URL as in keys.
         let url: String
-        /// The URL as in keys, and with its path as it was written, which requests may have kept.
+        /// The URL as in keys, and with its path as it was written, because some requests store it unchanged.
         fileprivate let spellings: Set<String>
 
         init(_ url: HTTPURL, asIs: HTTPURL) {
@@ -227,7 +227,7 @@ struct CacheClearing: Sendable {
     private(set) var errors: [StorageError] = []
     private(set) var hasFailed = false
 
-    /// Removes the entries. All entries are read, since only their contents tell their URLs.
+    /// Removes the entries. All entries are read, since only their contents contain their URLs.
     init(_ targets: [Target], in cache: DiskCache) throws(StorageError) {
         counts = Array(repeating: Count(), count: targets.count)
         let places = Dictionary(targets.enumerated().flatMap { place, target in target.spellings.map { ($0, place) } })

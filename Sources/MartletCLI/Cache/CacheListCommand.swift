@@ -32,7 +32,7 @@ struct CacheListCommand: AsyncParsableCommand {
         if hasFailed { throw ExitStatus.readFailed }
     }
 
-    /// The lines of some entries, except for those that are gone meanwhile.
+    /// The lines of some entries; entries that no longer exist are skipped.
     private static func lines(_ names: ArraySlice<EntryName>, of cache: DiskCache, now: WallTime, isJSON: Bool) -> (
         lines: String, errors: [StorageError]
     ) {
@@ -64,7 +64,7 @@ struct CacheEntryLine {
         freshness = Freshness(of: reader.head, now: now)
     }
 
-    /// For people: columns, with the URL last.
+    /// The readable form: columns, with the URL last.
     var text: String {
         let columns = [
             ("\(head.status)", 3), (ProgressText.size(Double(reader.byteCount)), 10), ("age \(freshness.age) s", 11),
@@ -113,20 +113,20 @@ struct CacheEntryLine {
     private static func short(_ text: String) -> String { text.count > 12 ? "\(text.prefix(12))…" : text }
 }
 
-/// The contents of a cache, added up entry by entry.
+/// A summary of the contents of a cache, computed entry by entry.
 struct CacheSummary: Sendable {
     private let now: WallTime
     /// The allocated bytes of the cache's files.
     var occupied: UInt64 = 0
-    /// The entries that are whole, as far as is known without their bodies.
+    /// The number of intact entries, judged without reading their bodies.
     private var entries = 0
     private var bodies: UInt64 = 0
     private var fresh = 0
     private var stale = 0
     private var partitioned = 0
-    /// The files that should be entries and are not.
+    /// The number of files with an entry's name that are not entries.
     private var damaged = 0
-    /// The entries that the file system could not read.
+    /// The number of entries that the file system could not read.
     private(set) var unreadable = 0
     /// The first and the last time at which an entry was stored or validated.
     private var span: (oldest: WallTime, newest: WallTime)?
@@ -150,7 +150,7 @@ struct CacheSummary: Sendable {
         }
     }
 
-    /// For people: a line for each number.
+    /// The readable form: a line for each number.
     var table: String {
         var rows = [
             ("entries", "\(entries)"), ("fresh", "\(fresh)"), ("stale", "\(stale)"), ("of one user", "\(partitioned)"),
@@ -168,7 +168,7 @@ struct CacheSummary: Sendable {
             .joined()
     }
 
-    /// For programs; times are milliseconds since 1970.
+    /// The JSON form; times are milliseconds since 1970.
     var json: JSONMembers {
         let counts = statuses.sorted { $0.key < $1.key }.map { ("\($0)", $1.json) }
         return [

@@ -13,7 +13,7 @@ struct DownloadBars: Sendable {
         var bar = 0
         var percent = 0
         var amount = 0
-        /// The columns of rate and time, or of the reason that no bytes come.
+        /// The columns of rate and time, or of the reason that no bytes arrive.
         var tail: Int
         var name: Int
 
@@ -71,7 +71,7 @@ struct DownloadBars: Sendable {
                 parts.append(ColumnText.fitted(amount, to: layout.amount, isRight: true))
             }
         } else {
-            // Without a total there is no bar: the bytes have its columns.
+            // Without a total there is no bar, and the bytes use its columns.
             let joined = [layout.bar > 0 ? barColumns : 0, layout.percent, layout.amount].filter { $0 > 0 }
             let columns = joined.reduce(-2) { $0 + $1 + 2 }
             let amount = columns < 10 ? figures.shortAmount : figures.amount
@@ -81,8 +81,6 @@ struct DownloadBars: Sendable {
         parts.append(coloured(ColumnText.fitted(isLong ? figures.tail : figures.shortStatus, to: layout.tail), row))
         return parts.joined(separator: "  ")
     }
-
-    // MARK: Narrow terminals
 
     private func compactNameColumns(_ row: DownloadRow) -> Int {
         max(0, room - 2 - ColumnText.width(compactFigure(row)))
@@ -120,7 +118,7 @@ struct DownloadBars: Sendable {
     }
 }
 
-/// Lines about downloads that stay on the terminal, for people.
+/// Readable lines about downloads that stay on the terminal.
 struct DownloadText: Sendable {
     var usesUnicode: Bool
 
@@ -188,7 +186,7 @@ struct DownloadText: Sendable {
     ]
 
     private func finished(_ result: DownloadResult, _ elapsed: Duration) -> String {
-        // The working directory is left out.
+        // The working directory is omitted.
         let path = result.path.string
         let name = path.hasPrefix("./") ? String(path.dropFirst(2)) : path
         var text = "\(safe(name)): \(ProgressText.size(Double(result.byteCount)))"
@@ -202,9 +200,9 @@ struct DownloadText: Sendable {
         return text
     }
 
-    private func failure(
-        _ outcome: DownloadOutcome, _ subject: DownloadJSON.Subject, _ message: String, kept: UInt64
-    ) -> String {
+    private func failure(_ outcome: DownloadOutcome, _ subject: DownloadJSON.Subject, _ message: String, kept: UInt64)
+        -> String
+    {
         let rest = kept > 0 ? "; \(ProgressText.size(Double(kept))) are kept for the next run" : ""
         return "martlet: (\(outcome.status?.code ?? 0)) \(safe(subject.name)): GET \(safe(subject.url)): "
             + safe(message) + rest
@@ -215,7 +213,8 @@ struct DownloadText: Sendable {
             + ProgressText.rate(received, elapsed)
     }
 
-    /// The way to continue after a signal, from the URLs of incomplete downloads, their bytes on disk, and their queue.
+    /// Instructions to continue after a signal, from the URLs of incomplete downloads, their bytes on disk, and their
+    /// queue.
     func resumption(left: [String], of count: Int, kept: UInt64, stateFolder: String?) -> String {
         let amount = kept > 0 ? " \(ProgressText.size(Double(kept))) are kept." : ""
         if let stateFolder {
@@ -228,7 +227,7 @@ struct DownloadText: Sendable {
     }
 }
 
-/// The figures of a row of a download, as texts.
+/// The values of a row of a download, as texts.
 struct DownloadFigures: Sendable {
     /// The columns of ``tail``.
     static let longTail = 29
@@ -244,20 +243,20 @@ struct DownloadFigures: Sendable {
         "\(fraction >= 1 ? 100 : min(99, max(0, Int(fraction * 100))))%"
     }
 
-    /// The bytes that are there.
+    /// The bytes of the file that are present.
     var amount: String { ProgressText.size(Double(row.bytes)) }
 
-    /// The bytes that are there, in at most eight columns: `1023 MiB`.
+    /// The bytes of the file that are present, in at most eight columns: `1023 MiB`.
     var shortAmount: String {
         let parts = amount.split(separator: " ")
         guard parts.count == 2, amount.count > 8, let point = parts[0].firstIndex(of: ".") else { return amount }
         return "\(parts[0][..<point]) \(parts[1])"
     }
 
-    /// The bytes that are there, and the total.
+    /// The bytes of the file that are present, and the total.
     var amountOfTotal: String { row.total.map { "\(amount) of \(ProgressText.size(Double($0)))" } ?? amount }
 
-    /// Rate and time, or the reason that no bytes come.
+    /// Rate and time, or the reason that no bytes arrive.
     var tail: String {
         switch row.phase {
         case .waiting(let time, let failures) where failures > 1:
@@ -273,7 +272,7 @@ struct DownloadFigures: Sendable {
         }
     }
 
-    /// Only the rate, or the reason that no bytes come, in at most ``shortTail`` columns if possible.
+    /// Only the rate, or the reason that no bytes arrive, in at most ``shortTail`` columns if possible.
     var shortStatus: String {
         switch row.phase {
         case .starting: "starting"
@@ -287,7 +286,7 @@ struct DownloadFigures: Sendable {
     private func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }
 }
 
-/// The queue of the downloads of a command line: the first one that waits begins next, within the limits.
+/// The queue of the downloads of a command line: the first waiting download starts next, within the limits.
 struct DownloadScheduler: Sendable {
     private struct Host {
         var running = 0
@@ -303,7 +302,7 @@ struct DownloadScheduler: Sendable {
     private var running = 0
     /// The first download that was not examined yet.
     private var position = 0
-    /// The downloads of hosts that are below their limit again; they come before all that were not examined.
+    /// The downloads of hosts that are below their limit again; they come before all unexamined ones.
     private var freed: [Int] = []
     private var isStopped = false
 
@@ -314,7 +313,7 @@ struct DownloadScheduler: Sendable {
         self.limitPerHost = max(1, limitPerHost)
     }
 
-    /// The index of the download that begins now; `nil` if none may.
+    /// The index of the download to start now; `nil` if the limits allow none.
     mutating func next() -> Int? {
         guard !isStopped, running < limit else { return nil }
         if let least = freed.indices.min(by: { freed[$0] < freed[$1] }) { return begin(freed.remove(at: least)) }

@@ -25,12 +25,13 @@ struct DownloadCommand: WordsCommand {
         let runner = DownloadRunner(
             plans: plans, group: group, starter: managed ?? SessionDownloads(session: session), screen: screen,
             limits: managed == nil ? (group.download.fileLimit, group.download.fileLimitPerHost) : nil)
-        if let managed { await tellFindings(of: managed, on: screen, form) }
-        let warning = managed.map { tellFaults(of: $0, on: screen) }
+        if let managed { await reportFindings(of: managed, on: screen, form) }
+        let warning = managed.map { reportFaults(of: $0, on: screen) }
         // Unstructured: it ends with the session.
         let telling =
             group.global.isVerbose && form.progress != .json
-            ? session.tellEvents { line in await screen.say("* \(ColumnText.safe(line, usesUnicode: form.usesUnicode))")
+            ? session.reportEvents { line in
+                await screen.say("* \(ColumnText.safe(line, usesUnicode: form.usesUnicode))")
             } : nil
         let status = await runner.run { await SignalHandler.next() }
         await managed?.close()
@@ -51,13 +52,13 @@ struct DownloadCommand: WordsCommand {
             || plans.contains { $0.url.scheme == .https }
         var configuration = try await SessionPlan.configuration(for: group, usesTLS: usesTLS, jar: CookiePlan.makeJar())
         if let rate = group.download.rate { configuration.bandwidth.total.download = .bytesPerSecond(rate) }
-        // As in browsers: many files in many segments must not look like an attack.
+        // As in browsers: many files with many segments must not look like an attack.
         configuration.pool.connectionsPerHost = max(6, group.download.options.segments)
         return configuration
     }
 
-    /// Reports faults of the directory, and that it is empty.
-    private static func tellFindings(of managed: ManagedDownloads, on screen: DownloadScreen, _ form: ProgressStyle)
+    /// Reports faults of the directory, and an empty directory.
+    private static func reportFindings(of managed: ManagedDownloads, on screen: DownloadScreen, _ form: ProgressStyle)
         async
     {
         for event in managed.manager.pastEvents {
@@ -73,7 +74,7 @@ struct DownloadCommand: WordsCommand {
     }
 
     /// Reports failures to write to the directory, which do not stop the downloads.
-    private static func tellFaults(of managed: ManagedDownloads, on screen: DownloadScreen) -> Task<Void, Never> {
+    private static func reportFaults(of managed: ManagedDownloads, on screen: DownloadScreen) -> Task<Void, Never> {
         let events = managed.manager.events
         return Task {
             for await event in events {
@@ -86,7 +87,7 @@ struct DownloadCommand: WordsCommand {
 
 extension HTTPSession {
     /// Reports the session's events for `-v`.
-    nonisolated func tellEvents(_ tell: @escaping @Sendable (String) async -> Void) -> Task<Void, Never> {
+    nonisolated func reportEvents(_ tell: @escaping @Sendable (String) async -> Void) -> Task<Void, Never> {
         let events = events
         return Task { for await event in events { await tell(event.description) } }
     }
@@ -106,13 +107,11 @@ extension DownloadCommand {
             (group, text) throws(UsageError) in
             try check(text != "-", "a download is written to a file; “martlet get URL” writes to standard output")
             group.destinations.append(.named(try OptionValues.text(text, "a file")))
-        },
-        .folder("--dir", "Write files to this directory, by default the working directory; create it", folder),
+        }, .folder("--dir", "Write files to this directory, by default the working directory; create it", folder),
         .folder("--output-dir", "Same as --dir", folder),
         .list("-i, --input-file FILE", "Read URLs from a list, see below; - for standard input", \.download.lists) {
             $0
-        },
-        .flag("--fail-if-exists", "Fail if the file exists, the default", \.download.options.collision, .fail),
+        }, .flag("--fail-if-exists", "Fail if the file exists, the default", \.download.options.collision, .fail),
         .flag(
             "--overwrite", "Replace an existing file when the new one is complete", \.download.options.collision,
             .overwrite),
@@ -139,8 +138,7 @@ extension DownloadCommand {
             (group, text) throws(UsageError) in
             guard let timeout = try OptionValues.seconds(text) else { return }
             group.download.options.stallTimeout = min(max(timeout, .milliseconds(100)), .seconds(86400))
-        },
-        .seconds("-m, --max-time", "Limit the time of each file; its bytes are kept", \.totalTimeout),
+        }, .seconds("-m, --max-time", "Limit the time of each file; its bytes are kept", \.totalTimeout),
         .toggle(
             "-L, --location", "Follow redirects, the default; --no-location does not", \.redirects.followsRedirects),
         // An unsuccessful status is always a failure.
@@ -163,8 +161,7 @@ extension DownloadCommand {
             guard let delay = try OptionValues.seconds(text) else { return }
             group.download.options.retry.initialDelay = delay
             group.download.options.retry.maximumDelay = max(delay, DownloadOptions().retry.maximumDelay)
-        },
-        .ignored("--retry-connrefused"),
+        }, .ignored("--retry-connrefused"),
     ]
 
     static func checksum(_ text: String) throws(UsageError) -> Checksum {

@@ -1,6 +1,6 @@
 import Martlet
 
-/// Reports on downloads for programs: a JSON object a line.
+/// The JSON output about downloads: an object per line.
 enum DownloadJSON {
     static let help = """
 
@@ -53,7 +53,7 @@ enum DownloadJSON {
         var url: String
     }
 
-    /// The line of an event; `nil` for the events that the outcome has a line for.
+    /// The line of an event; `nil` for events that the line of the outcome covers.
     static func line(_ event: DownloadEvent, _ subject: Subject) -> String? {
         switch event {
         case .started(let resumed): line("started", subject, ["resumed": resumed])
@@ -101,7 +101,7 @@ enum DownloadJSON {
         return members.jsonLine
     }
 
-    /// The line of a fault that ends no download.
+    /// The line of a fault that does not end a download.
     static func warning(_ message: String) -> String {
         (["event": "warning", "message": message] as JSONMembers).jsonLine
     }
@@ -134,9 +134,9 @@ enum DownloadJSON {
 enum DownloadOutcome: Sendable {
     case finished(DownloadResult)
     case failed(HTTPError)
-    /// Its time (`-m`) expired; the received bytes are kept.
+    /// Its timeout (`-m`) expired; the received bytes are retained.
     case outOfTime
-    /// It was stopped, and the received bytes are kept.
+    /// It was stopped, and the received bytes are retained.
     case stopped
 
     /// The exit code; `nil` if the download itself did not fail.

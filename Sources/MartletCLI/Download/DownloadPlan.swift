@@ -11,7 +11,6 @@ struct DownloadPlan: Sendable {
     let target: DownloadTarget
     /// The name that is shown before the file's name is known.
     let name: String
-
     /// The header fields that a download sets itself.
     private static let ownFields: Set<HTTPField.Name> = [.range, .ifRange, .acceptEncoding]
 
@@ -47,7 +46,7 @@ struct DownloadPlan: Sendable {
         self.number = number
         url = entry.url.withoutUserInfo
         if let output = entry.output {
-            // A path that is absolute replaces the folder.
+            // An absolute path replaces the directory.
             let path = download.folder.map { FilePath($0).pushing(FilePath(output)) } ?? FilePath(output)
             guard let name = path.lastComponent, name.kind == .regular, !output.hasSuffix("/") else {
                 throw UsageError("“\(output)” is not the name of a file")
@@ -104,18 +103,14 @@ struct DownloadPlan: Sendable {
             case .file(let path): path.removingLastComponent().string
             }
         guard !folder.isEmpty else { return }
-        do {
-            try await Console.attempt {
-                try FileDescriptor.createDirectories(folder)
-            }
-        } catch {
+        do { try await Console.attempt { try FileDescriptor.createDirectories(folder) } } catch {
             throw HTTPError(
                 .fileFailed, phase: .preparing, message: "the directory “\(folder)” cannot be created: \(error)")
         }
     }
 }
 
-/// The options of `download` alone.
+/// The options that only `download` has.
 struct DownloadCommandOptions: Sendable {
     /// The directory of the files; `nil` for the working directory.
     var folder: String?
@@ -131,7 +126,7 @@ struct DownloadCommandOptions: Sendable {
     var stateFolder: String?
 }
 
-/// Gives the credentials of a command line to downloads of a queue: to those that it names, or to all if it names none.
+/// Assigns the credentials of a command line to downloads of a queue: to the named ones, or to all if none is named.
 /// They are not written to the queue's directory.
 struct DownloadCredentials: Sendable {
     /// The options of the URLs that the command line names once.
@@ -154,7 +149,8 @@ struct DownloadCredentials: Sendable {
         lines = try DownloadPlan.fields(of: group)
     }
 
-    /// Gives a download its credentials. Returns whether it is the command line's own, which also uses its certificate.
+    /// Assigns credentials to a download. Returns whether the command line names the download, which then also uses its
+    /// certificate.
     func grant(_ plan: inout DownloadJob.Plan) -> Bool {
         let url = plan.url.absoluteForm
         if urls.isEmpty {
@@ -274,7 +270,7 @@ actor RunningDownloads {
     private let phase = CurrentValue(Phase.open)
     private var running: [Int: Download] = [:]
 
-    /// A roster of the downloads that a starter begins.
+    /// Creates a list of the downloads that a starter starts.
     init(_ starter: any DownloadBackend) { self.starter = starter }
 
     /// Whether no more downloads may begin.

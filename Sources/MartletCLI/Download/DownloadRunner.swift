@@ -1,6 +1,6 @@
 import Martlet
 
-/// Carries a command line out: all its downloads, concurrently within the limits.
+/// Runs all downloads of a command line, concurrently within the limits.
 struct DownloadRunner: Sendable {
     let plans: [DownloadPlan]
     let group: TransferOptions
@@ -13,7 +13,7 @@ struct DownloadRunner: Sendable {
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
         let roster = RunningDownloads(starter)
         let signal = CurrentValue<Int32?>(nil)
-        // Unstructured, both: a signal may never come, and drawing must not delay the downloads.
+        // Both are unstructured: a signal may never arrive, and drawing must not delay the downloads.
         let waiting = Task {
             let number = await interruption()
             signal.update { number }
@@ -87,10 +87,10 @@ struct DownloadRunner: Sendable {
     }
 }
 
-/// Carries one plan out: begins its download, follows it, and ends it when its time expires.
+/// Runs one plan: starts its download, follows it, and ends it when its timeout expires.
 struct DownloadRun: Sendable {
     let plan: DownloadPlan
-    /// `-m`.
+    /// The timeout of `-m`; `nil` for none.
     let timeLimit: Duration?
     let retryTimeLimit: Duration?
     let makesFolders: Bool
@@ -110,7 +110,7 @@ struct DownloadRun: Sendable {
             return outcome
         }
         await roster.add(plan.number, download)
-        // In a queue, it is not shown until its turn.
+        // A queued download is not shown until its turn.
         await DownloadRun.beginning(of: download)
         let start = ContinuousClock.now
         if screen.showsEvents { await screen.begin(plan, download) }
@@ -145,7 +145,7 @@ struct DownloadRun: Sendable {
                     group.cancelAll()
                     continue
                 }
-                // Nothing but the time limit pauses a single download.
+                // Only the timeout pauses a single download.
                 if case .stopped = outcome, !roster.isStopping { return .outOfTime }
                 return outcome
             }
@@ -205,9 +205,10 @@ protocol DownloadBackend: Sendable {
     func prepare() async
     /// Begins a download, or puts it into a queue. Throws an `HTTPError` if it cannot begin.
     func begin(_ plan: DownloadPlan) async throws -> Download
-    /// Stops downloads so that they can be resumed, by another process as well; returns when all their files are closed.
+    /// Stops downloads so that they can be resumed, by another process as well; returns when all their files are
+    /// closed.
     func stop(_ downloads: [Download]) async
-    /// Forgets a complete download that was reported.
+    /// Removes a complete download that was reported from the queue.
     func forget(_ download: Download) async
 }
 
@@ -297,7 +298,7 @@ actor ManagedDownloads: DownloadBackend {
         return [plan.url.absoluteForm, kind, absolute.lexicallyNormalized().string]
     }
 
-    /// The downloads of the directory, in the order in which they were added. Paused and failed ones are resumed.
+    /// The downloads of the directory, in the order of their addition. Paused and failed ones are resumed.
     private static func found(in manager: DownloadManager) async -> [(DownloadPlan, Download)] {
         var found: [(DownloadPlan, Download)] = []
         for download in manager.all {
@@ -337,7 +338,7 @@ actor ManagedDownloads: DownloadBackend {
         await manager.close()
     }
 
-    /// A download that cannot be forgotten is reported again by the next program.
+    /// Removes a complete download. If that fails, the next program reports it again.
     func forget(_ download: Download) async { try? await manager.remove(download.id) }
     func close() async { await manager.close() }
 }

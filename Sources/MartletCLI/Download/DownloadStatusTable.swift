@@ -56,7 +56,7 @@ struct DownloadStatusTable: Sendable {
         running.compactMap { number in trackers[number].map { (number, $0.row(at: time)) } }
     }
 
-    /// The row of all. Its total is known when that of each is.
+    /// The row of all downloads. Its total is known when all totals are.
     func total(at time: Duration) -> DownloadTotal {
         let rows = rows(at: time).map(\.row)
         var row = DownloadRow(name: "total", rate: window.rate, stall: window.stall(at: time))
@@ -71,7 +71,7 @@ struct DownloadStatusTable: Sendable {
         return DownloadTotal(fileCount: fileCount, finishedCount: finishedCount, failedCount: failedCount, row: row)
     }
 
-    /// The phase of all, if it is the same; of waits the shortest.
+    /// The common phase of all rows, if there is one; of several delays, the shortest.
     private static func phase(of rows: [DownloadRow]) -> DownloadRow.Phase {
         guard let first = rows.first?.phase else { return .receiving }
         let waits = rows.compactMap { row -> Duration? in
@@ -84,20 +84,19 @@ struct DownloadStatusTable: Sendable {
     }
 }
 
-/// The figures of one download, or of all of them.
+/// The values of one download, or of all of them.
 struct DownloadRow: Hashable, Sendable {
     enum Phase: Hashable, Sendable {
         case starting
         case receiving
-        /// The next attempt begins after a delay, after so many consecutive failures.
+        /// The next attempt starts after a delay. Contains the number of consecutive failures.
         case waiting(Duration, failures: Int)
-        /// All bytes are there, and are compared with the checksums.
+        /// All bytes are present, and are compared with the checksums.
         case verifying
     }
 
     /// The time without a byte after which a download is shown as stalled.
     static let stallLimit = Duration.seconds(3)
-
     /// The name, not yet escaped for a terminal.
     var name: String
     var phase = Phase.receiving
@@ -120,7 +119,7 @@ struct DownloadRow: Hashable, Sendable {
         return total == 0 ? 1 : min(1, Double(bytes) / Double(total))
     }
 
-    /// The time for the rest at the present rate; `nil` if it is not known, or no bytes come.
+    /// The time for the rest at the present rate; `nil` if it is not known, or no bytes arrive.
     var timeLeft: Duration? {
         guard let total, phase == .receiving, !isStalled, rate >= 1 else { return nil }
         return .seconds(min(1e8, Double(total - min(total, bytes)) / rate))
@@ -137,7 +136,8 @@ struct DownloadTotal: Hashable, Sendable {
     var count: String { "\(finishedCount) of \(fileCount) files" + (failedCount > 0 ? ", \(failedCount) failed" : "") }
 }
 
-/// Follows one download by its events and its progress. Pure: times are passed in, counted from one instant, and never fall.
+/// Follows one download by its events and its progress. Pure: times are passed in, counted from one instant, and never
+/// fall.
 struct DownloadTracker: Sendable {
     private(set) var name: String
     private(set) var progress = DownloadProgress()
@@ -198,7 +198,7 @@ struct DownloadTracker: Sendable {
 extension Download {
     var newestProgress: DownloadProgress {
         get async {
-            // A pass begins with the present value, without waiting.
+            // An iteration starts with the current value, without waiting.
             var pass = progress.makeAsyncIterator()
             return await pass.next() ?? DownloadProgress()
         }
@@ -210,7 +210,7 @@ extension Download {
 /// fewer lines of progress, and delays only the end of the program.
 actor DownloadScreen {
     private static let firstFrame = Duration.milliseconds(400)
-    /// A little less than ten seconds, so that no ten are without a line.
+    /// Slightly less than ten seconds, so that there is a line every ten seconds.
     private static let lineInterval = Duration.seconds(9)
 
     private let form: ProgressStyle
@@ -257,7 +257,7 @@ actor DownloadScreen {
         }
     }
 
-    /// Shows the outcome of a download, which may not have begun.
+    /// Shows the outcome of a download, which may not have started.
     func end(
         _ plan: DownloadPlan, _ outcome: DownloadOutcome, of download: Download? = nil,
         since start: ContinuousClock.Instant? = nil

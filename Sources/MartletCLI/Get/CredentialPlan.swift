@@ -3,7 +3,7 @@ import Glibc
 import Martlet
 import MartletDemo
 
-/// The credentials of a group, with those that were read from a netrc or asked for.
+/// The credentials of a group, including those from a netrc or a prompt.
 struct CredentialPlan: Sendable {
     private var identity: RequestCredentials?
     private var netrc: NetrcFile?
@@ -11,7 +11,7 @@ struct CredentialPlan: Sendable {
     private var scheme = Credentials.PasswordScheme.basic
     private var isForAll = false
 
-    /// Reads the netrc, and asks for a missing password.
+    /// Reads the netrc, and prompts for a missing password.
     static func load(_ options: TransferOptions) async throws(UsageError) -> CredentialPlan {
         var plan = CredentialPlan()
         plan.isForAll = options.redirects.followsRedirects && options.redirects.sendsCredentialsCrossOrigin
@@ -40,16 +40,16 @@ struct CredentialPlan: Sendable {
         { return nil } catch { throw UsageError("could not use “\(path.string)”: \(error)", status: .readFailed) }
     }
 
-    /// Whether there is one identity for all hosts, and not a netrc with one for each.
+    /// Whether all hosts share one identity, as opposed to a netrc with one for each.
     var isOneForAll: Bool { identity != nil }
 
-    /// The settings of calls to any origin: credentials for one origin only, or those that a netrc has for each.
+    /// The settings of calls to any origin: credentials for one origin only, or those of a netrc for each origin.
     func settings(for origin: HTTPURL.Origin?) -> AuthenticationSettings {
         if let identity { return origin.map(identity.settings) ?? AuthenticationSettings() }
         return AuthenticationSettings(netrc: netrc, netrcScheme: scheme)
     }
 
-    /// Gives a call its credentials. Those that all redirects keep are added to the header fields.
+    /// Sets the credentials of a call. Those that all redirects retain are added to the header fields.
     func apply(to options: inout RequestOptions, _ fields: inout HTTPFields, url: HTTPURL) {
         let ofURL = url.user.map { RequestCredentials(user: $0, password: url.password ?? "", scheme: scheme) }
         if let identity = identity ?? (netrc == nil ? ofURL : nil) {
@@ -57,7 +57,7 @@ struct CredentialPlan: Sendable {
         } else if let netrc {
             var settings = AuthenticationSettings(netrc: netrc, netrcScheme: scheme)
             if let user = url.user {
-                // The user of the URL counts; a netrc that comes first can only have another password for it.
+                // The user of the URL takes precedence; a preferred netrc can only provide another password for it.
                 let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
                 let kept = netrc.entry(forHost: host, login: user)?.password
                 let password = netrcPrecedesURL ? kept ?? url.password : url.password ?? kept
@@ -82,13 +82,14 @@ struct RequestCredentials: Sendable {
 
     init(bearer token: String) { (credentials, preemptiveValue) = (.bearer(token), "Bearer \(token)") }
 
-    /// The settings for one origin, wherever a call begins.
+    /// The settings for one origin, for calls that start anywhere.
     func settings(for origin: HTTPURL.Origin) -> AuthenticationSettings {
         AuthenticationSettings(credentialsByOrigin: [origin: credentials])
     }
 
-    /// The settings for the origin at which a call begins; or for all, as for `--location-trusted`: credentials that need
-    /// no challenge become a header field, unless it is set, which such redirects keep; others answer each challenge.
+    /// The settings for the origin at which a call begins; or for all origins, as for `--location-trusted`. Credentials
+    /// that need no challenge become a header field, unless it is set; redirects retain it. Other credentials answer
+    /// each challenge.
     func settings(isForAll: Bool, _ fields: inout HTTPFields) -> AuthenticationSettings {
         guard isForAll else { return AuthenticationSettings(credentials: credentials) }
         guard let preemptiveValue else {
@@ -130,14 +131,15 @@ enum PasswordPrompt {
     }
 }
 
-/// The file of `SSLKEYLOGFILE` for the secrets of connections. As in curl, a file that cannot be written fails no request.
+/// The file of `SSLKEYLOGFILE` for the secrets of connections. As in curl, a file that cannot be written fails no
+/// request.
 enum KeyLogPlan {
     private static var name: String? { Environment["SSLKEYLOGFILE"].flatMap { $0.isEmpty ? nil : $0 } }
 
     /// The file; `nil` for none, and for a file that cannot be appended to.
     static var file: String? { name.flatMap { KeyLogFile.fault(at: $0) == nil ? $0 : nil } }
 
-    /// Reports a file that cannot be appended to, to people or to programs.
+    /// Reports a file that cannot be appended to, as text or as JSON.
     static func warn(asJSON: Bool = false) async {
         guard let name, let fault = KeyLogFile.fault(at: name) else { return }
         let message = "SSLKEYLOGFILE: secrets are not written to “\(name)”: \(fault)"
@@ -156,8 +158,8 @@ enum CookiePlan {
     /// A jar like that of curl: http to the loopback interface counts as secure.
     static func makeJar() -> CookieJar { CookieJar(trustsLoopback: true) }
 
-    /// Reads the files of a group: lines in Netscape's format, and lines `Set-Cookie: …` as in heads. As with curl, a file
-    /// that cannot be read has no cookies; an invalid `Set-Cookie` line is reported.
+    /// Reads the files of a group: lines in Netscape's format, and lines `Set-Cookie: …` as in heads. As with curl, an
+    /// unreadable file counts as empty; an invalid `Set-Cookie` line is reported.
     static func fill(_ jar: CookieJar, for options: TransferOptions) async {
         for name in options.cookieFiles where !name.isEmpty {
             guard let bytes = try? InputFile.contents(of: name) else { continue }

@@ -27,7 +27,7 @@ struct FormPart: Hashable, Sendable {
     private func addition() throws(UsageError) -> (inout MultipartForm) -> Void {
         guard let mark = text.first("=") else { throw fault("has no =: NAME=CONTENT") }
         let name = String(text[..<mark])
-        // By scalars: a separator is one also before a combining character.
+        // By scalars: a separator also counts before a combining character.
         var rest = text.unicodeScalars[mark...].dropFirst()
         if isLiteral {
             let value = String(String.UnicodeScalarView(rest))

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Martlet
 
-/// Carries a command line out: all its transfers, one after the other or concurrently, on shared connections.
+/// Runs all transfers of a command line, one after the other or concurrently, on shared connections.
 struct GetRunner: Sendable {
     let groups: [TransferOptions]
 

@@ -40,12 +40,12 @@ enum HeadText {
     }
 }
 
-/// The lines of `-H`: header fields to send, and defaults to leave out.
+/// The lines of `-H`: header fields to send, and defaults to omit.
 struct HeaderLines: Sendable {
     private(set) var fields = HTTPFields()
     private(set) var omitted: Set<HTTPField.Name> = []
 
-    /// Reads lines: `Name: value`, `Name;` for an empty value, `Name:` to leave a default out.
+    /// Reads lines: `Name: value`, `Name;` for an empty value, `Name:` to omit a default.
     init(_ lines: [String]) throws(UsageError) { for line in lines { try add(line, at: "option -H") } }
 
     /// - Parameter place: The prefix of errors.
@@ -88,7 +88,7 @@ struct HeaderLines: Sendable {
     /// Control characters would split the request.
     static func isValid(_ value: String) -> Bool { value.utf8.allSatisfy(ByteClass.isFieldValue) }
 
-    /// Sets a field unless the lines set it or left it out.
+    /// Sets a field unless the lines set or omit it.
     mutating func setDefault(_ name: HTTPField.Name, _ value: String) {
         if fields[name] == nil, !omitted.contains(name) { append(name, value) }
     }

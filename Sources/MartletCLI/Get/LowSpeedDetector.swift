@@ -1,12 +1,11 @@
 import Martlet
 
-/// Detects a transfer below a mean rate over the last seconds. As with curl's `-Y` and `-y`, the time counts from the
-/// connection on: the wait for the head counts, the wait for a connection does not.
+/// Detects a transfer below a mean rate over the last seconds. As with curl's `-Y` and `-y`, the time starts with the
+/// connection: the wait for the head counts, the wait for a connection does not.
 struct LowSpeedDetector: Sendable {
     /// The maximum number of samples in ``time``.
     private static let sampleLimit = 20
-
-    /// Bytes a second.
+    /// The minimum rate, in bytes per second.
     private let limit: Int
     private let time: Duration
     /// The samples of the last ``time``, with one before them; none while there is no connection.
@@ -37,7 +36,7 @@ struct LowSpeedDetector: Sendable {
     /// Records the bytes that have moved in both directions. Returns whether the transfer is too slow.
     mutating func isTooSlow(_ bytes: UInt64, at now: ContinuousClock.Instant) -> Bool {
         guard let last = samples.last else { return false }
-        // A request that was sent again starts again.
+        // A retried request restarts the measurement.
         if bytes < last.bytes { begin(at: now) }
         samples.append((now, bytes))
         while samples.count > 2, now - samples[1].instant >= time { samples.removeFirst() }
@@ -91,10 +90,11 @@ struct RetryPlan: Hashable, Sendable {
         .usage, .malformedURL, .unsupportedScheme, .writeFailed, .readFailed, .interrupted, .notInCache,
     ]
 
-    /// The delay after so many attempts, in a time since the start of the first; `nil` if there is no further attempt.
+    /// The delay after a number of attempts and a time since the start of the first; `nil` if there is no further
+    /// attempt.
     func wait(after outcome: Outcome, tries: Int, elapsed: Duration) -> Duration? {
         guard tries <= count, isPassing(outcome) else { return nil }
-        // More doublings than these exceed the maximum anyway.
+        // More doublings would exceed the maximum anyway.
         let doubled = min(.seconds(1 << min(max(tries - 1, 0), 12)), RetryPlan.maximumDelay)
         var wait = delay ?? doubled
         if case .status(_, _, let retryAfter?) = outcome, retryAfter > .zero { wait = retryAfter }

@@ -26,7 +26,7 @@ enum SessionPlan {
             configuration.middleware = [MethodPreservingInterceptor(method: method)]
         }
         if let wait = options.continueTimeout { configuration.continueTimeout = wait }
-        // The proxy gets the same, in its CONNECT.
+        // The proxy receives the same value in its CONNECT.
         if let agent = options.userAgent { configuration.userAgent = agent.isEmpty ? nil : agent }
         configuration.proxy = try ProxyPlan.settings(options.proxy)
         configuration.tls = usesTLS ? try tls(options) : TLSSettings()
@@ -41,7 +41,7 @@ enum SessionPlan {
             tls.verifiesHostName = false
             tls.trust = .dangerouslyAcceptingAnyCertificate
             if WriteOut.tellsVerification(options.writeOut) {
-                // The result is printed: the chain is verified, and accepted in any case.
+                // The result is printed: the chain is verified, but always accepted.
                 tls.trust = (hasRoots ? try trust(options) : TrustPolicy.system).evaluated { _, _ in .accept }
             }
         } else if hasRoots {
@@ -118,7 +118,7 @@ enum ProxyPlan {
         var isEmpty: Bool { self == Options() }
     }
 
-    /// - Throws: The error, in words without a password.
+    /// - Throws: The error, whose text contains no password.
     static func settings(_ options: Options) throws(UsageError) -> ProxySettings {
         var settings = ProxySettings.environment
         if let address = options.address {
@@ -162,7 +162,7 @@ enum ProxyPlan {
     }
 }
 
-/// The caches of a command line: one for each directory, whichever groups use it.
+/// The caches of a command line: one for each directory, shared by all groups that use it.
 struct CachePlan: Sendable {
     /// The maximum time that the program waits for background validations before it ends.
     private static let validationLimit = Duration.seconds(10)
@@ -209,7 +209,7 @@ struct CachePlan: Sendable {
         cache: ResponseCache, isThere: Bool
     ) {
         var options = ResponseCache.Options()
-        // More than 2^31 seconds are forever (RFC 9111 §1.2.2).
+        // More than 2^31 seconds count as infinite (RFC 9111 §1.2.2).
         options.staleIfError = staleIfError.map { .seconds(min($0, 1 << 31)) }
         let opening = options
         return try await Console.attempt { () throws(UsageError) in

@@ -26,7 +26,7 @@ struct TimeCondition: Hashable, Sendable {
 
     static var present: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970.rounded(.down))) }
 
-    /// Whether a response fulfils the condition, as one without a date does.
+    /// Whether a response satisfies the condition; a response without a date does.
     func isMet(by head: ResponseHead) -> Bool {
         guard let text = head.fields.firstValue(of: "last-modified"), let modified = HTTPDate(text) else { return true }
         return field == .ifModifiedSince ? modified > date : field == .lastModified || modified < date
@@ -57,7 +57,7 @@ enum EntityTagFile {
         } catch { throw UsageError("option --etag-save: \(error)", status: .readFailed) }
     }
 
-    /// Saves the tag of a complete response, or none; a 304 without a tag leaves the one that it was compared with.
+    /// Saves the tag of a complete response, or an empty file. A 304 without a tag keeps the tag that was compared.
     static func save(_ head: ResponseHead, _ options: TransferOptions) async throws(OutputError) {
         guard let name = options.savedTagFile, name != "-" else { return }
         let line = self.line(of: head)
@@ -77,8 +77,8 @@ enum EntityTagFile {
     }
 }
 
-/// Dates as people and programs write them: HTTP's three formats, ISO 8601, and that of curl: names of days, months and
-/// zones, days, years, times, in any order.
+/// Parses dates in HTTP's three formats, ISO 8601, and curl's format: names of days, months and zones, days, years,
+/// times, in any order.
 struct DateText {
     private var rest: Substring.UTF8View
     private var month: Int?
@@ -88,7 +88,6 @@ struct DateText {
     private var zone: Int64?
     private var hasWeekday = false
     private var takesDay = true
-
     /// The maximum length of a text, in bytes.
     private static let lengthLimit = 100
     private static let weekdays = "monday tuesday wednesday thursday friday saturday sunday".split(separator: " ").map(
@@ -217,7 +216,7 @@ struct DateText {
         return Int64(String(Substring(digits)))
     }
 
-    /// `+HHMM`, `+HH:MM` or `+HH`.
+    /// Reads a zone: `+HHMM`, `+HH:MM` or `+HH`.
     private mutating func readZone(_ value: Int64, digitCount: Int, isBehind: Bool) -> Bool {
         var minutes = digitCount == 4 ? value / 100 * 60 + value % 100 : value * 60
         if digitCount == 2, rest.first == UInt8(ascii: ":") {

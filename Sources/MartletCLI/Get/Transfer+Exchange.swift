@@ -32,7 +32,7 @@ extension Transfer {
                 defer { ledger.update { $0.metrics = response.metrics } }
                 try await place(response)
                 let answer = offset.map { ResumeResponse(response.head, at: $0, response.method) }
-                // A file that must not change gets no heads either.
+                // A file that must not change does not receive heads either.
                 let isShown = answer?.isRefusal != true || output.path == nil
                 try await showSteps(to: isShown ? output : nil)
                 try await show(
@@ -51,7 +51,8 @@ extension Transfer {
                 try checkSize(response)
                 switch answer {
                 case .refusal(let reason):
-                    throw Verdict(status: .rangeRefused, message: "\(reason): cannot resume; without -C all is fetched")
+                    throw Verdict(
+                        status: .rangeRejected, message: "\(reason): cannot resume; without -C all is fetched")
                 case .complete: return await verbose("* The file is complete\n")
                 case .rest, nil: break
                 }
@@ -131,7 +132,7 @@ extension Transfer {
         if options.includesHeads || options.isHead { try await output?.write(bytes) }
     }
 
-    /// Gives the file the name that the response proposes, with `-J`.
+    /// Renames the output to the file name that the response proposes, with `-J`.
     private func place(_ response: DetailedResponse) async throws {
         guard options.usesRemoteHeaderName, plan.destination == .remoteName else { return }
         guard let proposal = response.head.fields.firstValue(of: "content-disposition") else {
@@ -154,7 +155,7 @@ extension Transfer {
             ledger.update { $0.isSimulatedNotModified = true }
             return await verbose("* The response does not meet -z: treated as status 304\n")
         }
-        // -I wants only the head, whatever the method.
+        // -I requests only the head, for any method.
         if options.isHead, response.method != .head { return response.body.refuse() }
         let total = response.body.expectedContentLength
         meter?.note(0, of: total)

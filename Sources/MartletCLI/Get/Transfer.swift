@@ -2,7 +2,7 @@ import FoundationEssentials
 import Martlet
 import Synchronization
 
-/// Carries one plan out: request, heads, body, `-w`; with retries after passing failures.
+/// Runs one plan: request, heads, body, `-w`; with retries after transient failures.
 struct Transfer: Sendable {
     private(set) var plan: TransferPlan
     let session: HTTPSession
@@ -31,7 +31,7 @@ struct Transfer: Sendable {
     /// Fetches, and reports failures on standard error.
     func run() async -> TransferReport {
         ledger.restart(plan)
-        // A mistake on the command line is not about a request.
+        // A command-line error does not concern a request.
         var subject = ""
         do { try await fetch() } catch {
             if !(error is UsageError) { subject = self.subject }
@@ -125,7 +125,7 @@ struct Transfer: Sendable {
             var failure: (any Error)?
             do {
                 var attempt = self
-                // A retry asks the network; the cache would respond as before.
+                // A retry uses the network; the cache would respond as before.
                 if tries > 1, !options.isOffline, !options.acceptsAnyCertificate {
                     attempt.plan.options.cacheMode = .reload
                 }
@@ -205,7 +205,7 @@ struct Transfer: Sendable {
         case .named(let given): name = given
         case .remoteName:
             do throws(UsageError) { name = try RemoteName.name(for: plan.url) } catch {
-                // The response may still propose a name.
+                // The response may still propose a file name.
                 guard options.usesRemoteHeaderName else { throw error }
             }
         }
@@ -278,9 +278,9 @@ struct TransferReport: Sendable {
     /// The name of the file that was written.
     var file: String?
     var head: ResponseHead?
-    /// The head of the proxy's last response to CONNECT; `nil` if there was none, as on a reused connection.
+    /// The head of the proxy's last response to CONNECT; `nil` without one, as on a reused connection.
     var tunnelHead: ResponseHead?
-    /// Whether the body was left out, as with status 304, since the response does not fulfil `-z`.
+    /// Whether the body was omitted, as with status 304, because the response does not satisfy `-z`.
     var isSimulatedNotModified = false
     /// The bytes of all heads as they were shown, trailers included.
     var headByteCount = 0
@@ -289,7 +289,7 @@ struct TransferReport: Sendable {
     /// The requests that were followed by others.
     var steps: [TransferStep] = []
     var passedHeads: [IntermediateHead] = []
-    /// The response with the part of its body for the log; `nil` before there is one.
+    /// The response with the part of its body for the log; `nil` before the response.
     var exchange: HTTPExchange?
     var start = ContinuousClock.now
     var uploadedByteCount: UInt64 = 0
@@ -300,12 +300,12 @@ struct TransferReport: Sendable {
     /// OpenSSL's number for the rejection of the certificate of the server, or of an HTTPS proxy; 0 for none.
     var verifyResult = 0
     var proxyVerifyResult = 0
-    /// Whether standard output cannot be written any more.
+    /// Whether standard output can no longer be written.
     var isOutputBroken = false
-    /// Whether the failure was reported in another form than words.
+    /// Whether the failure was already reported in JSON.
     var isReported = false
 
-    /// The status, or 304 if the body was left out; 0 before there is one.
+    /// The status, or 304 if the body was omitted; 0 before the response.
     var effectiveStatus: Int { isSimulatedNotModified ? 304 : head?.status ?? 0 }
 
     var sentHeadByteCount: Int {
@@ -329,9 +329,7 @@ struct TransferReport: Sendable {
         if error.proxy == nil { verifyResult = code } else { proxyVerifyResult = code }
     }
 
-    init(_ plan: TransferPlan) {
-        (self.plan, url, method) = (plan, plan.url, plan.request.method.rawValue)
-    }
+    init(_ plan: TransferPlan) { (self.plan, url, method) = (plan, plan.url, plan.request.method.rawValue) }
 }
 
 /// A request of a transfer that was followed by another.

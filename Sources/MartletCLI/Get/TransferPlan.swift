@@ -54,7 +54,8 @@ struct TransferPlan: Sendable {
         return boundary
     }
 
-    /// The rest of a resource is one range of it, is fetched or put, and is appended to a file.
+    /// Checks the options for the rest of a resource: it is one range, is fetched or sent with PUT, and is appended to
+    /// a file.
     private static func checkContinuation(_ options: TransferOptions, sendsData: Bool) throws(UsageError) {
         guard options.continuation != nil else { return }
         let others = [
@@ -69,7 +70,7 @@ struct TransferPlan: Sendable {
         request.headerFields[.range] = request.headerFields[.range] ?? "bytes=\(offset)-"
     }
 
-    /// Heads belong to one exchange; a stream of events has any number of them.
+    /// Checks the options for reading: heads belong to one exchange, but a stream of events may have many.
     private static func checkReading(_ options: TransferOptions) throws(UsageError) {
         guard options.reading == .events else { return }
         if options.speedLimit > 0, options.speedTime > .zero {
@@ -97,7 +98,7 @@ struct TransferPlan: Sendable {
         body = given ?? .none
         var method = given != nil ? "POST" : group.isHead ? "HEAD" : "GET"
         if group.hasJSON {
-            // With -G as well, where no body has this type.
+            // Also with -G, although there is no body of this type.
             lines.setDefault(.accept, group.dataType)
             if group.putsDataInQuery { lines.setDefault(.contentType, group.dataType) }
         }
@@ -123,15 +124,14 @@ struct TransferPlan: Sendable {
         if let range = group.range { lines.setDefault(.range, TransferPlan.rangeField(range)) }
         if let condition = group.timeCondition { lines.setDefault(condition.field, condition.date.text) }
         if let value = try EntityTagFile.compared(group) { lines.append(.ifNoneMatch, value) }
-        // The body is written as it comes, in any of these codings.
+        // The body is written as received, in any of these codings.
         if group.isCompressed, group.isRaw { lines.setDefault(.acceptEncoding, ContentCoding.acceptedNames) }
         lines.setDefaults(group)
         options = TransferPlan.requestOptions(group)
         options.omittedFields = lines.omitted
         var fields = lines.fields
         caller.apply(to: &options, &fields, url: url)
-        request = HTTPRequest(
-            method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headers: fields)
+        request = HTTPRequest(method: HTTPRequest.Method(method) ?? .get, url: url.withoutUserInfo, headers: fields)
     }
 
     static func requestOptions(_ group: TransferOptions) -> RequestOptions {
@@ -166,7 +166,7 @@ struct TransferPlan: Sendable {
             let name = upload.split(separator: "/").last
         {
             let item = FormEncoding.encoded([QueryItem(name: String(name), value: nil)], space: .percentEncoded)
-            // Not after the given text, which may end with the host.
+            // Not appended to the given text, which may end with the host.
             let whole = url.absoluteString.prefix { $0 != "#" }
             let pathEnd = whole.firstIndex(of: "?") ?? whole.endIndex
             url = try CommandLineURL.parsed(
@@ -241,7 +241,7 @@ enum CommandLineURL {
 
 /// The name of the file of `-O`: the last part of the URL's path, as it is written there.
 enum RemoteName {
-    /// The name that is shown before the response gives one.
+    /// The name that is shown before the response proposes one.
     static let placeholder = "download"
 
     /// The name; never a directory, and never a path out of one.
@@ -277,15 +277,14 @@ enum Continuation: Hashable, Sendable {
         }
     }
 
-    /// The body that sends a file from the offset on, and its `Content-Range`. With `-` it is the whole file, since the bytes
-    /// that the server has are not known.
+    /// The body that sends a file from the offset on, and its `Content-Range`. With `-` it is the whole file, since the
+    /// bytes that the server has are not known.
     func upload(of name: String) throws(UsageError) -> (body: HTTPBody, contentRange: String?) {
         let whole = HTTPBody.file(FilePath(name), contentType: nil)
-        // Missing and irregular files are left to the reader of the body.
+        // The reader of the body handles missing and irregular files.
         guard let size = Continuation.size(of: name), size > 0 else { return (whole, nil) }
         let offset = self.offset(of: nil)
-        try check(
-            offset < size, "option -C: “\(name)” has only \(size) bytes", status: .partialBody)
+        try check(offset < size, "option -C: “\(name)” has only \(size) bytes", status: .partialBody)
         guard offset > 0 || self == .endOfFile else { return (whole, nil) }
         let range = ContentRange.satisfied(offset..<size, total: size).text
         guard offset > 0 else { return (whole, range) }
@@ -304,7 +303,7 @@ enum Continuation: Hashable, Sendable {
 enum ResumeResponse: Hashable, Sendable {
     /// The body is that rest.
     case rest
-    /// There is no rest: the file is complete, or the response has no body.
+    /// Nothing is left: the file is complete, or the response has no body.
     case complete
     /// The body must not be appended to the file, for a reason.
     case refusal(String)
@@ -316,8 +315,7 @@ enum ResumeResponse: Hashable, Sendable {
         case (204, _), (304, _): self = .complete
         case _ where method == .head: self = .rest
         case (206, .satisfied(let part, _)) where part.lowerBound == offset: self = .rest
-        case (206, _):
-            self = .refusal("the server sent another range than the one from byte \(offset)")
+        case (206, _): self = .refusal("the server sent another range than the one from byte \(offset)")
         case (416, .unsatisfied(offset)): self = .complete
         case (416, .unsatisfied(let total)):
             self = .refusal("the server has only \(total) bytes, and the file has \(offset)")

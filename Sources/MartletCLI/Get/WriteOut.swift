@@ -17,7 +17,7 @@ struct WriteOut: Sendable {
         format.map { $0.contains("ssl_verify_result}") || $0.contains("%{json}") } ?? false
     }
 
-    /// Fills in a format. Unknown variables are left out, and are named in the second part.
+    /// Fills in a format. Unknown variables are omitted, and returned in the second part.
     func text(_ format: String) -> (pieces: [Piece], unknown: [String]) {
         var pieces: [Piece] = []
         var piece = Piece(goesToStandardError: false)
@@ -68,7 +68,7 @@ struct WriteOut: Sendable {
 
     private func field(_ name: String) -> String? { report.head?.fields.firstValue(of: name) }
 
-    /// The value of a variable; `nil` if there is none of that name.
+    /// The value of a variable; `nil` for an unknown name.
     private func value(of name: String) -> WriteOutValue? {
         switch name {
         case "json": return .text(JSONMembers(WriteOut.variables.map { ($0, $1(self).json) }).jsonLine)
@@ -136,7 +136,8 @@ extension WriteOut {
         return wasTried ? report.url.scheme.rawValue.uppercased() : nil
     }
 
-    /// The reason that the chain was rejected, or would have been if not any was accepted. A reused connection has no chain.
+    /// The reason that the chain was rejected, or would have been rejected with verification. A reused connection has
+    /// no chain.
     private func verification(_ refused: Int, of scheme: HTTPURL.Scheme) -> Int {
         guard refused == 0, report.url.scheme == scheme, report.metrics?.isConnectionReused == false,
             let fault = connection?.tls?.acceptedFault
@@ -185,7 +186,7 @@ enum WriteOutValue: JSONRepresentable, Sendable {
     /// A text; `nil` if the value is missing.
     case text(String?)
     case number(Int)
-    /// Three digits.
+    /// A status code, printed as three digits.
     case status(Int)
     /// Seconds with six decimals.
     case seconds(Duration)

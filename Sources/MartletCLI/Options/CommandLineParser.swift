@@ -84,7 +84,7 @@ struct CommandLineParser {
     private func option(named name: String) throws(UsageError) -> CurlOption {
         if let option = options[name] { return option }
         if name.hasPrefix("no-"), let option = options[String(name.dropFirst(3))] {
-            // Switching off a feature that does not exist changes nothing.
+            // Switching off an unsupported feature has no effect.
             if case .refused = option.kind { return .ignored("--\(name)") }
             if let opposite = option.opposite { return .flag("--\(name)", "", opposite) }
         }
@@ -113,9 +113,9 @@ struct CommandLineParser {
     }
 }
 
-/// The options of the whole command line, in whichever group they are given.
+/// The options of the whole command line, in any of its groups.
 struct GlobalOptions: Sendable {
-    /// The form in which the progress of a transfer to a file is shown.
+    /// The form of progress output for a transfer to a file.
     enum Progress: Sendable {
         /// `auto` is a bar on a terminal and lines otherwise; `json` is one object a line.
         case auto, bar, plain, json, none
@@ -129,9 +129,9 @@ struct GlobalOptions: Sendable {
     var parallelLimit = 50
     var progress = Progress.auto
     var harFile: String?
-    /// Whether each transfer is followed by a picture of the times of its phases.
+    /// Whether each transfer is followed by a chart of the times of its phases.
     var showsTimeline = false
-    /// Warnings about a command line that is carried out nevertheless.
+    /// Warnings about a command line that is executed nevertheless.
     var warnings: [String] = []
     var showsVersion = false
     var showsHelp = false
@@ -145,14 +145,12 @@ struct GlobalOptions: Sendable {
     var tellsErrors: Bool { !isSilent || showsErrors }
 }
 
-/// A command line that cannot be carried out; nothing was sent.
+/// A command line that cannot be executed; nothing was sent.
 struct UsageError: Error, Sendable, CustomStringConvertible {
     var description: String
     var status: ExitStatus
 
-    init(_ description: String, status: ExitStatus = .usage) {
-        (self.description, self.status) = (description, status)
-    }
+    init(_ description: String, status: ExitStatus = .usage) { (self.description, self.status) = (description, status) }
 
     /// Runs a function whose errors get a prefix: an option, or a line of a file.
     static func at<Value>(_ place: String, _ body: () throws(UsageError) -> Value) throws(UsageError) -> Value {

@@ -35,7 +35,7 @@ struct CurlOption: Sendable {
         _ form: String, _ help: String, opposite: OptionKind.Change? = nil, _ apply: @escaping OptionKind.Change
     ) -> CurlOption { CurlOption(form, help, .flag(apply), opposite: opposite) }
 
-    /// An option without a value that gives a setting one, and `--no-` the opposite, if there is one.
+    /// An option without a value that sets a setting; `--no-` sets the opposite, if there is one.
     static func flag<Value: Sendable>(
         _ form: String, _ help: String, _ setting: Setting<Value>, _ value: Value, opposite: Value? = nil
     ) -> CurlOption {
@@ -86,9 +86,7 @@ struct CurlOption: Sendable {
 
     /// An option with a whole number within bounds.
     static func number(_ form: String, _ help: String, _ range: ClosedRange<Int>, _ setting: Setting<Int>) -> CurlOption
-    {
-        .value(form + " NUMBER", help, setting, OptionValues.number(in: range))
-    }
+    { .value(form + " NUMBER", help, setting, OptionValues.number(in: range)) }
 
     /// An option in seconds; 0 is no limit.
     static func seconds(_ form: String, _ help: String, _ setting: Setting<Duration?>) -> CurlOption {
@@ -100,11 +98,9 @@ struct CurlOption: Sendable {
         .value(form + " BYTES", help, setting, OptionValues.size)
     }
 
-    /// A directory, with a name that is not empty.
+    /// An option with a directory, whose name must not be empty.
     static func folder(_ form: String, _ help: String, _ setting: Setting<String?>) -> CurlOption {
-        .value(form + " DIR", help, setting) { (text) throws(UsageError) in
-            try OptionValues.text(text, "a directory")
-        }
+        .value(form + " DIR", help, setting) { (text) throws(UsageError) in try OptionValues.text(text, "a directory") }
     }
 
     /// An option that is known, and rejected.

@@ -1,6 +1,6 @@
 import Martlet
 
-/// Every option of `get`: curl's that are carried out, curl's that are rejected by name, and our own.
+/// Every option of `get`: curl's supported options, curl's options that are rejected by name, and our own.
 enum OptionTable {
     static let all =
         request + conditions + body + output + redirects + callers + cookies + retries + connection + proxy + security
@@ -11,8 +11,7 @@ enum OptionTable {
         .value("-X, --request METHOD", "Use this method instead of the one that follows from the options", \.method),
         .value(
             "-H, --header LINE", "Set a field: 'Name: value', 'Name;' if empty; 'Name:' removes it", OptionValues.header
-        ),
-        .toggle("-I, --head", "Request only the head, and print it", \.isHead),
+        ), .toggle("-I, --head", "Request only the head, and print it", \.isHead),
         .toggle("-G, --get", "Append the data to the query, and use GET", \.putsDataInQuery),
         .value("-A, --user-agent TEXT", "Set User-Agent; empty to remove it", \.userAgent, HeaderLines.checked),
         .value("-e, --referer URL", "Set Referer", \.referer, OptionValues.referer),
@@ -57,8 +56,7 @@ enum OptionTable {
         },
         .flag("-O, --remote-name", "Write the body to a file named after the URL's path") {
             $0.destinations.append(.remoteName)
-        },
-        .toggle("--remote-name-all", "Use -O for every URL", \.usesRemoteNames),
+        }, .toggle("--remote-name-all", "Use -O for every URL", \.usesRemoteNames),
         .toggle("-J, --remote-header-name", "Use the response's file name with -O, if new", \.usesRemoteHeaderName),
         .flag("--lines", "Write the body line by line, each as soon as it arrives", \.reading, .lines),
         .flag("--sse", "Read server-sent events, and write each as a line of JSON; reconnects", \.reading, .events),
@@ -73,8 +71,7 @@ enum OptionTable {
         },
         .flag("--fail-with-body", "Fail with exit code 22 on status 400 and above, and write the body") {
             ($0.failsOnStatus, $0.keepsBodyOnFailure) = (true, true)
-        },
-        .size("--max-filesize", "Refuse larger bodies; suffixes K, M, G", \.sizeLimit),
+        }, .size("--max-filesize", "Refuse larger bodies; suffixes K, M, G", \.sizeLimit),
     ]
 
     private static let connection: [CurlOption] = [
@@ -90,23 +87,19 @@ enum OptionTable {
             (group, text) throws(UsageError) in
             group.speedTime = .seconds(try OptionValues.number(in: 0...31_536_000)(text))
             if group.speedLimit == 0 { group.speedLimit = 1 }
-        },
-        .value("--resolve HOST:PORT:ADDRESS", "Use these addresses for a host, with commas", OptionValues.resolve),
+        }, .value("--resolve HOST:PORT:ADDRESS", "Use these addresses for a host, with commas", OptionValues.resolve),
         .value("--connect-to HOST:PORT:HOST:PORT", "Connect to another host; names in requests stay") {
             (group, text) throws(UsageError) in group.session.connectOverrides.append(try OptionValues.connectTo(text))
-        },
-        .value("--unix-socket PATH", "Connect to a Unix domain socket", \.session.unixSocketPath),
+        }, .value("--unix-socket PATH", "Connect to a Unix domain socket", \.session.unixSocketPath),
         .value("--abstract-unix-socket NAME", "Connect to an abstract Unix domain socket") {
             $0.session.unixSocketPath = "@" + $1
-        },
-        .value("--interface NAME", "Connect from this interface or address", OptionValues.interface),
+        }, .value("--interface NAME", "Connect from this interface or address", OptionValues.interface),
         .flag("-4, --ipv4", "Use only IPv4", \.session.happyEyeballs.families, .ipv4Only),
         .flag("-6, --ipv6", "Use only IPv6", \.session.happyEyeballs.families, .ipv6Only),
         .value("--happy-eyeballs-timeout-ms MILLISECONDS", "Try the next address after this time") {
             (group, text) throws(UsageError) in
             group.session.happyEyeballs.attemptDelay = .milliseconds(try OptionValues.number(text))
-        },
-        .flag("--no-keepalive", "Send no TCP keep-alive probes", keepAlive, nil),
+        }, .flag("--no-keepalive", "Send no TCP keep-alive probes", keepAlive, nil),
         .flag("--keepalive", "", keepAlive, .seconds(60)),
         .value("--keepalive-time SECONDS", "Send TCP keep-alive probes after this idle time") {
             (group, text) throws(UsageError) in group[keyPath: keepAlive] = .seconds(try OptionValues.number(text))
@@ -121,8 +114,7 @@ enum OptionTable {
         .ignored("--proxy-basic", "Use Basic for the proxy, the default; Digest if the proxy requires it"),
         .flag("--proxy-digest", "Use only Digest for the proxy, which never receives the password") {
             if $0.proxy.scheme == .basic { $0.proxy.scheme = .digest }
-        },
-        .flag("--proxy-anyauth", "Use the safest scheme that the proxy offers in a challenge", \.proxy.scheme, .any),
+        }, .flag("--proxy-anyauth", "Use the safest scheme that the proxy offers in a challenge", \.proxy.scheme, .any),
         .value("--noproxy LIST", "Connect to these hosts without a proxy; * for all", \.proxy.exceptions),
         .toggle("-p, --proxytunnel", "Use a tunnel through the proxy for http as well", \.proxy.alwaysTunnels),
         .value("--socks5 HOST[:PORT]", "Use a SOCKS5 proxy, and resolve names locally") {
@@ -130,8 +122,7 @@ enum OptionTable {
         },
         .value("--socks5-hostname HOST[:PORT]", "Use a SOCKS5 proxy that resolves names") {
             $0.proxy.address = ProxyPlan.socks($1, "socks5h")
-        },
-        .ignored("--socks5-basic"),
+        }, .ignored("--socks5-basic"),
         .value("--proxy-cacert FILE", "Trust only these authorities for an HTTPS proxy", \.proxy.authorityFile),
         .toggle("--proxy-insecure", "Accept any certificate of an HTTPS proxy", \.proxy.acceptsAnyCertificate),
     ]
@@ -217,8 +208,7 @@ extension OptionTable {
         .toggle("--digest", "Use Digest for -u", \.offersDigest),
         .flag("--anyauth", "Use the safest scheme that the server offers for -u") {
             ($0.offersBasic, $0.offersDigest) = (true, true)
-        },
-        .value("--oauth2-bearer TOKEN", "Send a bearer token", \.bearer),
+        }, .value("--oauth2-bearer TOKEN", "Send a bearer token", \.bearer),
         .flag("-n, --netrc", "Read credentials from ~/.netrc", \.netrc, .required, opposite: noNetrc),
         .flag("--netrc-optional", "Use ~/.netrc unless the URL has credentials", \.netrc, .optional, opposite: noNetrc),
         .value("--netrc-file FILE", "Read credentials from this file, as -n does") {
@@ -263,8 +253,9 @@ extension OptionTable {
         "resolve connect-to unix-socket abstract-unix-socket interface ipv4 ipv6 happy-eyeballs-timeout-ms"
             + " no-keepalive keepalive keepalive-time tcp-nodelay")
 
-    /// The options of another command: its own, options of `get` with the same meaning (`helps` replaces their help), and
-    /// all others of `get`, rejected for `reasons` (with names separated by spaces), that of `get`, or `others`.
+    /// The options of another command: its own, options of `get` with the same meaning (`helps` replaces their help),
+    /// and all others of `get`, which are rejected. The reason is in `reasons` (names are separated by spaces), or that
+    /// of `get`, or `others`.
     static func rows(
         _ own: [CurlOption], _ shared: [CurlOption], helps: [String: String],
         refusing reasons: KeyValuePairs<String, String>, others: String
@@ -295,7 +286,7 @@ extension OptionTable {
 
     /// The reasons, and the options that are rejected for each; a letter follows a slash.
     private static let grouped: KeyValuePairs = [
-        "this way to say who is calling is not supported":
+        "this authentication method is not supported":
             "ntlm ntlm-wb negotiate aws-sigv4 delegation krb login-options sasl-authzid sasl-ir service-name",
         "this part of proxies is not supported": """
         preproxy proxy1.0 socks4 socks4a socks5-gssapi socks5-gssapi-nec socks5-gssapi-service proxy-capath \

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Martlet
 
 enum OptionValues {
-    /// Seconds, with or without a fraction; 0 is no limit.
+    /// Parses seconds, with or without a fraction; 0 is no limit.
     static func seconds(_ text: String) throws(UsageError) -> Duration? {
         guard let number = Double(text), number.isFinite, number >= 0, number < 1e9 else {
             throw UsageError("“\(text)” is not a number of seconds")
@@ -23,20 +23,15 @@ enum OptionValues {
 
     /// A whole number, not negative.
     static func number(_ text: String) throws(UsageError) -> Int {
-        guard let number = Int(text), number >= 0 else {
-            throw UsageError("“\(text)” is not a number")
-        }
+        guard let number = Int(text), number >= 0 else { throw UsageError("“\(text)” is not a number") }
         return number
     }
 
     /// Reads a whole number within bounds.
-    static func number(in range: ClosedRange<Int>)
-        -> @Sendable (_ text: String) throws(UsageError) -> Int
-    {
+    static func number(in range: ClosedRange<Int>) -> @Sendable (_ text: String) throws(UsageError) -> Int {
         { (text) throws(UsageError) in
             guard let number = Int(text), range.contains(number) else {
-                throw UsageError(
-                    "“\(text)” is not a number from \(range.lowerBound) to \(range.upperBound)")
+                throw UsageError("“\(text)” is not a number from \(range.lowerBound) to \(range.upperBound)")
             }
             return number
         }
@@ -47,15 +42,13 @@ enum OptionValues {
         let units: [Character: Int] = ["k": 1 << 10, "m": 1 << 20, "g": 1 << 30]
         let unit = text.last.flatMap { units[Character($0.lowercased())] }
         let digits = unit == nil ? text[...] : text.dropLast()
-        guard let number = Int(digits), number >= 0 else {
-            throw UsageError("“\(text)” is not a number of bytes")
-        }
+        guard let number = Int(digits), number >= 0 else { throw UsageError("“\(text)” is not a number of bytes") }
         let (bytes, overflow) = number.multipliedReportingOverflow(by: unit ?? 1)
         try check(!overflow, "“\(text)” is too large")
         return bytes == 0 ? nil : bytes
     }
 
-    /// A text that is not empty; the noun says what it is, with an article.
+    /// A text that is not empty; the noun with its article names it in the error.
     static func text(_ text: String, _ noun: String) throws(UsageError) -> String {
         try check(!text.isEmpty, "needs \(noun)")
         return text
@@ -66,7 +59,7 @@ enum OptionValues {
         return try HeaderLines.checked(text)
     }
 
-    /// The text, or that of a file: as in curl, its line breaks are only for its reader.
+    /// The text, or the contents of a file: as in curl, its line breaks are ignored.
     static func writeOut(_ group: inout TransferOptions, _ text: String) throws(UsageError) {
         let format = try InputFile.contents(afterAtOf: text)?.filter { $0 != 10 && $0 != 13 }
         group.writeOut = format.map { String(decoding: $0, as: UTF8.self) } ?? text
@@ -95,7 +88,7 @@ enum OptionValues {
         }
     }
 
-    /// A date or the time of a file. Any other value is no condition, and a warning.
+    /// A date or the time of a file. Any other value sets no condition, and causes a warning.
     static func timeCondition(_ group: inout TransferOptions, _ text: String) {
         group.timeCondition = TimeCondition(text, now: TimeCondition.present)
         guard group.timeCondition == nil else { return }
@@ -124,7 +117,7 @@ enum OptionValues {
         group.session.resolveOverrides[endpoint] = addresses
     }
 
-    /// `name`, `address`, `if!name` or `host!address`.
+    /// Sets the local interface or address: `name`, `address`, `if!name` or `host!address`.
     static func interface(_ group: inout TransferOptions, _ text: String) {
         let isInterface = text.hasPrefix("if!")
         let name = String(text.dropFirst(isInterface ? 3 : text.hasPrefix("host!") ? 5 : 0))
@@ -208,8 +201,8 @@ enum SchemeList {
     ]
 }
 
-/// Separators in the value of an option, found byte by byte or scalar by scalar: to `String`, a separator and a combining mark
-/// after it are one character, in which the separator would not be found.
+/// Separators in the value of an option, found byte by byte or scalar by scalar: `String` combines a separator and a
+/// following combining mark into one character, so that the separator would not be found.
 extension StringProtocol {
     /// The index of the first of some separators.
     func first(_ marks: Unicode.Scalar...) -> Index? { unicodeScalars.firstIndex { marks.contains($0) } }

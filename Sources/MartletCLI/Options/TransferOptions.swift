@@ -13,11 +13,11 @@ struct TransferOptions: Sendable {
     enum DataPart: Hashable, Sendable {
         /// `-d`: text, or a file without its line breaks.
         case data(String)
-        /// `--data-raw`: text.
+        /// Data of `--data-raw`: text, taken as it is.
         case raw(String)
         /// `--data-binary`: text, or a file as it is.
         case binary(String)
-        /// `--data-urlencode`: encoded.
+        /// Data of `--data-urlencode`: text that is percent-encoded.
         case encoded(String)
         /// `--json`: text, or a file as it is, without a separator.
         case json(String)
@@ -34,9 +34,9 @@ struct TransferOptions: Sendable {
     /// Whether names and passwords are looked up in a netrc.
     enum NetrcUse: Hashable, Sendable {
         case none
-        /// If the URL has none.
+        /// The netrc is used if the URL has no credentials.
         case optional
-        /// Whatever the URL has.
+        /// The netrc is always used, even if the URL has credentials.
         case required
     }
 
@@ -82,10 +82,10 @@ struct TransferOptions: Sendable {
     var outputFolder: String?
     var usesRemoteNames = false
     var makesFolders = false
-    /// Whether `download` makes missing folders: with `--create-dirs`, and for a folder that was given.
+    /// Whether `download` creates missing directories: with `--create-dirs`, and for a given directory.
     var makesDownloadFolders: Bool { makesFolders || download.folder != nil }
     var preservesModificationTime = false
-    /// Bytes.
+    /// The maximum size of a body, in bytes; `nil` for no limit.
     var sizeLimit: Int?
     /// Whether `-O` names files as the response proposes.
     var usesRemoteHeaderName = false
@@ -102,7 +102,6 @@ struct TransferOptions: Sendable {
     var offersDigest = false
     var netrc = NetrcUse.none
     var netrcFile: String?
-
     /// Cookies of `-b` as they are sent.
     var cookies: [String] = []
     var cookieFiles: [String] = []
@@ -113,7 +112,7 @@ struct TransferOptions: Sendable {
 
     var cacheFolder: String?
     var isOffline = false
-    /// Seconds.
+    /// The time for which a stale response may replace an error, in seconds.
     var staleIfError: Int?
 
     // MARK: The connection
@@ -121,13 +120,13 @@ struct TransferOptions: Sendable {
     var connectTimeout: Duration?
     var totalTimeout: Duration?
     var continueTimeout: Duration?
-    /// Bytes a second in each direction; `nil` for no limit.
+    /// The maximum rate in each direction, in bytes per second; `nil` for no limit.
     var rateLimit: Int?
-    /// Bytes a second below which a transfer is too slow; 0 for never.
+    /// The rate below which a transfer is too slow, in bytes per second; 0 for never.
     var speedLimit = 0
     /// The period over which the speed is measured; zero for never.
     var speedTime = Duration.zero
-    /// The settings of options that change nothing but a session.
+    /// The settings of options that only affect a session.
     var session = SessionConfiguration.default
     var proxy = ProxyPlan.Options()
 
@@ -150,7 +149,8 @@ struct TransferOptions: Sendable {
 }
 
 extension RedirectPolicy {
-    /// A policy that follows nothing yet. As in curl, redirects may lead anywhere: secrets stay at their origin anyway.
+    /// A policy that initially follows no redirects. As in curl, redirects may lead to any host, because secrets are
+    /// only sent to their origin.
     static func curl(limit: Int) -> RedirectPolicy {
         var policy = follow(limit: limit)
         policy.followsRedirects = false

@@ -8,7 +8,7 @@ import SystemPackage
 enum Console {
     private static let output = BlockingThreadPool(threadLimit: 1)
     private static let errors = BlockingThreadPool(threadLimit: 1)
-    /// Files, which may be pipes without a reader: as many may block as `-Z` has transfers by default.
+    /// The threads for files, which may be pipes without a reader. As many may block as `-Z` has transfers by default.
     private static let files = BlockingThreadPool(threadLimit: 50)
     /// Held for each write to standard error, which the thread of standard output makes as well.
     private static let errorTurn = Mutex(())
@@ -58,7 +58,7 @@ enum Console {
     /// Writes pieces to both in order, each in one piece. A missing reader of standard error is not an error.
     static func write(_ pieces: [WriteOut.Piece]) async throws(OutputError) {
         let pieces = pieces.filter { !$0.text.isEmpty }
-        // Without a piece for standard output, its reader is not waited for.
+        // Without a piece for standard output, its reader is not awaited.
         let workers = pieces.allSatisfy(\.goesToStandardError) ? errors : output
         try await attempt(on: workers, OutputError.standardOutput) {
             for piece in pieces {
@@ -110,7 +110,7 @@ struct OutputError: Error, Sendable, CustomStringConvertible {
     /// The name of the file, standard output or the terminal.
     var name: String
     var reason: String
-    /// Whether the reader is gone, which needs no message.
+    /// Whether the reader has closed the pipe, which needs no message.
     var isClosedPipe = false
     /// Whether it was standard output, which is that of the following transfers as well.
     var isStandardOutput = false
@@ -133,8 +133,8 @@ extension OutputError {
 protocol JSONRepresentable { var json: JSONValue { get } }
 
 extension JSONRepresentable {
-    /// The value as JSON on one line, for programs that read it and for people whose terminal shows it: the characters that
-    /// could control a terminal, which are in strings only, are escaped.
+    /// The value as JSON on one line, for programs and for terminals: characters that could control a terminal, which
+    /// occur only in strings, are escaped.
     var jsonLine: String {
         let text = json.text()
         guard !text.unicodeScalars.allSatisfy(TerminalText.isHarmless) else { return text }

@@ -13,30 +13,27 @@ actor BodyOutput {
     private let mayBeBinary: Bool
     private var file: FileDescriptor?
     private var hasWritten = false
-    /// The name proposed in place of ``path``.
+    /// The proposed name that replaces ``path``.
     private var proposedPath: String?
     private var mayReplace = true
     private var appends = false
     /// The offset in the file at which the output begins.
     private var start: Int64 = 0
 
-    /// Standard output. Binary data is rejected on a terminal unless it may be there.
+    /// Creates an output to standard output. Binary data is rejected on a terminal unless it is allowed.
     init(mayBeBinary: Bool) {
         (path, makesFolders) = (nil, false)
         self.mayBeBinary = mayBeBinary || !Console.outputIsTerminal
     }
 
-    init(path: String, makesFolders: Bool) {
-        (self.path, self.makesFolders, mayBeBinary) = (path, makesFolders, true)
-    }
+    init(path: String, makesFolders: Bool) { (self.path, self.makesFolders, mayBeBinary) = (path, makesFolders, true) }
 
     func write(_ bytes: [UInt8]) async throws(OutputError) {
         guard !bytes.isEmpty else { return }
         guard let path else {
             if !mayBeBinary, !hasWritten, bytes.prefix(2000).contains(0) {
                 throw OutputError(
-                    name: "the terminal",
-                    reason: "the body is binary; “-o FILE” saves it, “-o -” prints it")
+                    name: "the terminal", reason: "the body is binary; “-o FILE” saves it, “-o -” prints it")
             }
             hasWritten = true
             return try await Console.write(bytes)
@@ -74,7 +71,7 @@ actor BodyOutput {
                 try file.resize(to: start)
                 try file.seek(offset: start, from: .start)
             } catch Errno.invalidArgument, Errno.illegalSeek {
-                // Not a regular file: its contents cannot be discarded.
+                // The contents of a file that is not regular cannot be discarded.
             }
         }
     }
@@ -114,7 +111,7 @@ actor BodyOutput {
         let mode: FileDescriptor.OpenOptions = appends ? .append : mayReplace ? .truncate : .exclusiveCreate
         let (opened, end) = try await Console.write(to: path) {
             let file = try FileDescriptor.output(path, mode, makesFolders: makesFolders)
-            // A file that is not regular has no end to begin at.
+            // A file that is not regular has no end to append at.
             return (file, mode == .append ? (try? file.seek(offset: 0, from: .end)) ?? 0 : 0)
         }
         (file, start) = (opened, end)
@@ -126,7 +123,7 @@ extension FileDescriptor {
     /// Creates a directory and its missing parents. Blocks.
     static func createDirectories(_ path: String) throws {
         do { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
-            // The error of the system is more readable than the one around it.
+            // The system's error is more readable than its wrapper.
             let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code
             throw code.map { Errno(rawValue: $0.rawValue) } ?? error
         }
@@ -135,16 +132,15 @@ extension FileDescriptor {
     /// Opens a file for writing, and creates it, and if wanted its parent directories, if they are missing. Blocks.
     static func output(_ path: String, _ mode: OpenOptions, makesFolders: Bool = false) throws -> FileDescriptor {
         let parent = FilePath(path).removingLastComponent().string
-        if makesFolders, !parent.isEmpty {
-            try createDirectories(parent)
-        }
+        if makesFolders, !parent.isEmpty { try createDirectories(parent) }
         return try open(
             FilePath(path), .writeOnly, options: [.create, mode, .closeOnExec],
             permissions: [.ownerReadWrite, .groupRead, .otherRead])
     }
 }
 
-/// Standard input, or a file from a byte on, in pieces; also files that are not regular, such as pipes, devices, terminals.
+/// Standard input, or a file from a byte on, in pieces; also files that are not regular, such as pipes, devices,
+/// terminals.
 struct FileInput: AsyncSequence, Sendable {
     typealias Element = [UInt8]
 
@@ -197,7 +193,7 @@ struct FileInput: AsyncSequence, Sendable {
         status(of: path).map { [S_IFIFO, S_IFCHR].contains($0.type) } ?? false
     }
 
-    /// The status of a file; `nil` if there is none.
+    /// The status of a file; `nil` if it does not exist.
     static func status(of path: String) -> stat? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? status : nil

@@ -61,11 +61,11 @@ struct TerminalSize: Hashable, Sendable {
 
 /// Texts of unknown origin, made safe for a terminal.
 enum TerminalText {
-    /// A text in which characters that could control a terminal, end a line or reverse its order are escaped as `\u{1b}`, and
-    /// backslashes are doubled.
+    /// Escapes characters that could control a terminal, end a line or reverse its order as `\u{1b}`, and doubles
+    /// backslashes.
     static func escaped(_ text: String) -> String { escaped(text) { $0 == "\\" ? "\\\\" : nil } }
 
-    /// The same for people to read: backslashes and tabs stay.
+    /// As ``escaped(_:)``, but backslashes and tabs stay, for readable output.
     static func shown(_ line: String) -> String { escaped(line) { $0 == "\t" ? "\t" : nil } }
 
     private static func escaped(_ text: String, _ special: (Unicode.Scalar) -> String?) -> String {
@@ -85,17 +85,18 @@ enum TerminalText {
     }
 }
 
-/// Texts measured in columns of a terminal, as `wcwidth` counts them: two for wide characters, none for combining marks.
+/// Texts measured in columns of a terminal, as `wcwidth` counts them: two for wide characters, none for combining
+/// marks.
 enum ColumnText {
     static func width(_ text: some StringProtocol) -> Int { text.unicodeScalars.reduce(0) { $0 + width($1) } }
 
-    /// A text of unknown origin, escaped for a line of a terminal; in ASCII if the terminal has no more.
+    /// A text of unknown origin, escaped for a line of a terminal; in ASCII if the terminal supports only that.
     static func safe(_ text: String, usesUnicode: Bool) -> String {
         let escaped = TerminalText.escaped(text)
         return usesUnicode ? escaped : String(escaped.map { $0.isASCII ? $0 : "?" })
     }
 
-    /// A text cut in the middle to at most so many columns.
+    /// A text cut in the middle to a maximum number of columns.
     static func cut(_ text: String, to limit: Int, usesUnicode: Bool) -> String {
         guard width(text) > limit else { return text }
         let mark = usesUnicode ? "…" : limit < 8 ? "~" : "..."
@@ -111,7 +112,7 @@ enum ColumnText {
         text.suffix(count(text.reversed(), columns))
     }
 
-    /// The number of characters, from the first on, that fit into so many columns.
+    /// The number of characters, from the first on, that fit into a number of columns.
     private static func count(_ text: some Sequence<Character>, _ columns: Int) -> Int {
         var used = 0
         return text.prefix { character in
@@ -120,7 +121,7 @@ enum ColumnText {
         }.count
     }
 
-    /// A text of exactly so many columns, padded with spaces or cut at its end.
+    /// A text of exactly a number of columns, padded with spaces or cut at its end.
     static func fitted(_ text: String, to columns: Int, isRight: Bool = false) -> String {
         let text = width(text) > columns ? String(prefix(of: text, columns: columns)) : text
         let padding = String(repeating: " ", count: max(0, columns - width(text)))

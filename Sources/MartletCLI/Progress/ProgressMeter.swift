@@ -30,9 +30,7 @@ final class ProgressMeter: Sendable {
         await tell("retrying", ["message": message, "delay": delay, "failures": failures])
     }
 
-    func note(_ bytes: UInt64, of total: UInt64?) {
-        state.withLock { ($0.row.bytes, $0.row.total) = (bytes, total) }
-    }
+    func note(_ bytes: UInt64, of total: UInt64?) { state.withLock { ($0.row.bytes, $0.row.total) = (bytes, total) } }
 
     /// Reports the start of the transfer, before all other events.
     func begin() async {
@@ -50,8 +48,7 @@ final class ProgressMeter: Sendable {
             let (row, elapsed) = snapshot()
             switch form.progress {
             case .bar where now - start >= .milliseconds(400):
-                let bars = DownloadBars(
-                    size: .current, usesUnicode: form.usesUnicode, usesColour: form.usesColour)
+                let bars = DownloadBars(size: .current, usesUnicode: form.usesUnicode, usesColour: form.usesColour)
                 await draw { $0.frame(bars.lines([row], total: nil)) }
             case .json: await tell("progress", members(row, elapsed))
             case .plain where now - lastLine >= .seconds(10):
@@ -102,27 +99,27 @@ final class ProgressMeter: Sendable {
         ["bytes": row.bytes, "total": row.total, "rate": Int(row.rate), "seconds": elapsed]
     }
 
-    /// Writes a line of JSON. Each of several concurrent transfers names itself.
+    /// Writes a line of JSON. With several concurrent transfers, each line identifies its transfer.
     private func tell(_ event: String, _ rest: JSONMembers) async {
         let name = state.withLock { $0.row.name }
         await Console.complain((["event": event, "name": name, "url": url] + rest).jsonLine + "\n")
     }
 }
 
-/// The form in which progress is shown.
+/// The form of progress output.
 struct ProgressStyle: Hashable, Sendable {
     /// The form: not automatic, and one that the terminal can show.
     let progress: GlobalOptions.Progress
     let tellsErrors: Bool
-    /// Whether each passing failure is reported, although a bar shows it.
+    /// Whether each transient failure is reported, although a bar shows it.
     let tellsAll: Bool
     let usesUnicode: Bool
     let usesColour: Bool
 
     /// The form of the options and the environment: no bars or colours without a terminal that can move its cursor.
     init(
-        _ global: GlobalOptions, isTerminal: Bool = Console.errorIsTerminal,
-        usesUnicode: Bool = Environment.speaksUTF8, variable: (String) -> String? = { Environment[$0] }
+        _ global: GlobalOptions, isTerminal: Bool = Console.errorIsTerminal, usesUnicode: Bool = Environment.speaksUTF8,
+        variable: (String) -> String? = { Environment[$0] }
     ) {
         let canDraw = isTerminal && !["", "dumb"].contains(variable("TERM") ?? "")
         progress =
@@ -136,11 +133,11 @@ struct ProgressStyle: Hashable, Sendable {
         usesColour = canDraw && (variable("NO_COLOR") ?? "").isEmpty
     }
 
-    /// Whether events are reported in words.
+    /// Whether events are reported as readable text.
     var tellsPeople: Bool { progress == .bar || progress == .plain }
 }
 
-/// Figures of progress in words, and bars.
+/// Formats progress values as text, and bars.
 enum ProgressText {
     static func bar(_ done: Int, of columns: Int, usesUnicode: Bool) -> (full: String, empty: String) {
         (
@@ -196,7 +193,7 @@ struct RateWindow: Sendable {
 
     var rate: Double {
         guard let first = samples.first, let last = samples.last else { return 0 }
-        // Only over the window: earlier bytes do not count after ten seconds.
+        // Computed over the window only: bytes older than ten seconds do not count.
         let span = (last.time - first.time) / .seconds(1)
         guard span > 0, last.bytes > first.bytes else { return 0 }
         return Double(last.bytes - first.bytes) / span

@@ -33,21 +33,17 @@ struct QueueAddCommand: WordsCommand {
 extension QueueAddCommand {
     /// Its own options, those of `get` that make a request, and the others of `get`, which are rejected by name.
     static let options = CommandOptions(
-        OptionTable.rows(
-            own, shared, helps: helps, refusing: reasons, others: "has no meaning for a queued request"),
+        OptionTable.rows(own, shared, helps: helps, refusing: reasons, others: "has no meaning for a queued request"),
         usage: "martlet queue add [options] URL")
 
     private static let own: [CurlOption] = [
         QueueOptions.directory,
         .value("--lane NAME", "Queue the request in this lane; by default that of its origin", \.queue.submission.lane)
-        {
-            (text) throws(UsageError) in try OptionValues.text(text, "a name")
-        },
+        { (text) throws(UsageError) in try OptionValues.text(text, "a name") },
         .value("--tag TEXT", "Set a name for lists and events", \.queue.submission.tag),
         .value(
             "--key KEY", "Set the Idempotency-Key; random by default if the method needs one", \.queue.submission.key
-        ) {
-            (text) throws(UsageError) in
+        ) { (text) throws(UsageError) in
             try check(!text.isEmpty && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }, "needs printable ASCII")
             return .value(text)
         },
@@ -100,7 +96,7 @@ struct QueueAddition: Sendable {
     let request: HTTPRequest
     let body: HTTPBody
     let submission: OfflineSubmission
-    /// The secret header fields besides those that always are.
+    /// The secret header fields in addition to those that are always secret.
     let secretFields: Set<HTTPField.Name>
 
     /// Reads the options. Blocks if they name files whose contents are part of the request.
@@ -111,14 +107,13 @@ struct QueueAddition: Sendable {
         guard let plan = plans.first else { throw UsageError("no URL was given; try martlet queue add --help") }
         if let name = plan.options.omittedFields.map(\.rawName).sorted().first {
             throw UsageError(
-                "option -H '\(name):': removed fields are not stored; use the option with “martlet queue run”"
-            )
+                "option -H '\(name):': removed fields are not stored; use the option with “martlet queue run”")
         }
         var request = plan.request
         if queue.submission.key != .automatic, request.headerFields[.idempotencyKey] != nil {
             throw UsageError("options --key and --no-key: -H sets an Idempotency-Key already")
         }
-        // The value is neither sent nor stored: it only tells that there is one to be added.
+        // The value is neither sent nor stored: it only shows that a value will be added.
         let hasCaller = options.user != nil || options.bearer != nil || plan.url.user != nil
         if hasCaller, request.headerFields[.authorization] == nil { request.headerFields[.authorization] = "-" }
         self.request = request
@@ -128,7 +123,7 @@ struct QueueAddition: Sendable {
     }
 }
 
-/// The requests that a command decides about, in order.
+/// The requests that a command applies to, in order.
 struct QueueDecision: ParsableArguments {
     @OptionGroup var options: QueueOptions
 
@@ -149,14 +144,13 @@ struct QueueDecision: ParsableArguments {
     }
 }
 
-/// The options of `queue add` and `queue run` alone.
+/// The options that only `queue add` and `queue run` have.
 struct QueueCommandOptions: Sendable {
     var directory: String?
 
     var submission = OfflineSubmission()
-    /// The secret header fields besides those that always are: their names in lower case.
+    /// The secret header fields in addition to those that are always secret: their names in lower case.
     var secretNames: Set<String> = []
-
     /// Whether all header fields are secret: they are the ones that were not stored.
     var hasSecretFields = false
     var endsWhenEmpty = false

@@ -28,9 +28,8 @@ struct QueueCommand: ParsableCommand {
 struct QueueOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Use this directory; by default martlet/queue in $XDG_STATE_HOME or ~/.local/state",
-            valueName: "dir")) var queue: String?
-
+            "Use this directory; by default martlet/queue in $XDG_STATE_HOME or ~/.local/state", valueName: "dir"))
+    var queue: String?
     /// The same for the commands with options like those of `get`.
     static let directory = CurlOption.value(
         "--queue DIR", "Use this directory (default: martlet/queue in $XDG_STATE_HOME or ~/.local/state)",
@@ -50,8 +49,7 @@ struct QueueOptions: ParsableArguments {
 }
 
 struct QueueDropCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "drop", abstract: "Remove requests from the queue")
+    static let configuration = CommandConfiguration(commandName: "drop", abstract: "Remove requests from the queue")
 
     @OptionGroup var decision: QueueDecision
 
@@ -79,7 +77,7 @@ enum QueueDirectory {
             try check(!named.isEmpty && !named.utf8.contains(0), "option --queue: needs a directory")
             return FilePath(named)
         }
-        // The specification says that a path that is not absolute is ignored.
+        // The specification requires that a relative path is ignored.
         if let folder = variable("XDG_STATE_HOME"), folder.hasPrefix("/") {
             return FilePath(folder).pushing("martlet/queue")
         }
@@ -131,7 +129,7 @@ extension UsageError {
             self.init("\(error)", status: error is CancellationError ? .interrupted : .readFailed)
             return
         }
-        // The limit is that of the queue: there is no room.
+        // The limit of the queue is reached.
         self.init(error.message, status: error.code == .limitExceeded ? .diskFull : ExitStatus(error))
     }
 }
@@ -164,12 +162,12 @@ struct QueueListCommand: AsyncParsableCommand {
 
 struct QueueEntryLine {
     private let entry: OfflineEntry
-    /// Milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     private let now: Int64
 
     init(_ entry: OfflineEntry, now: Int64) { (self.entry, self.now) = (entry, now) }
 
-    /// For people: number, state, attempts, expiry, size of the body, and the request last.
+    /// The readable form: number, state, attempts, expiry, size of the body, and the request last.
     var text: String {
         let columns = [
             ("\(entry.ticket.id)", 4), (state, 9), ("\(entry.attempts) \(entry.attempts == 1 ? "try" : "tries")", 8),

@@ -1,7 +1,7 @@
 import Martlet
 
-/// An event of a queue as a line: for people the event, the request's number, method, URL and tag, and details after a
-/// colon; for programs a JSON object.
+/// An event of a queue as a line. The readable form has the event, the request's number, method, URL and tag, and
+/// details after a colon. The other form is a JSON object.
 struct QueueEventLine {
     static let help = """
 
@@ -30,7 +30,7 @@ struct QueueEventLine {
 
     private let name: String
     private let ticket: OfflineTicket?
-    /// The details for people, escaped for a terminal.
+    /// The readable details, escaped for a terminal.
     private let details: String?
     private let members: JSONMembers
 
@@ -130,7 +130,7 @@ struct QueueSummary: Hashable, Sendable {
     /// The number of waiting requests, and of dead and uncertain ones of earlier runs; `resting` counts those of all.
     func left(pending: Int, resting: Int) -> Int { pending + max(0, resting - self["dead", "uncertain", "expired"]) }
 
-    /// The exit code: requests that need a decision come before requests that are left.
+    /// The exit code: requests that need a decision take precedence over requests that are left.
     func status(left: Int) -> ExitStatus {
         if self["dead", "uncertain", "expired"] > 0 { return .refusedByStatus }
         if self["unreadable"] > 0 { return .readFailed }

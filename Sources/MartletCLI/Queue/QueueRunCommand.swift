@@ -3,8 +3,7 @@ import Martlet
 
 struct QueueRunCommand: WordsCommand {
     static let path = ["queue", "run"]
-    static let configuration = makeConfiguration(
-        "Send the requests until SIGINT, SIGTERM, or the end of the queue")
+    static let configuration = makeConfiguration("Send the requests until SIGINT, SIGTERM, or the end of the queue")
 
     @Argument(parsing: .captureForPassthrough, help: "Options, in any order") var words: [String] = []
 
@@ -32,7 +31,7 @@ struct QueueRunCommand: WordsCommand {
         // Unstructured: it ends with the session.
         let telling =
             group.global.isVerbose
-            ? session.tellEvents { await Console.complain("* \(TerminalText.escaped($0))\n") } : nil
+            ? session.reportEvents { await Console.complain("* \(TerminalText.escaped($0))\n") } : nil
         let status = await QueueRunner(queue: queue, options: group.queue, global: group.global).run {
             await SignalHandler.next()
         }
@@ -49,7 +48,7 @@ extension QueueRunCommand {
         usage: "martlet queue run [options]", notes: QueueEventLine.help
     ) { group in
         group.redirects.followsRedirects = true
-        // A POST stays one where its resource has moved permanently.
+        // A POST stays a POST when its resource has moved permanently.
         group.redirects.methodPreservingStatuses = [301]
         group.queue.hasSecretFields = true
     }
@@ -101,8 +100,8 @@ struct QueueRunner: Sendable {
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
         let (ends, end) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let events = queue.events
-        // Unstructured, all three: a signal may never come, and each of them may end the others.
-        // A signal is waited for before anything is printed, since the reader of the output may send one.
+        // All three are unstructured: a signal may never arrive, and each task may end the others. The wait for a
+        // signal starts before anything is printed, since the reader of the output may send one.
         let waiting = Task.immediate {
             _ = await interruption()
             end.yield()
@@ -125,7 +124,7 @@ struct QueueRunner: Sendable {
         return (try? await Console.write(line + "\n")) == nil ? .writeFailed : status
     }
 
-    /// Prints all events. One that cannot be printed ends the run.
+    /// Prints all events. An event that cannot be printed ends the run.
     private func print(_ events: EventSequence<OfflineEvent>, _ end: AsyncStream<Void>.Continuation) async -> (
         QueueSummary, OutputError?
     ) {
@@ -146,9 +145,9 @@ struct QueueRunner: Sendable {
     }
 }
 
-/// The secrets that `queue run` adds to requests, which are stored without them. Credentials of a netrc and cookies of a
-/// file are for their hosts. All other secrets are for one origin: they are rejected if requests to several origins
-/// wait, since each would receive the secrets of the others.
+/// The secrets that `queue run` adds to requests, which are stored without them. Credentials of a netrc and cookies of
+/// a file are for their hosts. All other secrets are for one origin: they are rejected if requests to several origins
+/// wait, since each origin would receive the secrets of the others.
 struct QueueSecrets: Sendable {
     private let caller: CredentialPlan
     private let fields: HTTPFields
@@ -156,7 +155,7 @@ struct QueueSecrets: Sendable {
     /// The first option with a value for one origin.
     private let option: String?
 
-    /// Reads the options and the netrc, and asks for a missing password.
+    /// Reads the options and the netrc, and prompts for a missing password.
     init(_ options: TransferOptions) async throws(UsageError) {
         var lines = try HeaderLines(options.headerLines)
         for name in [HTTPField.Name.idempotencyKey, .contentLength, .transferEncoding] where lines.fields[name] != nil {

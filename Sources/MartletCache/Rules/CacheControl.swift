@@ -7,7 +7,7 @@ package import MartletWire
 package struct CacheControl: Equatable, Sendable {
     /// `max-age`: seconds, 0…2^31; 0 if malformed.
     package private(set) var maxAge: Int64?
-    /// `s-maxage`: seconds, 0…2^31. No lifetime in a private cache, but a permission to share (RFC 9111 §3.5).
+    /// `s-maxage`: seconds, 0…2^31. It sets no lifetime in a private cache, but permits sharing (RFC 9111 §3.5).
     package private(set) var sharedMaxAge: Int64?
     /// `max-stale` of a request: seconds, 0…2^31; 0 if malformed, `.max` (any staleness) without an argument.
     package private(set) var maxStale: Int64?
@@ -23,11 +23,11 @@ package struct CacheControl: Equatable, Sendable {
     package private(set) var isPublic = false
     package private(set) var mustRevalidate = false
     package private(set) var proxyRevalidate = false
-    /// `must-understand` (RFC 9111 §5.2.2.3).
+    /// Whether `must-understand` is set (RFC 9111 §5.2.2.3).
     package private(set) var mustUnderstand = false
-    /// `immutable` (RFC 8246).
+    /// Whether `immutable` is set (RFC 8246).
     package private(set) var isImmutable = false
-    /// `only-if-cached` of a request.
+    /// Whether a request has `only-if-cached`.
     package private(set) var isOnlyIfCached = false
     /// Whether a quoted argument is not terminated. The parts between its commas count, too, and the response is stale.
     package private(set) var isMalformed = false
@@ -135,7 +135,7 @@ struct CacheDirective {
         return DeltaSeconds.value(of: unquoted(argument))
     }
 
-    /// The argument as a list of field names; the whole response if there are none, or one is not a name.
+    /// The argument as a list of field names; the whole response without names, or with an invalid one.
     var scope: FieldScope {
         guard let argument else { return .response }
         var names: Set<String> = []

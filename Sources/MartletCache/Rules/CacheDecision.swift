@@ -4,11 +4,11 @@ package import MartletWire
 package enum CacheDecision: Equatable, Sendable {
     /// The stored response is served, without the network.
     case serve(CachedResponse)
-    /// The stored response is served and then validated, once for all requests in the meantime (RFC 5861 §3).
+    /// The stored response is served and then validated; concurrent requests share the validation (RFC 5861 §3).
     case serveStaleWhileRevalidating(CachedResponse, ForwardPlan)
     /// The stored response is delivered first, and then the result of its validation (modes with a preview).
     case serveThenValidate(CachedResponse, ForwardPlan)
-    /// The network is asked whether the stored response is still valid, without conditions if it has no validator.
+    /// The stored response is validated over the network, without conditions if it has no validator.
     case validate(ForwardPlan)
     /// The response comes from the network.
     case forward(ForwardPlan)
@@ -20,7 +20,7 @@ package enum CacheDecision: Equatable, Sendable {
     package init(_ request: CacheRequest, variants: [StoredVariant], now: WallTime, policy: CachePolicy = CachePolicy())
     { self = CacheLookupRule(request: request, variants: variants, now: now, policy: policy).decide() }
 
-    /// The plan for the network, now or after a stored response was served; `nil` if the network is not asked.
+    /// The plan for the network, now or after a stored response was served; `nil` if the network is not used.
     package var plan: ForwardPlan? {
         switch self {
         case .validate(let plan), .forward(let plan), .serveThenValidate(_, let plan),
@@ -33,7 +33,7 @@ package enum CacheDecision: Equatable, Sendable {
 
 /// The plan of a request to the network, with or without conditions that validate stored responses (RFC 9111 §4.3.1).
 package struct ForwardPlan: Equatable, Sendable {
-    /// The reason why the network is asked.
+    /// The reason for using the network.
     package let reason: CacheStatus.Forwarding
     /// The fields that the cache adds to the request: its conditions, and a `Cache-Control` for other caches.
     package let fields: FieldBlock
@@ -52,12 +52,11 @@ private struct CacheLookupRule {
     let variants: [StoredVariant]
     let now: WallTime
     let policy: CachePolicy
-
     /// The maximum size of the tags in `If-None-Match`, in bytes: servers reject requests with very long fields.
     private static let tagLimit = 4096
 
     func decide() -> CacheDecision {
-        // A request cannot refuse a response that is not stored (RFC 9211 §2.2).
+        // A request cannot reject a response that is not stored (RFC 9211 §2.2).
         let refused: CacheStatus.Forwarding = variants.isEmpty ? .uriMiss : .request
         if request.isNoStore { return network(request.mode == .noStore ? .bypass : refused) }
         guard request.isLookedUp else { return network(.method) }
@@ -116,7 +115,7 @@ private struct CacheLookupRule {
         if let limit = request.control.maxStale, limit == .max || freshness.stalenessInMilliseconds <= limit * 1000 {
             return true
         }
-        // There is no revalidation without a network, but the response may be used as if there were.
+        // Without a network there is no revalidation, but the response may be used as if there were.
         return request.isOffline && mayServeWhileRevalidating(freshness, control)
     }
 
@@ -127,7 +126,8 @@ private struct CacheLookupRule {
         return freshness.stalenessInMilliseconds < seconds * 1000
     }
 
-    /// Whether the response, even a fresh one, may replace an error: a side or the policy allows it, none forbids it.
+    /// Whether the response, even a fresh one, may replace an error. The request, the response or the policy must allow
+    /// it, and none may forbid it.
     private func mayReplaceError(_ freshness: Freshness, _ control: CacheControl) -> Bool {
         guard !control.forbidsStale, !request.control.isNoCache, request.mode != .revalidate else { return false }
         let stated = [control.staleIfError, request.control.staleIfError].compactMap { $0 }.max()
@@ -140,13 +140,11 @@ private struct CacheLookupRule {
         return .forward(ForwardPlan(reason: reason, fields: request.fieldsForOthers, staleOnError: staleOnError))
     }
 
-    // MARK: Validation
-
     /// Plans a validation, to which conditions are only added if the caller has set none.
     ///
     /// The tags of all stored successes are offered, so that the server can name one; a date only for the selected
-    /// response. A coding that the request does not accept is left out: weak comparison could name it (RFC 9110
-    /// §13.1.2).
+    /// response. A coding that the request does not accept is omitted, because a weak comparison could select it (RFC
+    /// 9110 §13.1.2).
     private func validation(_ reason: CacheStatus.Forwarding, staleOnError: Int? = nil) -> ForwardPlan {
         var fields = FieldBlock()
         var offered: [Int] = []
@@ -156,7 +154,8 @@ private struct CacheLookupRule {
             let best = matching.first.flatMap { valid.contains($0) ? $0 : nil }
             let modified = best.flatMap { lastModified(variants[$0]) }
             let hasTag = best.map { variants[$0].entityTag != nil } ?? false
-            // A server that receives a tag ignores the date: the date of a response without a tag must stand alone.
+            // A server that receives a tag ignores the date, so the date of a response without a tag must be sent
+            // alone.
             if hasTag || modified == nil {
                 let others = VariantRule.newestFirst(valid.filter { !matching.contains($0) }, variants)
                 let tags = tags(matching.filter(valid.contains) + others, offered: &offered)

@@ -6,7 +6,8 @@ import MartletWire
 package struct CacheKey: Hashable, Sendable {
     /// The URL of the request, without fragment and user info, in its normal form.
     package var url: String
-    /// The owner: empty for everyone, a digest of the credential, or the caller's name. It is on disk, so not a secret.
+    /// The owner: empty for everyone, a digest of the credential, or the caller's name. It is stored on disk, so it
+    /// must not be a secret.
     package var partition: String
 
     /// Creates the key of a URL in its normal form.
@@ -17,7 +18,7 @@ package struct CacheKey: Hashable, Sendable {
 
     /// Creates the key of an http or https URL in any spelling, in normal form (``KeyURL``); `nil` for any other text.
     ///
-    /// Paths and queries are compared as they are: `%7E` and `~` make two keys, which costs a request at most.
+    /// Paths and queries are compared as they are: `%7E` and `~` produce two keys, which costs at most one request.
     package init?(of url: String, partition: String = "") {
         guard let parts = KeyURL(url) else { return nil }
         self.init(url: parts.text, partition: partition)

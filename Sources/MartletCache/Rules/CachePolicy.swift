@@ -1,11 +1,11 @@
 package import MartletWire
 
-/// The behavior of a cache beyond what messages request. The defaults are those of RFC 9111.
+/// The settings of a cache that messages do not specify. The defaults are those of RFC 9111.
 package struct CachePolicy: Equatable, Sendable {
     /// Lifetimes of responses that specify none; no rules by default.
     package var defaults: DefaultFreshness
     /// The seconds for which a stale response may replace an error if neither the response nor the request specifies it
-    /// (`stale-if-error`, RFC 5861 §4); 0…2^31. With `nil` (the default) none may.
+    /// (`stale-if-error`, RFC 5861 §4); 0…2^31. With `nil` (the default), no stale response may.
     package var staleIfError: Int64?
 
     /// Creates a policy; numbers are clamped to their ranges.
@@ -23,19 +23,19 @@ public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
     case reload
     /// The response is validated even when fresh, unless it is fresh and immutable (RFC 8246).
     case revalidate
-    /// The stored response, however stale, or else the network. `no-cache` and `must-revalidate` forbid a stale one.
+    /// The stored response, even if stale, or else the network. `no-cache` and `must-revalidate` forbid a stale one.
     case preferCache
     /// As ``preferCache``, but without the network: status 504 if no stored response may be used.
     case onlyIfCached
-    /// The response comes from the network; nothing is looked up or stored. Other caches are asked by `no-store` to
+    /// The response comes from the network; nothing is looked up or stored. `no-store` is sent so that other caches
     /// store nothing either (RFC 9111 §5.2.1.5), unless the request has its own `Cache-Control`.
     case noStore
-    /// The stored response is delivered immediately as a preview, however stale and whatever it forbids; then the
+    /// The stored response is delivered immediately as a preview, even if it is stale or forbids its use; then the
     /// response of the network. There is one delivery if nothing is stored or the stored response is fresh, otherwise
-    /// at most two. Outside of deliveries it is as ``standard``.
+    /// at most two. Calls without deliveries use ``standard``.
     case cacheThenNetwork
-    /// As ``cacheThenNetwork``, but a fresh response is a preview too: the network is asked as by ``revalidate``,
-    /// unless the response is fresh and immutable (RFC 8246). Outside of deliveries it is as ``revalidate``.
+    /// As ``cacheThenNetwork``, but a fresh response is a preview too, and is validated as by ``revalidate``, unless it
+    /// is immutable (RFC 8246). Calls without deliveries use ``revalidate``.
     case cacheThenRevalidate
 
     /// Whether the stored response is delivered before that of the network.
@@ -64,7 +64,7 @@ public struct DefaultFreshness: Equatable, Sendable {
         }
     }
 
-    /// The rules; the first that matches counts.
+    /// The rules; the first match is used.
     public var rules: [Rule]
 
     /// Creates a list of rules.

@@ -1,6 +1,6 @@
 package import MartletWire
 
-/// The properties of a request that a cache needs. Immutable, and one reference for all that decide about the request.
+/// The properties of a request that a cache needs. Immutable, and shared by all rules that decide about the request.
 package final class CacheRequest: Sendable {
     /// The method, in the case it is sent.
     package let method: String
@@ -9,10 +9,11 @@ package final class CacheRequest: Sendable {
     package let fields: FieldBlock
     /// The use that it makes of the cache.
     package let mode: CacheMode
-    /// Computes a digest of a secret field value for the disk. Without it no response that varies with one is stored.
+    /// Computes a digest of a secret field value for the disk. Without it, responses that vary with a secret are not
+    /// stored.
     package let conceal: (@Sendable (String) -> String)?
     package let control: CacheControl
-    /// The fields among those that affect the response that it has.
+    /// The fields of the request that affect the response.
     private let marks: RequestFieldSet
 
     package init(
@@ -30,7 +31,7 @@ package final class CacheRequest: Sendable {
     package var isNoStore: Bool { mode == .noStore || control.isNoStore }
     /// Whether its response may be stored and shared: GET without `no-store`, ranges and conditions.
     package var isShareable: Bool { method == "GET" && !isNoStore && !hasRange && !isConditional }
-    /// The `Cache-Control` field by which its mode addresses other caches; none beside one of the caller's.
+    /// The `Cache-Control` field that its mode adds for other caches; none if the caller has set one.
     package var fieldsForOthers: FieldBlock {
         guard !fields.contains("Cache-Control") else { return FieldBlock() }
         return switch mode {
@@ -61,9 +62,8 @@ struct RequestFieldSet: OptionSet, Sendable {
     static let ifModifiedSince = RequestFieldSet(rawValue: 16)
     static let ifUnmodifiedSince = RequestFieldSet(rawValue: 32)
     static let ifRange = RequestFieldSet(rawValue: 64)
-    /// `Cache-Control` or `Pragma`.
+    /// The field `Cache-Control` or `Pragma`.
     static let control = RequestFieldSet(rawValue: 128)
-
     /// Preconditions that only the origin can evaluate (RFC 9111 §4.3.2).
     static let originPreconditions: RequestFieldSet = [.ifMatch, .ifUnmodifiedSince]
     static let conditions = originPreconditions.union([.ifNoneMatch, .ifModifiedSince, .ifRange])

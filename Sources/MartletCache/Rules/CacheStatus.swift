@@ -5,7 +5,7 @@ package struct CacheStatus: Equatable, Sendable {
     /// The reason why a request went to the network (RFC 9211 §2.2).
     package enum Forwarding: String, Equatable, Sendable {
         case bypass
-        /// No response to the method is served from the cache.
+        /// The cache serves no responses to the method.
         case method
         /// Nothing is stored for the URL.
         case uriMiss = "uri-miss"
@@ -31,8 +31,7 @@ package struct CacheStatus: Equatable, Sendable {
     /// Whether the network's response was shared with other requests.
     package var isCollapsed = false
     package var detail: String?
-
-    /// A status with no more than the name of the cache, `martlet`.
+    /// A status with only the name of the cache, `martlet`.
     package static let nothing = CacheStatus()
 
     /// The member of the field: a structured item with parameters (RFC 9211 §2, RFC 8941 §3.3).

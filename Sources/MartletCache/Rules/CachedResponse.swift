@@ -2,9 +2,9 @@ package import MartletWire
 
 /// The response to a request, made of a stored response.
 package struct CachedResponse: Equatable, Sendable {
-    /// The part of the stored body that it has.
+    /// The part of the stored body that it contains.
     package enum Content: Equatable, Sendable {
-        /// Nothing: the response to HEAD, 304 and 416.
+        /// No content: the response to HEAD, 304 and 416.
         case none
         case whole
         /// These bytes of it (206); never empty.
@@ -22,7 +22,7 @@ package struct CachedResponse: Equatable, Sendable {
     package var isStale: Bool { !freshness.isFresh }
     package var status: CacheStatus
 
-    /// Makes the response to a request of a stored response that may be used.
+    /// Creates the response to a request from a stored response that may be used.
     ///
     /// Conditions and ranges are evaluated as a server would: `If-None-Match` or `If-Modified-Since` lead to 304,
     /// `Range` to 206 or 416 if `If-Range` matches, several ranges to the whole body (RFC 9111 §4.3.2, RFC 9110 §14.2).
@@ -89,8 +89,8 @@ package struct CachedResponse: Equatable, Sendable {
         !request.hasRange || !stored.head.fields.contains("Content-Encoding")
     }
 
-    /// The ranges of the stored body that a request asks for, empty if none is satisfiable. `nil` without a range, or
-    /// if it is ignored: malformed, in another unit, `If-Range` does not match, or the stored status is not 200.
+    /// The requested ranges of the stored body; empty if none is satisfiable. `nil` without a range, or if it is
+    /// ignored: malformed, in another unit, `If-Range` does not match, or the stored status is not 200.
     private static func ranges(_ request: CacheRequest, _ stored: StoredVariant) -> [Range<UInt64>]? {
         guard request.hasRange else { return nil }
         let values = request.fields.values(of: "Range")

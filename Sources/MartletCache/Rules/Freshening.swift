@@ -10,9 +10,10 @@ package struct Freshening: Equatable, Sendable {
 
     /// Updates a stored head from the head of a response that confirms it.
     ///
-    /// Each new field replaces all stored fields of its name, except fields of the connection and those that describe
-    /// the stored bytes: among them a weak tag if the new one is the same but strong, since that belongs to other bytes
-    /// (RFC 9110 §8.8.1). `Age` and `Date` belong to their message: without new ones, the old ones are removed.
+    /// Each new field replaces all stored fields of its name, except fields of the connection and fields that describe
+    /// the stored bytes. A weak tag also stays if the new tag is the same but strong, since a strong tag belongs to
+    /// other bytes (RFC 9110 §8.8.1). `Age` and `Date` belong to their message: without new ones, the old ones are
+    /// removed.
     /// - Parameter response: the head of a 304, or of a 200 to HEAD.
     package init(
         variant: Int, _ old: StoredHead, by response: ResponseHead, to request: CacheRequest, requestTime: WallTime,
@@ -59,10 +60,11 @@ package struct Freshening: Equatable, Sendable {
 
 /// The choice of the stored responses that a message without a body confirms (RFC 9111 §4.3.4, §4.3.5).
 enum FresheningRule {
-    /// The stored responses that a 304 confirms, by index, the one to serve first; empty if there is none.
+    /// The stored responses that a 304 confirms, by index, the one to serve first; empty if it confirms none.
     ///
-    /// A strong tag confirms all responses that have it; a weak one, or a date, the newest that has it. A 304 without
-    /// validators confirms the offered response, if that was a single one: many servers omit the tag.
+    /// A strong tag confirms all responses that have it. A weak tag, or a date, confirms the newest response that has
+    /// it. A 304 without validators confirms the offered response if there was only one, because many servers omit the
+    /// tag.
     /// - Parameter offered: those that the request offered, by index, the selected one first.
     static func selected(by response: ResponseHead, among variants: [StoredVariant], offered: [Int]) -> [Int] {
         let candidates = variants.indices.filter { (200..<300).contains(variants[$0].head.status) }
@@ -90,7 +92,7 @@ enum FresheningRule {
 
     /// Whether a response to HEAD describes, and so updates, a stored response to GET; otherwise that is out of date.
     ///
-    /// Its tag, date and length, as far as it has them, must be those of the stored response.
+    /// If it has a tag, a date or a length, these must be equal to those of the stored response.
     static func isSame(_ response: ResponseHead, _ stored: StoredVariant) -> Bool {
         let fields = response.fields
         if fields.contains("ETag") {

@@ -4,9 +4,9 @@ package import MartletWire
 package struct Freshness: Equatable, Sendable {
     /// The source of the lifetime.
     package enum Basis: Equatable, Sendable {
-        /// `max-age`.
+        /// The directive `max-age`.
         case maxAge
-        /// `Expires` minus `Date`.
+        /// The field `Expires` minus `Date`.
         case expires
         /// A tenth of the time since `Last-Modified`, at most a day (RFC 9111 §4.2.2).
         case heuristic
@@ -18,7 +18,6 @@ package struct Freshness: Equatable, Sendable {
 
     /// The maximum heuristic lifetime, in seconds: a day.
     package static let heuristicLimit: Int64 = 86_400
-
     /// The seconds for which the response is fresh after its origin made it, 0…2^31.
     package let lifetime: Int64
     package let basis: Basis
@@ -29,8 +28,8 @@ package struct Freshness: Equatable, Sendable {
 
     /// The freshness of a stored head.
     ///
-    /// `s-maxage` gives no lifetime, since this is a private cache. The age is the larger of the one that `Date`
-    /// implies and the sum of `Age` and the delay of the request, plus the time since the response was received.
+    /// `s-maxage` gives no lifetime, since this is a private cache. The age at receipt is the larger of two values: the
+    /// age that `Date` implies, and the sum of `Age` and the delay of the request. The time since the receipt is added.
     package init(of head: StoredHead, now: WallTime, defaults: DefaultFreshness = .none) {
         self.init(of: StoredVariant(head: head, bodyLength: 0), now: now, defaults: defaults)
     }
@@ -79,7 +78,7 @@ package struct Freshness: Equatable, Sendable {
 
 /// The dates and the age in the fields of a response (RFC 9111 §4.2, §5.1, §5.3; RFC 9110 §6.6.1, §8.8.2).
 package struct MessageDates: Equatable, Sendable {
-    /// `Expires`.
+    /// The value of `Expires`.
     package enum Expiry: Equatable, Sendable {
         case none
         /// The field is not a date (`0`, `-1`), or repeated with another value: it has expired already (RFC 9111 §5.3).

@@ -2,8 +2,8 @@ package import MartletWire
 
 /// The URLs that were invalidated, so that responses to earlier requests are not stored afterwards (RFC 9111 §4.4).
 ///
-/// Code that sends a request takes an ``Epoch`` first, and checks before storing that it still holds. The log is
-/// bounded: a URL that it has forgotten counts as invalidated for all older requests.
+/// Code that sends a request takes an ``Epoch`` first, and checks before storing that it still holds. The size of the
+/// log is limited: a URL that was removed from it counts as invalidated for all older requests.
 package struct InvalidationLog: Sendable {
     /// A moment between invalidations.
     package struct Epoch: Sendable { fileprivate let number: UInt64 }
@@ -11,14 +11,14 @@ package struct InvalidationLog: Sendable {
     /// The maximum number of URLs, at least 1.
     private let limit: Int
     private var count: UInt64 = 0
-    /// Earlier epochs hold for no URL: everything was invalidated, or invalidated URLs were forgotten.
+    /// Earlier epochs are invalid for every URL: everything was invalidated, or entries of the log were removed.
     private var floor: UInt64 = 0
     private var latest: [String: UInt64] = [:]
     /// The URLs in the order of their invalidation; a URL that was invalidated again occurs again.
     private var order: [(url: String, number: UInt64)] = []
     private var first = 0
 
-    /// Creates a ledger of at most so many URLs, 1024 by default.
+    /// Creates a log with a maximum number of URLs, 1024 by default.
     package init(limit: Int = 1024) { self.limit = max(1, limit) }
 
     /// The current epoch, for a request that is about to be sent.

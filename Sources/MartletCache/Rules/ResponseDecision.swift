@@ -1,6 +1,6 @@
 package import MartletWire
 
-/// The decision about the response of the network: independent effects, all of which the caller carries out.
+/// The decision about the response of the network: independent effects. The caller carries out all of them.
 package struct ResponseDecision: Equatable, Sendable {
     /// The response that the caller receives.
     package enum Delivery: Equatable, Sendable {
@@ -19,11 +19,12 @@ package struct ResponseDecision: Equatable, Sendable {
     package let storage: StorageDecision
     /// The stored responses whose heads are replaced.
     package private(set) var freshened: [Freshening] = []
-    /// The stored responses to remove now, by index: out of date, or not to be stored. Their readers read on.
+    /// The stored responses to remove now, by index: out of date, or not to be stored. Running reads continue.
     package private(set) var removed: [Int] = []
-    /// The stored responses to remove, by index, if the new response finds no room: they are out of date nevertheless.
+    /// The stored responses to remove, by index, if there is no space for the new response: they are out of date
+    /// anyway.
     package private(set) var superseded: [Int] = []
-    /// The status for `Cache-Status`; ``CacheStatus/isStored`` as far as the head tells.
+    /// The status for `Cache-Status`. ``CacheStatus/isStored`` is based on the head alone.
     package let status: CacheStatus
 }
 
@@ -40,9 +41,7 @@ package struct CacheUpdateRule: Sendable {
     package init(
         _ request: CacheRequest, after decision: CacheDecision, variants: [StoredVariant],
         policy: CachePolicy = CachePolicy()
-    ) {
-        (self.request, plan, self.variants, self.policy) = (request, decision.plan, variants, policy)
-    }
+    ) { (self.request, plan, self.variants, self.policy) = (request, decision.plan, variants, policy) }
 
     /// Decides about a final response, by its head.
     package func received(_ response: ResponseHead, requestTime: WallTime, responseTime: WallTime) -> ResponseDecision {

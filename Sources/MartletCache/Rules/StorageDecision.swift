@@ -2,8 +2,8 @@ package import MartletWire
 
 /// Whether a response is stored, and with which head (RFC 9111 §3, §3.1, §3.5).
 ///
-/// The decision is based on the head. Before it stores the response, the caller must check that the body is complete
-/// (RFC 9111 §3.3), and that the URL was not invalidated in the meantime (``InvalidationLog``).
+/// The decision is based on the head. Before storing, the caller must check that the body is complete (RFC 9111 §3.3),
+/// and that the URL was not invalidated (``InvalidationLog``).
 package enum StorageDecision: Equatable, Sendable {
     case store(StoredHead)
     case refuse(StorageRejection)
@@ -31,7 +31,7 @@ package enum StorageDecision: Equatable, Sendable {
         if status < 200 || status > 999 || StatusRule.neverStored.contains(status) { return .status }
         let control = CacheControl(response: response.fields)
         if control.mustUnderstand {
-            // A cache that understands the status ignores the no-store, which is for those that do not.
+            // A cache that understands the status ignores `no-store`, which addresses other caches.
             guard StatusRule.understood.contains(status) else { return .status }
         } else if control.isNoStore {
             return .noStore
@@ -70,8 +70,8 @@ package enum StorageRejection: String, Equatable, Sendable {
 package enum SharingRule {
     /// Decides about a response that is to be stored.
     ///
-    /// A response that may be served without validation may be shared. Requests that were made before its head was
-    /// received may also share one that specifies no lifetime: it was made for a request of the same time.
+    /// A response that may be served without validation may be shared. Requests made before its head was received may
+    /// also share a response without a lifetime, because it answers a concurrent request.
     /// - Parameter askedBefore: whether the request was made before the head was received.
     package static func allows(
         _ response: StoredVariant, for request: CacheRequest, askedBefore: Bool, now: WallTime, policy: CachePolicy
@@ -85,7 +85,8 @@ package enum SharingRule {
             return control.maxAge == nil && !control.forbidsStale && !response.head.fields.contains("Expires")
                 && !request.control.isNoCache
         case .reload, .revalidate, .cacheThenRevalidate:
-            // They reject stored responses, but this one was not stored: it is as new as their own would be.
+            // These requests reject stored responses, but this one was not stored: it is as recent as their own would
+            // be.
             return Freshness(of: response, now: now, defaults: policy.defaults).isFresh
         case .onlyIfCached, .noStore: return false
         }
@@ -96,10 +97,8 @@ package enum SharingRule {
 enum StatusRule {
     /// Responses that may be stored, and whose lifetime may be estimated, without explicit permission.
     static let heuristicallyCacheable: Set = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
-
     /// Statuses that are never stored: parts, 304, those of a proxy itself, and those of RFC 6585 §3–6.
     static let neverStored: Set = [206, 304, 407, 428, 429, 431, 511]
-
     /// Statuses whose meaning is known (`must-understand`, RFC 9111 §5.2.2.3). Not 206: parts are not stored.
     static let understood: Set = [
         200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 401, 403, 404, 405, 406, 409, 410, 411, 414, 415, 421, 422,

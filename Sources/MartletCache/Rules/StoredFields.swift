@@ -28,7 +28,7 @@ enum StoredFields {
     /// The fields of a response that are stored, with a `Date` if it has no valid one (RFC 9110 §6.6.1).
     static func kept(_ fields: FieldBlock, received: WallTime) -> FieldBlock {
         var dropped = hopByHop.union(connectionNames(fields))
-        // A length beside chunks is not that of the stored body (RFC 9112 §6.3).
+        // A length together with chunks is not the length of the stored body (RFC 9112 §6.3).
         if fields.contains("Transfer-Encoding") { dropped.insert("content-length") }
         let hasDate = MessageDates.single("Date", in: fields, received: received) != nil
         if !hasDate { dropped.insert("date") }
@@ -47,7 +47,7 @@ enum StoredFields {
     }
 }
 
-/// A complete stored response, with its fields parsed once. One reference: a hit passes it on a dozen times.
+/// A complete stored response, with its fields parsed once. A class, because a hit passes it on a dozen times.
 package final class StoredVariant: Sendable {
     package let head: StoredHead
     /// The length of its body in bytes, as received.
@@ -57,7 +57,7 @@ package final class StoredVariant: Sendable {
     package let entityTag: EntityTag?
     /// The codings of its stored body, by their names in lower case; mostly none.
     let codings: [String]
-    /// The fields that were served last, and their age: many hits fall into one second, and share them.
+    /// The fields that were served last, and their age. Many hits within one second share them.
     private let served = Mutex<(age: Int64, fields: FieldBlock)?>(nil)
 
     /// Creates a stored response, and parses its fields.

@@ -2,9 +2,9 @@ package import MartletWire
 
 /// The request fields that a response was selected by (RFC 9110 §12.5.5, RFC 9111 §4.1).
 package enum VaryRule: Equatable, Sendable {
-    /// These fields: names in lower case, sorted, without duplicates; empty if there are none.
+    /// These fields: names in lower case, sorted, without duplicates; empty without `Vary`.
     case fields([String])
-    /// More than fields (`*`), an invalid name, or above ``nameLimit`` names: the response answers no other request.
+    /// The value `*`, an invalid name, or more than ``nameLimit`` names: the response answers no other request.
     case everything
 
     /// The maximum number of names: more would make each lookup expensive.
@@ -48,10 +48,11 @@ package enum VaryRule: Equatable, Sendable {
         head.selections.allSatisfy { selection($0.name, in: request) == $0 }
     }
 
-    /// A field of a request, by its name in lower case, in a form in which equal meanings are equal texts (RFC 9111
-    /// §4.1). `nil` for a secret that cannot be concealed.
+    /// A normalized field of a request, by its name in lower case: values with equal meanings become equal texts (RFC
+    /// 9111 §4.1). `nil` for a secret that cannot be concealed.
     ///
-    /// Lines are joined by commas. Lists of codings, character sets and languages ignore case, the former two order.
+    /// Lines are joined by commas. Lists of codings, character sets and languages ignore case; the former two also
+    /// ignore order.
     private static func selection(_ name: String, in request: CacheRequest) -> StoredHead.Selection? {
         let lines = request.fields.rawValues(of: name)
         guard !lines.isEmpty else { return StoredHead.Selection(name: name, value: nil) }
@@ -96,7 +97,7 @@ package enum VariantRule {
     /// The variants to remove for a new one, by index: those that it replaces, and, above a limit, the oldest.
     ///
     /// A response without selections answers every request, so it replaces all others and is replaced by any. Another
-    /// response replaces the one with the same selections, and any of another key at the same place.
+    /// response replaces the one with the same selections, and any response of another key in the same slot.
     /// - Parameter limit: the maximum number of variants, including the new one.
     package static func displaced(by new: StoredHead, in heads: [StoredHead], limit: Int) -> [Int] {
         let displaced = heads.indices.filter { index in
@@ -111,7 +112,7 @@ package enum VariantRule {
         return (displaced + oldestFirst.prefix(excess)).sorted()
     }
 
-    /// Sorts indices by `Date`, then by time of receipt, then by place, the newest first.
+    /// Sorts indices by `Date`, then by time of receipt, then by slot, the newest first.
     static func newestFirst(_ indices: [Int], _ variants: [StoredVariant]) -> [Int] {
         guard indices.count > 1 else { return indices }
         let dated = indices.map { index in (variants[index].dates.date, variants[index].head.responseTime, index) }
@@ -121,11 +122,11 @@ package enum VariantRule {
 
 /// Whether a request accepts a stored response in the codings of its stored body (RFC 9110 §12.5.3).
 ///
-/// An encoded response is not served to a request that did not ask for the coding, even without `Vary`: many servers
-/// omit it, and nothing would decode the body. Without an `Accept-Encoding` field none is accepted, though RFC 9110
-/// allows any.
+/// An encoded response is not served to a request that does not accept the coding, even without `Vary`: many servers
+/// omit that field, and nothing would decode the body. Without an `Accept-Encoding` field no coding is accepted,
+/// although RFC 9110 allows any.
 enum ContentCodingRule {
-    /// The codings that are negotiated (IANA's registry); a server that sends another one has its own reasons.
+    /// The codings that are negotiated (IANA's registry); other codings are accepted as sent.
     private static let negotiated: Set<String> = ["gzip", "deflate", "compress", "br", "zstd"]
 
     /// The negotiated codings of a response, by their names in lower case.

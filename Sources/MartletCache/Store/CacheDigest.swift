@@ -2,7 +2,7 @@ import MartletStorage
 
 /// The name of a key on disk: SipHash-2-4, 128 bits, of URL and partition, the same in every process.
 ///
-/// A collision, which an attacker may produce by a choice of URLs, costs no more than a miss: the full key is compared.
+/// An attacker may choose URLs that collide, but a collision only causes a miss: the full key is compared.
 struct CacheDigest: Hashable, Sendable {
     let high: UInt64
     let low: UInt64
@@ -12,14 +12,14 @@ extension CacheDigest {
     /// Computes the digest of a key.
     init(_ key: CacheKey) {
         var state = State()
-        // The length of the first text precedes both, so that different keys are different bytes.
+        // The length of the first text precedes both texts, so that different keys have different bytes.
         state.update(UInt64(key.url.utf8.count))
         for byte in key.url.utf8 { state.update(byte) }
         for byte in key.partition.utf8 { state.update(byte) }
         (high, low) = state.finish()
     }
 
-    /// 32 hexadecimal digits.
+    /// The digest as 32 hexadecimal digits in lower case.
     var text: String { Self.text(of: high) + Self.text(of: low) }
 
     /// Parses 32 hexadecimal digits in lower case; `nil` for any other text.
@@ -30,7 +30,7 @@ extension CacheDigest {
         self.init(high: high, low: low)
     }
 
-    /// 16 hexadecimal digits in lower case.
+    /// The 16 hexadecimal digits of a number, in lower case.
     static func text(of number: UInt64) -> String {
         let digits = String(number, radix: 16)
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits

@@ -22,8 +22,8 @@ struct CacheDirectory: Sendable {
 
     let path: String
     let files: any FileSystem
-    /// Whether it is created if it is missing: a cache that is only inspected leaves nothing behind.
-    var mayBeMade = true
+    /// Whether a missing directory is created. Inspecting a cache creates no files.
+    var createsIfMissing = true
 
     /// The path of one of its files.
     func path(of file: CacheFile) -> String { "\(path)/\(file.name)" }
@@ -37,7 +37,7 @@ struct CacheDirectory: Sendable {
         let status = try converting { () throws(StorageError) -> FileStatus in
             // The dot makes the system follow a symbolic link: the user decides where the directory is.
             if let found = try files.statusIfPresent(at: path + "/.") { return found }
-            if mayBeMade { try files.makeFolder(path, withParents: withParents) }
+            if createsIfMissing { try files.makeFolder(path, withParents: withParents) }
             return try files.status(at: path + "/.")
         }
         guard status.kind == .folder else { throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR)) }
@@ -72,7 +72,7 @@ enum CacheFile: Hashable, Sendable {
     case body(EntryName, generation: UInt64)
     /// A file that is still being written. Its lock shows whether its writer is alive.
     case temporary(UInt64)
-    /// The order in which entries were used.
+    /// The index of the order of use of the entries.
     case index
     /// The lock, and the amount that is stored.
     case lock
@@ -124,11 +124,10 @@ public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConverti
     public var description: String {
         switch self {
         case .ownedByAnotherUser(let path):
-            "\(path): the cache's folder belongs to another user; choose one of your own"
+            "\(path): the cache's folder belongs to another user; choose a directory that you own"
         case .accessibleByOthers(let path): "\(path): others may read or write the cache's folder; chmod 700 it"
         case .holdsOtherFiles(let path, let reason):
-            "\(path): is not the folder of a response cache: \(reason); "
-                + "nothing in it was changed; choose a new or an empty one"
+            "\(path): is not a response cache directory (\(reason)); it was not changed; choose a new or an empty one"
         }
     }
 }
@@ -157,7 +156,7 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
     package var description: String {
         switch self {
         case .refused(let error): error.description
-        case .missing(let path): "\(path): there is no such folder"
+        case .missing(let path): "\(path): the directory does not exist"
         case .notAFolder(let path): "\(path): is not a folder"
         case .noCache(let path, let reason): "\(path): is not a cache: \(reason); name the folder of a cache"
         case .storage(let error): error.description

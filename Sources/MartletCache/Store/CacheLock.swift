@@ -6,15 +6,16 @@ import Synchronization
 ///
 /// The kernel releases it when its holder dies. Reading needs no lock.
 final class CacheLock: Sendable {
-    /// The time for which a process waits for a lock that another one holds.
+    /// The maximum time that a process waits for a lock of another one.
     private static let patience = Duration.seconds(1)
-    /// The time after which a lock counts as held up. Before that, another process is just storing something.
+    /// The time after which a lock counts as blocked. Until then, another process is probably storing a response.
     private static let grace = Duration.milliseconds(50)
     /// The moments since which other processes have held the locks of directories, by path, for all caches.
     private static let heldSince = Mutex<[String: ContinuousClock.Instant]>([:])
 
     private let folder: CacheDirectory
-    /// The lock file, once it was opened. Held by the thread that has the lock, not by those that wait for a process.
+    /// The lock file, once it was opened. Held by the thread that has the lock, not by threads that wait for another
+    /// process.
     private let file = Mutex<OpenFile?>(nil)
 
     init(_ folder: CacheDirectory) { self.folder = folder }
@@ -27,8 +28,8 @@ final class CacheLock: Sendable {
 
     /// Runs a closure with exclusive access to the directory. It must not acquire the lock again.
     /// - Throws: the closure's error; the error of opening the lock file; `EWOULDBLOCK` if another process, stopped or
-    ///   with a disk that hangs, holds the lock: the first time after a second, then immediately, until a call
-    ///   succeeds.
+    ///   with a hanging disk, holds the lock. The first such error comes after a second, later ones immediately, until
+    ///   a call succeeds.
     func withLock<Value: Sendable>(_ body: (inout CacheUsage) throws(StorageError) -> Value) throws(StorageError)
         -> Value
     {
@@ -109,8 +110,8 @@ final class CacheLock: Sendable {
         if finding == .unmarked {
             // Another process may write the same bytes at the same time.
             try folder.files.write(all: FolderKind.cache.mark, to: file, at: 0)
-            // Only the mark is synced, so that after a power cut the directory is a cache's even if others have files
-            // in it. Some file systems cannot do that; then the cache's files identify the directory.
+            // Only the mark is synced, so that after a power cut the directory is still a cache's, even if it has files
+            // of others. Some file systems cannot sync; then the cache's files identify the directory.
             try? folder.files.sync(file)
             try? folder.files.syncFolder(folder.path)
         }

@@ -8,9 +8,9 @@ extension DiskCache {
         noting { () throws(StorageError) in
             let saved = savedIndex()
             let before = try withLedger { (ledger) throws(StorageError) -> UInt64 in ledger.added }
-            let scan = try FolderScan(folder)
+            let scan = try DirectoryScan(folder)
             let added = try withLedger { (ledger) throws(StorageError) -> UInt64 in
-                // Additions meanwhile may be missing in the scan, or be part of it: they are counted to be safe.
+                // Concurrent additions may or may not be part of the scan, so they are counted in addition.
                 let growth = ledger.added >= before ? ledger.added - before : ledger.added
                 ledger.set(used: scan.byteCount &+ growth)
                 _ = try removeLeftovers(scan, &ledger)
@@ -22,8 +22,8 @@ extension DiskCache {
         }
     }
 
-    /// Writes the order in which entries were used, for the next run. Before the index is complete only the used
-    /// entries are known: the records of the others stay, and these are newer.
+    /// Writes the order of use of the entries, for the next run. Before the index is complete, only the used entries
+    /// are known: the records of the others are kept, as older ones.
     /// - Returns: whether it was written.
     @discardableResult package func saveIndex() -> Bool {
         let isSaved = noting { () throws(StorageError) in
@@ -86,7 +86,7 @@ extension DiskCache {
         }
     }
 
-    /// The records of the index file; `nil` if there is none that can be read.
+    /// The records of the index file; `nil` without a readable file.
     private func savedIndex() -> [IndexRecord]? {
         guard let file = try? files.open(folder.path(of: .index), for: .reading),
             let status = try? files.status(of: file), status.kind == .file, status.byteCount <= 1 << 28,
@@ -95,22 +95,20 @@ extension DiskCache {
         return IndexCodec.decode(bytes)
     }
 
-    // MARK: Scans
-
     /// Scans the directory while nothing can be stored.
     func reconcile(_ ledger: inout CacheUsage) throws(StorageError) {
         let isLoaded = state.withLock { $0.statistics.isIndexComplete }
         let saved = isLoaded ? nil : savedIndex()
         let before = ledger
-        var scan = try FolderScan(folder)
-        if try removeLeftovers(scan, &ledger) { scan = try FolderScan(folder) }
+        var scan = try DirectoryScan(folder)
+        if try removeLeftovers(scan, &ledger) { scan = try DirectoryScan(folder) }
         ledger = before
         ledger.set(used: scan.byteCount)
         finish(scan, saved: saved, isLoaded: isLoaded, isExact: true, added: ledger.added)
     }
 
     /// Adds the result of a scan to the index.
-    private func finish(_ scan: FolderScan, saved: [IndexRecord]?, isLoaded: Bool, isExact: Bool, added: UInt64) {
+    private func finish(_ scan: DirectoryScan, saved: [IndexRecord]?, isLoaded: Bool, isExact: Bool, added: UInt64) {
         let count = state.withLock { state in
             state.index.absorb(scan.entries, saved: isLoaded ? nil : saved ?? [], isExact: isExact)
             state.statistics.isIndexComplete = true
@@ -124,7 +122,7 @@ extension DiskCache {
 
     /// Removes leftovers of processes that ended: files that they were writing, and bodies without an entry.
     /// - Returns: whether there were any.
-    private func removeLeftovers(_ scan: FolderScan, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
+    private func removeLeftovers(_ scan: DirectoryScan, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
         var hasRemoved = false
         for number in scan.temporaries {
             let path = folder.path(of: .temporary(number))

@@ -3,7 +3,7 @@ package import MartletStorage
 import Synchronization
 
 extension DiskCache {
-    /// Records which variant of a key was served: it counts as used; none is a miss.
+    /// Records which variant of a key was served. It counts as used; no variant counts as a miss.
     package func noteUse(of reader: EntryReader?) {
         state.withLock { state in
             guard let reader else {
@@ -18,15 +18,15 @@ extension DiskCache {
     /// Records the use of an entry that was served from memory, so that it is not evicted as unused. It does not block.
     func noteUse(ofEntry name: EntryName) { state.withLock { _ = $0.index.touch(name) } }
 
-    /// All variants of a key, none of which counts as used until ``noteUse(of:)``.
+    /// All variants of a key. They do not count as used until ``noteUse(of:)``.
     package func variants(of key: CacheKey) -> [EntryReader] { readers(of: key) { open($0) } }
 
     /// The result of ``variants(of:)``, without waiting for a disk; `nil` if it might have to wait, or one is damaged.
     package func variantsNonBlocking(of key: CacheKey) -> [EntryReader]? {
-        guard let filesAtHand else { return nil }
+        guard let nonBlockingFiles else { return nil }
         return try? readers(of: key) { (name) throws(EntryReader.OpeningFailure) in
             do throws(EntryReader.OpeningFailure) {
-                return try EntryReader(name, of: self, from: filesAtHand)
+                return try EntryReader(name, of: self, from: nonBlockingFiles)
             } catch .absent { return nil }
         }
     }
@@ -40,14 +40,14 @@ extension DiskCache {
         var readers: [EntryReader] = []
         for name in EntryName.all(of: digest) {
             guard let reader = try open(name), reader.head.key == key else { continue }
-            // A response without selections stands alone.
+            // A response without selections has no other variants.
             if reader.head.selections.isEmpty, name.slot == 0 { return [reader] }
             readers.append(reader)
         }
         return readers
     }
 
-    /// Opens an entry; `nil` if there is none, or none that is intact.
+    /// Opens an entry; `nil` if it does not exist, or is damaged.
     func open(_ name: EntryName) -> EntryReader? {
         switch look(at: name) {
         case .whole(let reader): return reader
@@ -72,7 +72,7 @@ extension DiskCache {
 
     /// The size on disk, in allocated blocks, of the directory and the cache's files, determined without the lock.
     package func occupiedByteCount() throws(StorageError) -> UInt64 {
-        let scan = try FolderScan(folder)
+        let scan = try DirectoryScan(folder)
         return scan.byteCount &+ scan.folderByteCount
     }
 

@@ -15,14 +15,14 @@ extension DiskCache {
     }
 
     /// Removes one variant, unless it was replaced. On a read-only disk all variants of its key become misses.
-    /// - Returns: whether it does not exist any more.
+    /// - Returns: whether it no longer exists.
     @discardableResult package func remove(_ reader: EntryReader) -> Bool {
         remove(reader.head.key, generation: reader.entry.generation, among: [reader.name])
     }
 
-    /// Removes the variant of a key that has a body, if it exists; as ``remove(_:)-(EntryReader)`` otherwise.
+    /// Removes the variant of a key that has a body, if it exists; otherwise as ``remove(_:)-(EntryReader)``.
     /// - Parameter names: the names among which it is; `nil` for all variants of the key.
-    /// - Returns: whether it does not exist any more.
+    /// - Returns: whether it no longer exists.
     @discardableResult func remove(_ key: CacheKey, generation: UInt64, among names: [EntryName]? = nil) -> Bool {
         let digest = CacheDigest(key)
         do throws(StorageError) {
@@ -94,20 +94,18 @@ extension DiskCache {
         return removed
     }
 
-    // MARK: Eviction
-
-    /// Evicts entries until so many more bytes are within the limit; false if that is not possible.
+    /// Evicts entries until a number of additional bytes is within the limit; false if that is not possible.
     func makeRoom(for byteCount: UInt64, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
         let limit = state.withLock { $0.statistics.limit }
         guard byteCount <= limit else { return false }
-        // The directory itself grows with the names in it, whichever process adds them.
+        // The directory itself grows with its names, including those that other processes add.
         let folderByteCount = try folder.allocatedByteCount()
         state.withLock { $0.folderByteCount = folderByteCount }
         let most = limit - byteCount - min(limit - byteCount, folderByteCount)
         var wasCounted = !ledger.isKnown
         if wasCounted { try reconcile(&ledger) }
         guard ledger.used > most else { return true }
-        // Entries of other processes are not known here. They are evicted in their turn once they amount to something.
+        // Entries of other processes are not known here. They are included once their size is significant.
         let added = ledger.added
         let (others, isComplete) = state.withLock { state in
             (added &- state.addedAtScan &- state.ownAdded, state.statistics.isIndexComplete)

@@ -5,9 +5,10 @@ import Synchronization
 extension DiskCache {
     /// Starts to store a response.
     /// - Parameters:
-    ///   - expectedByteCount: the length of the body, if it is known: room is reserved, and no other length stored.
+    ///   - expectedByteCount: the length of the body, if it is known: its space is reserved, and a body of another
+    ///     length is not stored.
     ///   - generation: the number of its body; drawn if it is `nil`.
-    /// - Returns: the writer; `nil` for a body that is known to be too large, an event, and with a limit of 0.
+    /// - Returns: the writer; `nil` for a body that is known to be too large (an event), and with a limit of 0.
     package func begin(_ head: StoredHead, expectedByteCount: UInt64? = nil, generation: UInt64? = nil) -> EntryWriter?
     {
         let limit = bodyLimit
@@ -36,10 +37,10 @@ extension DiskCache {
 
     func countRefusal() { state.withLock { $0.statistics.refusals += 1 } }
 
-    /// The size in bytes up to which room is only counted: reserving it in the file costs half as much as writing it.
+    /// The size in bytes up to which space is only counted: reserving it in the file costs half as much as writing it.
     static let preallocationThreshold: UInt64 = 1 << 20
 
-    /// Creates a locked file for a larger body, with reserved room; `nil` if there is none.
+    /// Creates a locked file for a larger body, with reserved space; `nil` without space.
     func makeBodyFile(_ byteCount: UInt64) throws(StorageError) -> (file: OpenFile, number: UInt64)? {
         let number = UInt64.random(in: 0 ... .max)
         let path = folder.path(of: .temporary(number))
@@ -56,7 +57,7 @@ extension DiskCache {
         }
     }
 
-    /// Reserves more room; false if there is none.
+    /// Reserves more space; false if no space is left.
     func extend(_ file: OpenFile, from reserved: UInt64, to byteCount: UInt64) throws(StorageError) -> Bool {
         guard byteCount > reserved else { return true }
         let done: Void? = try reserving(byteCount - reserved) { () throws(StorageError) in
@@ -69,7 +70,7 @@ extension DiskCache {
         if byteCount > Self.preallocationThreshold { try files.allocate(byteCount, for: file) }
     }
 
-    /// Counts bytes while a closure reserves them; `nil` if there is no room.
+    /// Counts bytes while a closure reserves them; `nil` without space.
     private func reserving<Value: Sendable>(_ byteCount: UInt64, _ body: () throws(StorageError) -> Value)
         throws(StorageError) -> Value?
     {
@@ -83,7 +84,7 @@ extension DiskCache {
         }
     }
 
-    /// Counts the size of a body on disk instead of the room that was reserved for it.
+    /// Counts the size of a body on disk instead of the space that was reserved for it.
     func settle(reserved: UInt64, allocated: UInt64) throws(StorageError) {
         guard reserved != allocated else { return }
         try withLedger { (ledger) throws(StorageError) in try ledger.settle(reserved: reserved, allocated: allocated) }
@@ -91,7 +92,7 @@ extension DiskCache {
 
     /// Removes a body that is not stored.
     func release(_ number: UInt64, reserved: UInt64) {
-        // A file that stays also stays counted; the next scan of the directory removes it.
+        // A file that cannot be removed is still counted; the next scan of the directory removes it.
         noting(except: ENOENT) { () throws(StorageError) in
             try files.remove(folder.path(of: .temporary(number)))
             try withLedger { (ledger) throws(StorageError) in ledger.subtract(reserved) }
@@ -100,10 +101,11 @@ extension DiskCache {
 
     // MARK: Entries
 
-    /// Stores an entry, and returns its name; `nil` if there is no room, or the entry is out of date.
+    /// Stores an entry, and returns its name; `nil` without space, or if the entry is out of date.
     /// - Parameters:
     ///   - body: the path of a larger body that waits for its entry.
-    ///   - displaced: receives the larger body that was replaced. Closing it takes time that no caller need wait for.
+    ///   - displaced: receives the larger body that was replaced. Closing it takes time, which callers should not wait
+    ///     for.
     ///   - isCurrent: called under the lock, which is also needed for removal.
     func commit(_ entry: StoredEntry, _ body: String?, displaced: inout OpenFile?, if isCurrent: () -> Bool)
         throws(StorageError) -> EntryName?
@@ -118,7 +120,7 @@ extension DiskCache {
                 return nil
             }
             let (name, replaced) = place(for: entry.head)
-            // Entries that could not be removed before would be found again, since their key is not hidden any more.
+            // Entries that could not be removed before would be found again, since their key is no longer hidden.
             let isHidden = state.withLock { $0.hidden.contains(name.digest) }
             let others = isHidden ? EntryName.all(of: name.digest).filter { $0 != name } : replaced
             let ended = generations(of: others)
@@ -135,7 +137,7 @@ extension DiskCache {
 
     /// Replaces the head of an entry by that of a 304, without its body (RFC 9111 §4.3.4).
     /// - Parameter isCurrent: called at the last moment, before anything can be removed: whether it may be found.
-    /// - Returns: whether it was replaced; not if the entry was removed or replaced meanwhile.
+    /// - Returns: whether it was replaced; false if the entry has been removed or replaced since.
     package func updateHead(of reader: EntryReader, to head: StoredHead, if isCurrent: () -> Bool = { true }) -> Bool {
         var entry = reader.entry
         entry.head = head
@@ -155,7 +157,7 @@ extension DiskCache {
         return isDone ?? false
     }
 
-    /// The name for a response, and the names of the variants that it replaces besides that one.
+    /// The name for a response, and the names of the other variants that it replaces.
     private func place(for head: StoredHead) -> (EntryName, [EntryName]) {
         let names = EntryName.all(of: CacheDigest(head.key))
         let held = names.filter { (try? files.status(at: folder.path(of: .entry($0)))) != nil }
@@ -191,7 +193,7 @@ extension DiskCache {
         do throws(StorageError) {
             if let body { try files.rename(body, to: bodyPath) }
             do throws(StorageError) { try files.rename(written.path, to: path) } catch {
-                // The body stays counted as its writer's, which removes it by its old name.
+                // The body still counts as its writer's, which removes it by its old name.
                 if let body { try? files.rename(bodyPath, to: body) }
                 throw error
             }

@@ -3,16 +3,16 @@ import Synchronization
 
 /// Responses in a directory, which processes may share.
 ///
-/// All calls block on files and belong on a worker; none fails because of the disk: an unreadable entry is a miss, and
-/// an event reports it. A new cache serves immediately, since a key's digest is the name of its file; ``load()``, to be
-/// called in the background, completes the index, which only eviction needs.
+/// All calls block on files and belong on a worker. No call fails because of the disk: an unreadable entry is a miss,
+/// and an event reports it. A new cache serves immediately, since a key's digest is the name of its file. Call
+/// ``load()`` in the background to complete the index, which only eviction needs.
 ///
 /// | file | content |
 /// |---|---|
 /// | `<digest>.<slot>` | an entry: head, and body up to 32 KiB; never written again, put in place by a rename |
 /// | `<digest>.<slot>.<generation>` | a larger body; it exists before its entry does |
 /// | `new.<number>` | a file that is being written; locked by its writer |
-/// | `index` | the order in which entries were used |
+/// | `index` | the order of use of the entries |
 /// | `lock` | the right to store, and the amount that is stored |
 ///
 /// Nothing is synced: a crash may lose an entry, and a checksum prevents delivery of a damaged one.
@@ -35,7 +35,7 @@ package final class DiskCache: Sendable {
 
     let folder: CacheDirectory
     /// The files in the page cache; `nil` if they cannot be read without blocking.
-    let filesAtHand: NonBlockingFileSystem?
+    let nonBlockingFiles: NonBlockingFileSystem?
     let lock: CacheLock
     let emit: @Sendable (DiskCacheEvent) -> Void
     /// Read and written by any thread, never while it waits for a file.
@@ -49,7 +49,8 @@ package final class DiskCache: Sendable {
     /// - Parameters:
     ///   - directory: a new or empty one becomes the cache's; files that others put there later are ignored.
     ///   - limit: the maximum size on disk in bytes, in allocated blocks, with the cache's own files; 0 stores nothing.
-    ///   - onEvent: called immediately, on any thread that uses the cache: it must not take long or call the cache.
+    ///   - onEvent: called immediately, on any thread that uses the cache. It must return quickly and must not call the
+    ///     cache.
     /// - Throws: if the directory belongs to another user, others may read or write it, or it has files and is not a
     ///   cache's. A directory that cannot be used for other reasons is an event.
     package init(
@@ -58,7 +59,7 @@ package final class DiskCache: Sendable {
     ) throws(CacheDirectoryError) {
         let folder = CacheDirectory(path: directory, files: files)
         self.folder = folder
-        filesAtHand = NonBlockingFileSystem(of: files, inFolder: directory)
+        nonBlockingFiles = NonBlockingFileSystem(of: files, inFolder: directory)
         lock = CacheLock(folder)
         emit = onEvent
         state = Mutex(State(index: DiskIndex(order), statistics: DiskStatistics(limit: limit)))
@@ -81,8 +82,8 @@ package final class DiskCache: Sendable {
         existing directory: String, files: any FileSystem = LinuxFileSystem(),
         onEvent: @escaping @Sendable (DiskCacheEvent) -> Void = { _ in }
     ) throws(CacheOpeningError) {
-        folder = CacheDirectory(path: directory, files: files, mayBeMade: false)
-        filesAtHand = nil
+        folder = CacheDirectory(path: directory, files: files, createsIfMissing: false)
+        nonBlockingFiles = nil
         lock = CacheLock(folder)
         emit = onEvent
         state = Mutex(State(index: DiskIndex(.leastRecentlyUsed), statistics: DiskStatistics(limit: .max)))
@@ -107,8 +108,6 @@ package final class DiskCache: Sendable {
 
     /// The maximum length of a body: an eighth of the limit.
     package var bodyLimit: UInt64 { state.withLock { $0.statistics.limit / 8 } }
-
-    // MARK: Events
 
     /// Sets a closure to call, under the lock, with each body that this process replaces or removes, but not evicts.
     func onBodyRemoved(_ body: @escaping @Sendable (CacheKey, UInt64) -> Void) { endHandler.withLock { $0 = body } }
@@ -175,9 +174,9 @@ package final class DiskCache: Sendable {
 
 /// An event of a cache on disk. None is an error of a request.
 package enum DiskCacheEvent: Sendable, Equatable {
-    /// A body above an eighth of the limit was not stored; so many bytes of it were received or announced.
+    /// A body above an eighth of the limit was not stored. Contains the number of its received or announced bytes.
     case tooLarge(CacheKey, byteCount: UInt64, limit: UInt64)
-    /// A response was not stored, since no room could be made.
+    /// A response was not stored, because no space could be freed.
     case noRoom(CacheKey)
     /// A file was damaged or of another version; the entry was removed.
     case damaged(file: String, EntryFormatError)
@@ -204,7 +203,7 @@ package struct DiskStatistics: Equatable, Sendable {
     package var stores = 0
     /// Heads that were replaced by those of a 304.
     package var updates = 0
-    /// Responses that were not stored: too large, no room, a failing disk.
+    /// Responses that were not stored: too large, no space, a failing disk.
     package var refusals = 0
     package var evictions = 0
     package var damaged = 0

@@ -23,7 +23,7 @@ struct DiskIndex: Sendable {
 
     var count: Int { places.count }
 
-    /// Adds an entry as the newest, in place of one of its name.
+    /// Adds an entry as the newest. It replaces an entry of the same name.
     /// - Parameter isMarked: whether it counts as used since then.
     mutating func put(_ record: Record, isMarked: Bool = false) {
         remove(record.name)
@@ -71,7 +71,7 @@ struct DiskIndex: Sendable {
     /// Takes ticks of another process into account, so that later uses are newer than all of them.
     mutating func advance(to tick: UInt64) { lastTick = max(lastTick, tick) }
 
-    /// Makes uses before the saved ticks were known newer than these. It has an effect once.
+    /// Makes earlier uses of this run newer than the saved ticks. Only the first call has an effect.
     mutating func raise(above tick: UInt64) {
         guard !isRaised else { return }
         isRaised = true
@@ -83,7 +83,7 @@ struct DiskIndex: Sendable {
     /// - Parameters:
     ///   - found: the entries, with the times at which they were stored.
     ///   - saved: the records of the index file; `nil` if they were added before, so that unknown entries are new.
-    ///   - isExact: whether nothing was stored meanwhile, so that entries that were not found do not exist.
+    ///   - isExact: whether nothing was stored during the scan, so that entries that were not found do not exist.
     mutating func absorb(_ found: [(record: Record, time: Int64)], saved: [IndexRecord]?, isExact: Bool) {
         if isExact {
             let names = Set(found.map(\.record.name))

@@ -109,8 +109,6 @@ package enum EntryCodec {
         return checksum.value
     }
 
-    // MARK: Metadata
-
     private static func reading<Value>(
         _ bytes: ArraySlice<UInt8>, _ read: (inout RecordReader) throws(RecordReader.Fault) -> Value
     ) throws(EntryFormatError) -> Value {
@@ -236,11 +234,11 @@ struct EntryIdentity: Equatable, Sendable {
 
 /// The name of a stored response: the digest of its key, and the number of the variant.
 package struct EntryName: Hashable, Sendable {
-    /// The maximum number of variants of a URL (RFC 9111 §4.1), however many its server has.
+    /// The maximum number of stored variants of a URL (RFC 9111 §4.1).
     static let slotLimit = 8
 
     let digest: CacheDigest
-    /// 0..<``slotLimit``.
+    /// The number of the variant, 0..<``slotLimit``.
     let slot: Int
 
     static func all(of digest: CacheDigest) -> [EntryName] {

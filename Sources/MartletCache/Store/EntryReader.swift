@@ -79,9 +79,9 @@ package final class EntryReader: Sendable {
             identity: identity)
     }
 
-    /// Reads bytes of the body from an offset: at least one and at most so many, none at the end. Blocks of 64 KiB are
-    /// read and checked; with limits that are multiples of that, none is read twice.
-    /// - Throws: the fault, whereupon the entry is removed, unless it is an error of the file system.
+    /// Reads bytes of the body from an offset: at least one and at most `limit`; empty at the end. Blocks of 64 KiB are
+    /// read and checked; with limits that are multiples of that, no block is read twice.
+    /// - Throws: the fault. The entry is then removed, unless it is an error of the file system.
     package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
         do throws(EntryFormatError) { return try read(at: offset, limit: limit, from: cache.files) } catch {
             if case .unreadable(let error) = error {
@@ -94,8 +94,8 @@ package final class EntryReader: Sendable {
     }
 
     /// Reads as ``read(at:limit:)`` does, without waiting for a disk; `nil` if that is not possible, and after a fault.
-    package func readAtHand(at offset: UInt64, limit: Int) -> [UInt8]? {
-        guard let files = cache.filesAtHand else { return nil }
+    package func readNonBlocking(at offset: UInt64, limit: Int) -> [UInt8]? {
+        guard let files = cache.nonBlockingFiles else { return nil }
         return try? read(at: offset, limit: limit, from: files)
     }
 

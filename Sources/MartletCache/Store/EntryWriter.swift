@@ -35,7 +35,7 @@ package final class EntryWriter: Sendable {
     private let expectedByteCount: UInt64?
     private let generation: UInt64
     private let cache: DiskCache
-    /// Held while a piece is written. Readers take it for the time of a read.
+    /// Held while a piece is written, and by readers during a read.
     private let state = Mutex(State())
 
     init(_ head: StoredHead, expectedByteCount: UInt64?, generation: UInt64, in cache: DiskCache) {
@@ -69,7 +69,7 @@ package final class EntryWriter: Sendable {
         }
     }
 
-    /// Writes bytes; false if there is no room for them.
+    /// Writes bytes; false without space for them.
     private func write(_ bytes: [UInt8], _ total: UInt64, _ state: inout State) throws(StorageError) -> Bool {
         if state.file == nil, total <= UInt64(EntryCodec.inlineLimit) {
             state.buffer += bytes
@@ -89,7 +89,7 @@ package final class EntryWriter: Sendable {
         return true
     }
 
-    /// Reserves room for so many bytes, and for more in advance, so that not each piece has to; false if there is none.
+    /// Reserves space for a total of bytes, and more in advance to save calls; false without space.
     private func reserve(_ total: UInt64, _ state: inout State) throws(StorageError) -> Bool {
         guard total > state.reserved else { return true }
         let step = min(1 << 20, max(1 << 16, cache.bodyLimit / 8))
@@ -136,7 +136,7 @@ package final class EntryWriter: Sendable {
         if let trailers { head.trailers = trailers }
         var body: String?
         if let file = state.file {
-            // Releases the reserved room that is not needed.
+            // Releases the reserved space that is not needed.
             if state.reserved > DiskCache.preallocationThreshold { try cache.files.truncate(file, to: state.byteCount) }
             let allocated = try cache.files.status(of: file).allocatedByteCount
             try cache.settle(reserved: state.reserved, allocated: allocated)
@@ -149,7 +149,7 @@ package final class EntryWriter: Sendable {
         return try cache.commit(entry, body, displaced: &state.displaced, if: isCurrent)
     }
 
-    /// Releases the room of the body that was replaced, unless it is being read, as releasing the writer also does.
+    /// Releases the space of the replaced body, unless it is being read. Releasing the writer has the same effect.
     package func releaseReplacedBody() { _ = state.withLock { $0.displaced.take() } }
 
     /// Abandons the response, unless it is stored.
@@ -161,7 +161,7 @@ package final class EntryWriter: Sendable {
         if state.file != nil { cache.release(state.number, reserved: state.reserved) }
     }
 
-    /// Reads at most so many bytes from an offset; none if there are none yet. It blocks on the file only.
+    /// Reads at most `limit` bytes from an offset; empty if they are not written yet. Blocks on the file only.
     package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
         let (total, file, piece) = state.withLock { state in
             let isBuffered = state.file == nil && offset < UInt64(state.buffer.count) && limit > 0

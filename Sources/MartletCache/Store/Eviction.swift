@@ -1,14 +1,15 @@
-/// The order in which a full cache evicts entries.
+/// The order of eviction from a full cache.
 package enum EvictionOrder: Sendable, CaseIterable {
     /// The least recently used first.
     case leastRecentlyUsed
-    /// SIEVE (Zhang et al., NSDI 2024): a hand moves from the oldest entry to the newest, and evicts the first that was
-    /// not used since it passed. One pass over many entries, as a crawler makes it, evicts less.
+    /// SIEVE (Zhang et al., NSDI 2024): a hand moves from the oldest entry to the newest, and evicts the first entry
+    /// that was not used since the last pass. A single pass over many entries, as by a crawler, evicts fewer useful
+    /// entries.
     case sieve
 }
 
 /// The entries of a cache in the order of their eviction. Entries are small, dense numbers, in a doubly linked list;
-/// each call takes the same time however many there are.
+/// each call takes constant time.
 package struct EvictionPolicy: Sendable {
     private struct Link {
         var newer: Int?
@@ -59,11 +60,11 @@ package struct EvictionPolicy: Sendable {
         links[entry] = nil
     }
 
-    /// The entry to evict next; `nil` if there are none. It stays until it is removed.
+    /// The entry to evict next; `nil` without entries. It stays until it is removed.
     package mutating func victim() -> Int? {
         guard order == .sieve else { return oldest }
         var candidate = hand ?? oldest
-        // Each step removes a mark that a use has set, so the walk costs no more than the uses did.
+        // Each step removes a mark that a use has set, so the number of steps is limited by the number of uses.
         while let entry = candidate, let link = links[entry], link.isMarked {
             links[entry]?.isMarked = false
             candidate = link.newer ?? oldest

@@ -2,7 +2,8 @@ import MartletStorage
 
 /// The format of the index file: 12 bytes, and 32 for each entry, each with its own checksum.
 ///
-/// It only holds the order of use: a damaged record costs one entry its place, a damaged file all of them.
+/// It only holds the order of use. A damaged record loses the position of one entry, a damaged file those of all
+/// entries.
 package enum IndexCodec {
     private static let magic: [UInt8] = [0x4D, 0x52, 0x54, 0x69]
     private static let version: UInt16 = 1

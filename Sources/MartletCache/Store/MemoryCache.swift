@@ -14,7 +14,7 @@ package final class MemoryCache: Sendable {
         package var byteCount = 0
         package var hits = 0
         package var misses = 0
-        /// Entries that were evicted for others, or because memory was short.
+        /// Entries that were evicted to make room for others, or because of memory pressure.
         package var evictions = 0
     }
 
@@ -35,19 +35,19 @@ package final class MemoryCache: Sendable {
         var slots: [Slot?] = []
         var free: [Int] = []
         var places: [CacheKey: [Int]] = [:]
-        /// Keys of which the disk may have other variants: those in memory are not all.
+        /// Keys with possibly more variants on disk than in memory.
         var incomplete: Set<CacheKey> = []
         var policy: EvictionPolicy
         var statistics = Statistics()
 
         func slots(of key: CacheKey) -> [Slot] { (places[key] ?? []).compactMap { slots[$0] } }
 
-        /// The place of an entry of a key that passes a test.
+        /// The position of an entry of a key that passes a test.
         func place(of key: CacheKey, where matchesIfRange: (MemoryEntry) -> Bool) -> Int? {
             places[key]?.first { slots[$0].map { matchesIfRange($0.entry) } ?? false }
         }
 
-        /// The place of an entry, if it is still stored.
+        /// The position of an entry, if it is still stored.
         func place(of entry: MemoryEntry) -> Int? { place(of: entry.head.key) { $0 === entry } }
 
         /// Replaces an entry by another of the same body.
@@ -73,7 +73,7 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// Read and written by anybody, for the time of a look-up.
+    /// Used by any thread, for the duration of a look-up.
     private let state: Mutex<State>
     private let limit: Int
     /// Called with each entry whose body is removed.
@@ -81,11 +81,11 @@ package final class MemoryCache: Sendable {
     /// Whether evicted entries move to a disk.
     private let hasDisk: Bool
 
-    /// Creates a cache of so many bytes; one of 0 stores nothing.
+    /// Creates a cache with a limit in bytes; a limit of 0 stores nothing.
     /// - Parameters:
     ///   - hasDisk: whether evicted entries move to a disk.
     ///   - onEnd: called with each entry that is removed, or replaced by another body, but not evicted. It is called
-    ///     under the lock: it must not take long or call the cache.
+    ///     under the lock: it must return quickly and must not call the cache.
     package init(
         limit: Int, order: EvictionOrder = .leastRecentlyUsed, hasDisk: Bool = false,
         onEnd: @escaping @Sendable (MemoryEntry) -> Void = { _ in }
@@ -102,10 +102,10 @@ package final class MemoryCache: Sendable {
     /// The keys of a URL with stored variants, in no order.
     func keys(of url: String) -> [CacheKey] { state.withLock { state in state.places.keys.filter { $0.url == url } } }
 
-    /// All variants of a key, none of which counts as used until ``noteUse(of:at:)``.
+    /// All variants of a key. They do not count as used until ``noteUse(of:at:)``.
     package func variants(of key: CacheKey) -> [MemoryEntry] { state.withLock { $0.slots(of: key).map(\.entry) } }
 
-    /// All variants of a key as lookups return them; none if the disk may have others.
+    /// All variants of a key as lookups return them; empty if the disk may have others.
     func responses(of key: CacheKey) -> [StoredResponse] {
         state.withLock { state in
             guard state.incomplete.isEmpty || !state.incomplete.contains(key) else { return [] }
@@ -118,8 +118,9 @@ package final class MemoryCache: Sendable {
         variants(of: key).first { $0.representation == representation }
     }
 
-    /// Records which variant of a key was served: it counts as used, if it is still stored; none is a miss.
-    /// - Parameter hint: the place where it was found.
+    /// Records which variant of a key was served. It counts as used, if it is still stored; no variant counts as a
+    /// miss.
+    /// - Parameter hint: the position where it was found.
     package func noteUse(of entry: MemoryEntry?, at hint: Int? = nil) {
         state.withLock { state in
             guard let entry else {
@@ -179,7 +180,7 @@ package final class MemoryCache: Sendable {
 
     /// Replaces the head of an entry by that of a 304, without its body (RFC 9111 §4.3.4).
     /// - Parameter isOnDisk: whether the disk has the new head, too.
-    /// - Returns: the new entry, and evicted ones that are not on disk; `nil` if it was removed or replaced meanwhile.
+    /// - Returns: the new entry, and evicted ones that are not on disk; `nil` if it has been removed or replaced since.
     package func updateHead(of entry: MemoryEntry, to head: StoredHead, isOnDisk: Bool) -> (
         entry: MemoryEntry, unwritten: [MemoryEntry]
     )? {
@@ -192,7 +193,7 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// Removes what an entry that is stored elsewhere replaces.
+    /// Removes the entries that an entry stored elsewhere replaces.
     func displace(by head: StoredHead, representation: UInt64) {
         state.withLock { state in
             displace(by: head, representation, &state)
@@ -228,7 +229,7 @@ package final class MemoryCache: Sendable {
     /// Removes everything, also entries that are not on disk.
     package func removeAll() { state.withLock { state in for place in state.slots.indices { end(place, &state) } } }
 
-    /// Evicts entries until they cost no more than so many bytes; the limit stays.
+    /// Evicts entries until their cost is at most a number of bytes. The limit does not change.
     /// - Returns: those that are not on disk, oldest first.
     package func trim(to byteCount: Int) -> [MemoryEntry] {
         state.withLock { state in shrink(to: max(0, byteCount), &state) }

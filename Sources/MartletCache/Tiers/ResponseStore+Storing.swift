@@ -6,7 +6,7 @@ extension ResponseStore {
     /// - Parameters:
     ///   - expectedByteCount: the length of the body, if it is known; a body of another length is not stored.
     ///   - epoch: the time of the request: if its URL is invalidated since, the response is not stored.
-    /// - Returns: the writer; `nil` if no tier can store the response, which counts as refused.
+    /// - Returns: the writer; `nil` if no tier can store the response, which counts as a rejection.
     package func begin(_ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLog.Epoch) -> ResponseWriter?
     {
         let expected = expectedByteCount ?? 0
@@ -43,7 +43,7 @@ extension ResponseStore {
             let isOnDisk = writer?.commit(trailers: trailers, if: isCurrent) ?? false
             let limit = memory.bodyLimit(for: head)
             let body = gathered.flatMap { body in limit.map { body.count <= $0 } == true ? body : nil }
-            // An invalidation from now on waits for the lock, and then removes the response.
+            // A later invalidation waits for the lock, and then removes the response.
             guard isCurrent(), isOnDisk || body != nil else {
                 if !isOnDisk { writer?.abandon() }
                 countRefusal()
@@ -130,8 +130,8 @@ extension ResponseStore {
 /// The URLs that unsafe requests have made out of date, with the times, for responses that cannot be found by their URL
 /// alone: those stored for other credentials, or in other partitions (RFC 9111 §4.4).
 ///
-/// The responses of others to a URL that was forgotten count again. Times are those of the wall clock: if it is set
-/// back, responses of such a URL are not used until it has reached that time again.
+/// If a URL is removed from this table, its responses in other partitions are used again. Times are those of the wall
+/// clock: if it is set back, responses of such a URL are not used until it has reached that time again.
 typealias InvalidatedURLs = RecentKeys<String, WallTime>
 
 extension InvalidatedURLs {
@@ -142,7 +142,7 @@ extension InvalidatedURLs {
     }
 
     /// Whether the request of a response was sent before its URL went out of date. A request of another process in the
-    /// same millisecond counts as older, which costs a request at most.
+    /// same millisecond counts as older, which costs at most one request.
     func cover(_ head: StoredHead) -> Bool {
         guard !isEmpty, let time = self[head.key.url] else { return false }
         return head.requestTime <= time

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// A store of responses in two tiers, memory and disk, either of which may be missing.
+/// A store of responses in two tiers, memory and disk, Either tier may be missing.
 ///
 /// Responses are stored on disk, and in memory if they are small. One that the disk cannot store stays in memory, and
-/// is written to disk when memory evicts it. If one tier fails, the other works on.
+/// is written to disk when memory evicts it. If one tier fails, the other continues to work.
 ///
 /// Changes of both tiers are made under one lock, so that they never hold different bodies of a response. Lookups do
 /// not take it: they may find a response that is being replaced, but never one that was invalidated before the lookup.
@@ -19,7 +19,7 @@ package final class ResponseStore: Sendable {
     /// Entries that memory has evicted and that are not on disk yet. Held while both tiers are changed, files included:
     /// by workers, and by others only if it is free. Taken before the locks of the tiers, never within them.
     let changing = Mutex<[MemoryEntry]>([])
-    /// The URLs that are out of date. Read and written by anybody, also under the locks of the tiers.
+    /// The URLs that are out of date. Used by any thread, also under the locks of the tiers.
     let ledger = Mutex(InvalidationLog())
     /// The URLs whose stored responses have changed, so that responses found before that do not replace them.
     let changes = Mutex(InvalidationLog(limit: 4096))
@@ -43,7 +43,7 @@ package final class ResponseStore: Sendable {
     /// Whether there is a second tier.
     package var hasDisk: Bool { disk != nil }
 
-    /// Whether another process keeps the second tier locked: then no response may wait for it. It does not block.
+    /// Whether another process keeps the second tier locked. Responses must then not wait for it. It does not block.
     package var isHeldUp: Bool { disk?.lock.isHeldUp ?? false }
 
     /// The content and the use of both tiers.
@@ -54,7 +54,8 @@ package final class ResponseStore: Sendable {
     }
 
     /// Adds a closure to call with each body that this process replaces, removes or invalidates, but does not evict,
-    /// until it returns false. It is called under the locks of the tiers: it must not take long or call the store.
+    /// until it returns false. It is called under the locks of the tiers: it must return quickly and must not call the
+    /// store.
     package func whenRepresentationEnds(_ body: @escaping @Sendable (CacheKey, UInt64) -> Bool) {
         ends.add(body)
         disk?.onBodyRemoved { [ends] key, representation in ends.note(key, representation) }
@@ -65,7 +66,8 @@ package final class ResponseStore: Sendable {
     /// The current epoch, for a request that is about to be sent.
     package var epoch: InvalidationLog.Epoch { ledger.withLock { $0.epoch } }
 
-    /// The time at which a request that is sent now counts as sent: after its URL went out of date, however recently.
+    /// The time at which a request that is sent now counts as sent: after any invalidation of its URL, even a very
+    /// recent one.
     package func requestTime(for url: String, now: WallTime) -> WallTime {
         outdated.withLock { $0.requestTime(for: url, now: now) }
     }
@@ -77,7 +79,8 @@ package final class ResponseStore: Sendable {
 
     // MARK: Lookup
 
-    /// All variants of a key in memory, none if there may be others; none counts as used. It does not block.
+    /// All variants of a key in memory; empty if there may be others on disk. They do not count as used. It does not
+    /// block.
     package func inMemory(_ key: CacheKey) -> [StoredResponse] {
         let found = memory.responses(of: key)
         // Outdated ones are rare; without any, the list is not copied.
@@ -85,12 +88,13 @@ package final class ResponseStore: Sendable {
         return found.filter { !isOutdated($0.head) }
     }
 
-    /// Whether an unsafe request has made a response out of date, whatever its partition.
+    /// Whether an unsafe request has made a response out of date, in any partition.
     private func isOutdated(_ head: StoredHead) -> Bool { outdated.withLock { $0.cover(head) } }
 
-    /// All variants of a key in both tiers; none counts as used. It blocks on files.
+    /// All variants of a key in both tiers. They do not count as used. It blocks on files.
     ///
-    /// Of two variants for the same requests the later counts (another process may have stored it), or memory's.
+    /// Of two variants for the same requests the later one is used, since another process may have stored it; otherwise
+    /// the one in memory.
     package func all(_ key: CacheKey) -> [StoredResponse] {
         guard let disk else { return inMemory(key) }
         _ = changing.withLockIfAvailable { persist(&$0) }
@@ -134,7 +138,8 @@ package final class ResponseStore: Sendable {
         return held.map { StoredResponse($0) } + readers.map { StoredResponse($0, seen: seen, isLastOnDisk: isLast) }
     }
 
-    /// Records the response of a request, once: it counts as used in both tiers; none is a miss. It does not block.
+    /// Records the response of a request, once. It counts as used in both tiers; no response counts as a miss. It does
+    /// not block.
     package func noteUse(of response: StoredResponse?) {
         if let entry = response?.entry {
             memory.noteUse(of: entry, at: response?.place)
@@ -165,7 +170,8 @@ package final class ResponseStore: Sendable {
 
     // MARK: Writing to disk
 
-    /// Evicts entries until memory costs no more than so many bytes, and writes them to disk. It blocks on files.
+    /// Evicts entries until the cost in memory is at most a number of bytes, and writes them to disk. It blocks on
+    /// files.
     package func trim(to byteCount: Int) {
         changing.withLock { leaving in
             leaving += memory.trim(to: byteCount)
@@ -225,10 +231,10 @@ package final class ResponseStore: Sendable {
 
     /// Invalidates the responses of a key's URL (RFC 9111 §4.4): those of the key and of the URL's common key are
     /// removed, and those to earlier requests are not stored afterwards. It blocks on files.
-    /// - Parameter others: the current time, if the responses of other keys of the URL, which are not known, must not
-    ///   be found any more either. With `nil` they stay.
+    /// - Parameter others: the current time, if the responses of other keys of the URL, which are not known, must
+    ///   become invalid too. With `nil` they stay.
     package func invalidate(_ key: CacheKey, others: WallTime? = nil) {
-        // The first step: a commit either sees it at its last moment, or is finished before anything is removed.
+        // This is the first step: a commit either sees the invalidation, or is finished before anything is removed.
         ledger.withLock { $0.invalidate(key.url) }
         if let others { noteOutdated(key.url, at: others) }
         let keys: Set<CacheKey> = [key, CacheKey(url: key.url)]

@@ -3,8 +3,9 @@ import Synchronization
 
 /// A response that is being written to both tiers, as its body is received.
 ///
-/// A body that is small enough for memory is gathered; if there is a disk, it is written there at the same time. It can
-/// be read meanwhile. It cannot be found before it is committed, and is abandoned if the writer is released.
+/// A body that is small enough for memory is gathered; if there is a disk, it is written there at the same time. The
+/// body can be read while it is written. The response cannot be found before it is committed, and is abandoned if the
+/// writer is released.
 package final class ResponseWriter: Sendable {
     private enum Phase {
         case writing
@@ -23,7 +24,7 @@ package final class ResponseWriter: Sendable {
         var isGathering: Bool
         /// Whether the disk can still store it.
         var isWriting: Bool
-        /// The received bytes, as far as a tier accepted them.
+        /// The number of received bytes that a tier accepted.
         var byteCount: UInt64 = 0
         /// The bytes that can be read back from the disk.
         var writtenByteCount: UInt64 = 0
@@ -42,7 +43,7 @@ package final class ResponseWriter: Sendable {
     package let store: ResponseStore
     /// Held while a piece is written or the response is stored, so that both tiers get the same.
     private let turn = Mutex(())
-    /// Read and written by anybody, never held while a file is.
+    /// Used by any thread; never held during a file operation.
     private let state: Mutex<State>
 
     init(
@@ -100,7 +101,7 @@ package final class ResponseWriter: Sendable {
                 state.gathered = bytes
                 return
             }
-            // With room for the whole body nothing is copied later; pages that are not written cost nothing.
+            // With capacity for the whole body nothing is copied later; unwritten pages cost nothing.
             state.gathered.reserveCapacity(Int(clamping: expectedByteCount))
         }
         state.gathered += bytes
@@ -108,7 +109,7 @@ package final class ResponseWriter: Sendable {
 
     /// Stores the response once its body is complete. It blocks on files.
     /// - Returns: the stored response; `nil` if no tier stores it: the body is shorter than announced, the URL was
-    ///   invalidated since the request was sent, or there is no room. Also `nil` on later calls.
+    ///   invalidated since the request was sent, or there is no space. Also `nil` on later calls.
     @discardableResult package func commit(trailers: FieldBlock?) -> StoredResponse? {
         turn.withLock { _ in
             let whole = state.withLock { state -> (isWhole: Bool, gathered: [UInt8]?, isWriting: Bool)? in
@@ -136,18 +137,18 @@ package final class ResponseWriter: Sendable {
         }
     }
 
-    /// Releases the room of the body that was replaced, once nothing waits any more; it blocks on files.
+    /// Releases the space of the replaced body when no caller waits any more. It blocks on files.
     package func releaseReplacedBody() { entryWriter?.releaseReplacedBody() }
 
     // MARK: Abandoning
 
-    /// Abandons the response, unless it is stored or being stored. It blocks on files; readers keep what was received.
+    /// Abandons the response, unless it is stored or being stored. It blocks on files. Readers keep the received bytes.
     package func abandon() { if end(from: .writing) { entryWriter?.abandon() } }
 
     /// Abandons the response during a write, which then removes what was written. It does not block.
     package func giveUp() { if end(from: .writing) { store.countRefusal() } }
 
-    /// Abandons an invalid response, even a stored one. It blocks on files; readers keep what was received.
+    /// Abandons an invalid response, even a stored one. It blocks on files. Readers keep the received bytes.
     /// - Returns: whether it was stored.
     @discardableResult package func withdraw() -> Bool {
         abandon()
@@ -170,14 +171,14 @@ package final class ResponseWriter: Sendable {
     /// The number of bytes from the beginning that can be read now. It never decreases, and does not block.
     package var readableByteCount: UInt64 { state.withLock { $0.readableByteCount } }
 
-    /// Reads at most so many bytes from an offset, at least one below ``readableByteCount``. It blocks on files.
+    /// Reads at most `limit` bytes from an offset, at least one below ``readableByteCount``. It blocks on files.
     /// - Throws: the fault of the file.
     package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
         guard limit > 0 else { return [] }
         let (piece, readable) = state.withLock { state -> ([UInt8], UInt64) in
             let gathered = state.gathered
             guard offset < UInt64(gathered.count) else { return ([], state.readableByteCount) }
-            // Before it is stored it still grows, and a reader that held all of it would cause it to be copied.
+            // Before it is stored, the array still grows, and a reader that holds it would cause a copy.
             let isSettled = state.phase == .committed && offset == 0 && limit >= gathered.count
             return (isSettled ? gathered : Array(gathered[Int(offset)...].prefix(limit)), 0)
         }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A stored response that was found, in memory or on disk.
 ///
-/// It stays readable to its end, even if the stored response is replaced, evicted or removed meanwhile.
+/// It stays readable to its end, even if the stored response is replaced, evicted or removed.
 package final class StoredResponse: Sendable {
     /// The location of its body.
     package enum Body: Sendable {
@@ -14,17 +14,18 @@ package final class StoredResponse: Sendable {
 
     /// The head, parsed, and the length of the body.
     package let variant: StoredVariant
-    /// The number of the body, unique to it. It stays when a 304 replaces the head, in both tiers and later runs.
+    /// The unique number of the body. It does not change when a 304 replaces the head, and is the same in both tiers
+    /// and in later runs.
     package let representation: UInt64
     /// The body, as received.
     package let body: Body
     /// Its entry in memory; `nil` if it was found on disk.
     let entry: MemoryEntry?
-    /// The place in memory where it was found; `nil` if that is not known.
+    /// The position in memory where it was found; `nil` if that is not known.
     let place: Int?
     /// Its entry on disk; `nil` if it was found in memory.
     let reader: EntryReader?
-    /// The epoch of changes at the lookup; `nil` if it must not be taken for the stored response.
+    /// The epoch of changes at the lookup; `nil` if this object does not represent the stored response.
     let seen: InvalidationLog.Epoch?
     /// Whether the disk had no other variant of its key that memory did not have.
     let isLastOnDisk: Bool
@@ -77,9 +78,9 @@ package struct StoredHead: Equatable, Sendable {
     package var fields: FieldBlock
     /// The fields after the body; `nil` for none. They are never merged into the head.
     package var trailers: FieldBlock?
-    /// The fields that `Vary` names, sorted by name; empty if there are none.
+    /// The fields that `Vary` names, sorted by name; empty without `Vary`.
     package var selections: [Selection]
-    /// The time when the request was sent that brought or last validated it.
+    /// The time of the request that fetched or last validated it.
     package var requestTime: WallTime
     /// The time when its head was received.
     package var responseTime: WallTime
@@ -100,7 +101,7 @@ package struct StoredHead: Equatable, Sendable {
 ///
 /// Both tiers report removed bodies; each body is reported once, as long as it is among the last thousand.
 final class RepresentationRemovalObservers: Sendable {
-    /// Receives the key and the number of a body; returns whether it wants to be notified of others.
+    /// Receives the key and the number of a body; returns whether it continues to listen.
     typealias Listener = @Sendable (CacheKey, UInt64) -> Bool
 
     private struct State {
@@ -167,12 +168,12 @@ extension RecentKeys: Sendable where Key: Sendable, Value: Sendable {}
 ///
 /// A request that is served from memory counts only there; the disk counts those that memory did not serve.
 package struct TierStatistics: Equatable, Sendable {
-    /// Memory's. Its misses include the requests that the disk served.
+    /// The statistics of memory. Its misses include the requests that the disk served.
     package var memory: MemoryCache.Statistics
-    /// The disk's; `nil` if there is none.
+    /// The statistics of the disk; `nil` without a disk.
     package var disk: DiskStatistics?
     /// Responses stored in at least one tier.
     package var stores = 0
-    /// Responses that no tier stored: too large, no room, a failing disk, or out of date before they were complete.
+    /// Responses that no tier stored: too large, no space, a failing disk, or out of date before they were complete.
     package var refusals = 0
 }

@@ -1,7 +1,5 @@
 public import MartletNetwork
 public import MartletCore
-public import HTTPTypes
-import MartletTransport
 import Synchronization
 
 /// Values that are decoded from the bodies of responses (thumbnails, models), in memory and bounded by their cost.
@@ -15,17 +13,18 @@ import Synchronization
 ///
 /// Each request is sent through the session, whose response cache decides whether a stored response may be used. If its
 /// body is the one that a stored value was decoded from, that value is returned; otherwise the body is decoded. A value
-/// is stored as long as the response cache stores its body and there is room. While memory is short
-/// (``MemoryPressure/warning``) the limits are halved, while it is critical nothing is stored.
+/// is stored as long as the response cache stores its body and the limits permit. At ``MemoryPressure/warning`` the
+/// limits are halved; at the critical level nothing is stored.
 ///
 /// Identical GET and HEAD requests (URL, fields and all options) are sent once for all callers until the response is
-/// received, and a body is decoded once for all that wait for its value. Cancelling a waiting task throws
-/// `CancellationError` there immediately; with the last one the request or decoding is cancelled. Requests with their
-/// own validator, proxy or authentication handler are never identical, as closures are not comparable, nor those of
-/// different priorities.
+/// received. A body is decoded once for all callers that wait for its value. Cancelling a waiting task throws
+/// `CancellationError` there immediately; cancelling the last one also cancels the request or decoding. Requests with
+/// their own validator, proxy or authentication handler are never identical, as closures are not comparable. Requests
+/// of different priorities are not identical either.
 ///
-/// Only responses with a 2xx status are decoded, in a separate task on the concurrent pool, which must not request the
-/// same value: it would wait for itself. An error is thrown to all waiting callers, and the next request decodes again.
+/// Only responses with a 2xx status are decoded, in a separate task on the concurrent pool. The decoder must not
+/// request the same value, because it would wait for itself. An error is thrown to all waiting callers, and the next
+/// request decodes again.
 ///
 /// A cache is for one kind of value: thumbnails of two sizes need two, which share the body in the response cache.
 public final class DecodedCache<Value: Sendable>: Sendable {
@@ -45,12 +44,12 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         var follower: Task<Void, Never>?
     }
 
-    /// Guards the above. No code of the user's runs under it: neither decoding, nor costs, nor the end of a value.
+    /// Guards the above. No user code runs under it: neither decoding, nor the computation of costs, nor the release of
+    /// a value.
     private let state: Mutex<State>
     private let fetch: Fetch
     private let costOfValue: @Sendable (Value) -> Int
     private let decode: Decode
-
     /// The maximum cost of all values.
     public let limit: ByteCount
     /// The maximum number of values.
@@ -61,11 +60,13 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     ///   - session: The session that sends the requests.
     ///   - limit: The maximum cost of all values; the least recently used are evicted first. A value that costs more is
     ///     delivered and not stored. With 0 nothing is stored.
-    ///   - countLimit: The maximum number of values, whatever they cost; 10,000 by default. With 0 nothing is stored.
-    ///   - memoryPressure: The source that reports when memory is short; `nil` for none.
+    ///   - countLimit: The maximum number of values, regardless of their cost; 10,000 by default. With 0 nothing is
+    ///     stored.
+    ///   - memoryPressure: The source of memory pressure; `nil` for none.
     ///   - cost: The cost of a value, usually its size in bytes; below 0 counts as 0. Called once for each value.
     ///   - decode: Decodes a response.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the session has no cache, so that none is kept.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the session has no cache, so that no value could
+    ///   be stored.
     public convenience init(
         session: HTTPSession, limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
         memoryPressure: MemoryPressureSource? = .system, cost: @escaping @Sendable (Value) -> Int,
@@ -87,8 +88,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         }
     }
 
-    /// Creates a cache of values that a ``ResponseDecoder`` decodes, from content types that it accepts; as
-    /// ``init(session:limit:countLimit:memoryPressure:cost:decode:)`` otherwise.
+    /// Creates a cache of values that a ``ResponseDecoder`` decodes, from content types that it accepts; otherwise as
+    /// ``init(session:limit:countLimit:memoryPressure:cost:decode:)``.
     public convenience init<Decoder: ResponseDecoder>(
         session: HTTPSession, using decoder: Decoder, limit: ByteCount = .mebibytes(64), countLimit: Int = 10_000,
         memoryPressure: MemoryPressureSource? = .system, cost: @escaping @Sendable (Value) -> Int
@@ -138,14 +139,14 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         for target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions = RequestOptions()
     ) async throws -> Value { try await value(of: try DecodedCall(target, headers: headers, options: options)) }
 
-    /// Removes the values of a URL, whatever the methods and fields of their requests; as ``removeAll()`` otherwise.
+    /// Removes the values of a URL, for all methods and fields of requests; otherwise as ``removeAll()``.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL`.
     public func remove(for url: String) throws(HTTPError) {
         let request = HTTPRequest(method: .get, url: try HTTPSession.url(url))
         discard { $0.removed { $0.isAtURL(of: request) } }
     }
 
-    /// Removes the values of a request; as ``removeAll()`` otherwise.
+    /// Removes the values of a request; otherwise as ``removeAll()``.
     public func remove(for request: HTTPRequest) { discard { $0.removed { $0.request == request } } }
 
     /// Removes all values. Those being decoded are delivered and not stored. The response cache is not changed.
@@ -158,7 +159,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
             state.ended += state.machine.ended(representation)
             return !state.ended.isEmpty
         }
-        // On a worker: the response cache calls this under its locks, and releasing a value runs code of the program.
+        // On a worker: the response cache calls this under its locks, and releasing a value may run user code.
         if hasEnded { BlockingThreadPool.shared.submit { self.releaseEnded() } }
     }
 
@@ -185,7 +186,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         }
     }
 
-    /// Joins a flight, which is started if there is none.
+    /// Joins a flight, or starts a new one.
     private func join(_ call: DecodedCall) -> (number: UInt64, outcome: Outcome<Value>) {
         let sharing = DecodedSharingKey(call.resource, options: call.options)
         return state.withLock { state in
@@ -194,8 +195,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
             if !asked.isNew, let outcome = state.outcomes[number] { return (number, outcome) }
             let outcome = Outcome<Value>()
             state.outcomes[number] = outcome
-            // Unstructured, since all callers share it. On the pool, whatever executor they prefer: decoding takes
-            // long, and the event loop's thread serves all. It starts separately, not under this lock.
+            // Unstructured, since all callers share it. On the pool, regardless of their preferred executor: decoding
+            // takes long, and the event loop's thread serves all sessions. It starts separately, not under this lock.
             state.tasks[number] = Task(executorPreference: globalConcurrentExecutor) { await self.run(number, call) }
             return (number, outcome)
         }
@@ -240,7 +241,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
 }
 
 extension DecodedCache: CustomStringConvertible, CustomReflectable {
-    /// The number of values and their cost; nothing of the values or of their requests.
+    /// The number of values and their cost, without any content of values or requests.
     public var description: String {
         let (count, cost) = state.withLock { $0.machine.kept }
         return "DecodedCache<\(Value.self)>: \(count) values, cost \(cost) of \(limit.bytes)"
@@ -288,7 +289,7 @@ struct DecodedCall: Sendable {
     }
 }
 
-/// The resource of a value: the request, and the form in which its body is received.
+/// The resource of a value: the request, and the form of the received body.
 struct DecodedResource: Hashable, Sendable {
     let request: HTTPRequest
     /// The URL with its user name and password; `nil` if it has none.
@@ -306,7 +307,7 @@ struct DecodedResource: Hashable, Sendable {
         ])
     }
 
-    /// Whether it has the URL of a request, whatever the method and the fields are.
+    /// Whether it has the URL of a request; method and fields are ignored.
     func isAtURL(of other: HTTPRequest) -> Bool {
         request.path == other.path && request.authority == other.authority && request.scheme == other.scheme
     }

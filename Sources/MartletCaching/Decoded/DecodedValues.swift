@@ -6,7 +6,7 @@ import MartletCache
 
 /// Decoded values, bounded by their cost and number; the least recently used is evicted first.
 ///
-/// Removed values are returned: releasing them may run code of the program, which must not happen under a lock.
+/// Removed values are returned: releasing them may run user code, which must not happen under a lock.
 struct DecodedValues<Value: Sendable>: Sendable {
     private struct Slot: Sendable {
         let key: DecodedValueKey
@@ -16,7 +16,7 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     private var slots: [Slot?] = []
     private var free: [Int] = []
-    /// The places of the values of each body: mostly one.
+    /// The positions of the values of each body; usually one.
     private var places: [UInt64: [Int]] = [:]
     private var order = EvictionPolicy(.leastRecentlyUsed)
     private let limit: Int
@@ -33,7 +33,7 @@ struct DecodedValues<Value: Sendable>: Sendable {
         self.countLimit = max(0, countLimit)
     }
 
-    /// The current limits: halved while memory is short, 0 while it is critical.
+    /// The current limits: halved at a memory warning, 0 at the critical level.
     private var room: (cost: Int, count: Int) {
         switch pressure {
         case .normal: (limit, countLimit)
@@ -49,12 +49,10 @@ struct DecodedValues<Value: Sendable>: Sendable {
         return slots[place]?.value
     }
 
-    private func place(of key: DecodedValueKey) -> Int? {
-        places[key.representation]?.first { slots[$0]?.key == key }
-    }
+    private func place(of key: DecodedValueKey) -> Int? { places[key.representation]?.first { slots[$0]?.key == key } }
 
-    /// Stores a value as the most recently used, in place of one with its key. One that costs more than the limit is
-    /// not stored, and evicts nothing; a cost below 0 counts as 0.
+    /// Stores a value as the most recently used. It replaces a value with its key. A value that costs more than the
+    /// limit is not stored, and evicts nothing; a cost below 0 counts as 0.
     /// - Returns: The removed values.
     mutating func keep(_ value: Value, cost: Int, for key: DecodedValueKey) -> [Value] {
         var dropped = place(of: key).map { remove([$0]) } ?? []
@@ -75,9 +73,7 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     /// Removes the values of a body.
     /// - Returns: The removed values.
-    mutating func removeAll(of representation: UInt64) -> [Value] {
-        remove(places[representation] ?? [])
-    }
+    mutating func removeAll(of representation: UInt64) -> [Value] { remove(places[representation] ?? []) }
 
     /// Removes the values of resources that pass a test, by a search of all values.
     /// - Returns: The removed values.
@@ -127,8 +123,8 @@ struct DecodedValueKey: Hashable, Sendable {
 struct DecodedSharingKey: Hashable, Sendable {
     private let values: HashableValues
 
-    /// The key of a request; `nil` for one that shares with none: its method is not GET or HEAD (RFC 9110 §9.2.1), or
-    /// its options contain a closure or other values that cannot be compared.
+    /// The key of a request; `nil` for a request that is not shared: its method is not GET or HEAD (RFC 9110 §9.2.1),
+    /// or its options contain a closure or other values that cannot be compared.
     init?(_ resource: DecodedResource, options: RequestOptions) {
         guard resource.request.method == .get || resource.request.method == .head, options.validator == nil,
             options.proxy == nil

@@ -44,9 +44,9 @@ struct DecodingMachine<Value: Sendable>: Sendable {
 
     /// The result of a cancelled call.
     struct Left: Equatable {
-        /// Whether its flight has no callers any more.
+        /// Whether its flight has lost its last caller.
         var isGone = false
-        /// The flight to cancel, since it has no purpose any more.
+        /// The flight to cancel, since no caller waits for it any more.
         var cancelled: UInt64?
     }
 
@@ -57,8 +57,9 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     private var decodingsToJoin: [DecodedValueKey: UInt64] = [:]
     private var fetchCount = 0
     private var lastFlight: UInt64 = 0
-    /// The last flight that had started when a body was removed, for flights that bring one of these bodies. A body
-    /// that is forgotten here only takes room, until its value is evicted: no request is ever answered with it.
+    /// The last flight that had started when a body was removed, for flights that bring one of these bodies. If a body
+    /// is removed from this table, its value only occupies memory until it is evicted; no request is ever answered with
+    /// it.
     private var endings = RecentKeys<UInt64, UInt64>()
 
     /// Creates a machine without flights and values.
@@ -66,7 +67,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
 
     /// The number of stored values, and their cost.
     var kept: (count: Int, cost: Int) { (values.count, values.cost) }
-    /// Whether there are no flights and decodings, and no remains of earlier ones.
+    /// Whether there are no flights, no decodings, and no data of earlier ones.
     var isIdle: Bool {
         flights.isEmpty && flightsToJoin.isEmpty && decodings.isEmpty && decodingsToJoin.isEmpty && fetchCount == 0
     }
@@ -74,7 +75,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     var waiterCount: Int { flights.values.reduce(0) { $0 + $1.waiterCount } }
 
     /// Adds a caller.
-    /// - Parameter sharing: The key of identical requests; `nil` for one that shares with none.
+    /// - Parameter sharing: The key of identical requests; `nil` for a request that is not shared.
     mutating func asked(_ resource: DecodedResource, sharing: DecodedSharingKey?) -> Asked {
         if let sharing, let number = flightsToJoin[sharing] {
             flights[number]?.waiterCount += 1

@@ -1,6 +1,5 @@
 import MartletCore
 import MartletCache
-import MartletTransport
 import Synchronization
 
 /// A request to the network that several calls share, and the transfer of its response into the store.
@@ -41,7 +40,7 @@ final class CacheFlight: Sendable {
         if case .complete(let stored) = state.withLock({ $0.end }) { stored?.representation } else { nil }
     }
 
-    /// Changes the state, and then resumes the members that wait on what the change returns.
+    /// Changes the state, and then resumes the waits that the change returns.
     func update<Result: Sendable>(_ change: (inout State) -> (waiters: [OneShot<Void>], result: Result)) -> Result {
         let (waiters, result) = state.withLock { change(&$0) }
         for waiter in waiters { waiter.fulfill(()) }
@@ -102,7 +101,7 @@ final class CacheFlight: Sendable {
         wakePump()
     }
 
-    /// Removes the members that have read up to an offset and no further, if there are others.
+    /// Removes the members that have stopped reading at an offset, if there are others.
     private func detach(at offset: UInt64) {
         update { state in
             let detached = state.readers.filter { $0.value.offset == offset }
@@ -231,14 +230,14 @@ final class CacheFlight: Sendable {
         wakePump()
     }
 
-    /// Waits until more of the body is wanted, and there is room for it; false if it is abandoned.
+    /// Waits until more of the body is needed and fits in memory; false if the transfer is abandoned.
     func waitForDemand() async -> Bool {
-        // The readers that have read up to this offset keep others from reading on.
+        // The readers at this offset prevent the others from continuing.
         var stall: (offset: UInt64, since: MonotonicTime)?
         while true {
             let wait = OneShot<Void>()
             let (isWanted, obstacle) = state.withLock { state -> (Bool?, Obstacle) in
-                // A body for nobody that cannot be stored may never end.
+                // A body without readers that cannot be stored might never end.
                 if isUnattended, state.readers.isEmpty, state.writer?.isAlive != true, !state.isWhole {
                     state.advance(to: .abandoned)
                 }
@@ -254,7 +253,7 @@ final class CacheFlight: Sendable {
                 stall = nil
                 _ = await wait.wait(until: .distantFuture, on: loop)
             case .disk(let writer):
-                // Readers do not wait for a directory that another process keeps locked.
+                // Readers do not wait for a directory that another process has locked.
                 let deadline = now.advanced(by: .milliseconds(20))
                 if case .timedOut = await wait.wait(until: deadline, on: loop), writer.store.isHeldUp {
                     writer.giveUp()
@@ -273,7 +272,7 @@ final class CacheFlight: Sendable {
 
     /// The reason why the body is not received though a reader waits for it.
     private enum Obstacle {
-        /// None: no reader waits.
+        /// No obstacle: no reader waits.
         case none
         /// The disk: the received bytes are not written yet.
         case disk(ResponseWriter)

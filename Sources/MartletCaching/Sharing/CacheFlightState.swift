@@ -1,6 +1,5 @@
 import MartletCache
 import MartletCore
-import MartletTransport
 
 extension CacheFlight {
     /// The state of a flight: the stage of its request, its members, and the part of the body that is held.
@@ -11,7 +10,6 @@ extension CacheFlight {
         /// The former members that were too slow for the others.
         var detached: Set<UInt64> = []
         var lastMember: UInt64 = 0
-
         /// The received bytes that are held, oldest first, and the offset of the first of them.
         var chunks: [[UInt8]] = []
         var start: UInt64 = 0
@@ -68,7 +66,7 @@ extension CacheFlight {
     /// The progress of a transfer's body.
     enum Progress {
         case coming
-        /// No member was left before it was complete: no more is received.
+        /// All members left before it was complete, so receiving stops.
         case abandoned
         /// The exchange is over, and the body complete. It is being stored.
         case whole
@@ -84,7 +82,7 @@ extension CacheFlight {
         case failed(any Error)
     }
 
-    /// A member that keeps up with the others.
+    /// A member that reads at the pace of the others.
     struct Reader {
         /// Whether it joined before the head was received.
         let wasEarly: Bool
@@ -95,7 +93,7 @@ extension CacheFlight {
         var waiter: OneShot<Void>?
     }
 
-    /// The way in which the body is held.
+    /// The way the body is held in memory.
     enum Holding {
         /// In pieces that are released.
         case pieces
@@ -125,18 +123,18 @@ extension CacheFlight {
         case open
         /// All received bytes are held: some of them could not be read back.
         case whileHeld
-        /// None may: the body cannot be decoded.
+        /// No request may join: the body cannot be decoded.
         case closed
     }
 }
 
 extension CacheFlight.State {
-    /// The response whose body is shared, and the progress of that.
+    /// The response whose body is shared, and its progress.
     var transfer: (CacheFlight.Transfer, progress: CacheFlight.Progress)? {
         if case .landed(.transfer(let transfer, let progress)) = stage { (transfer, progress) } else { nil }
     }
 
-    /// Whether no more is received, since no member was left.
+    /// Whether receiving has stopped, because all members left.
     var isAbandoned: Bool {
         switch stage {
         case .abandoned, .landed(.transfer(_, .abandoned)): true
@@ -175,7 +173,7 @@ extension CacheFlight.State {
         if let (transfer, _) = transfer { stage = .landed(.transfer(transfer, progress)) }
     }
 
-    /// Sets the outcome of the request. Without members no more is received.
+    /// Sets the outcome of the request. Without members, receiving stops.
     mutating func land(_ landing: CacheFlight.Landing) {
         let wasAbandoned = isAbandoned
         stage = .landed(landing)
@@ -213,7 +211,7 @@ extension CacheFlight.State {
         received += UInt64(bytes.count)
         guard case .gathered(let byteCount) = holding else { return chunks.gather(bytes) }
         if chunks.count != 1 || chunks[0].capacity < byteCount {
-            // Room for the whole body, which costs nothing before it is written; the length of a brief body is bounded.
+            // Capacity for the whole body. Unwritten pages cost nothing, and the length of a brief body is limited.
             var whole: [UInt8] = []
             whole.reserveCapacity(byteCount)
             for chunk in chunks { whole += chunk }

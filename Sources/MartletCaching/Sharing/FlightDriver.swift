@@ -1,8 +1,6 @@
 import MartletCookies
 import MartletCore
 import MartletCache
-import MartletConnections
-import MartletWire
 import Synchronization
 
 /// Sends the request of a shared transfer and receives its body, in a separate task.
@@ -19,7 +17,7 @@ struct FlightDriver: Sendable {
     let epoch: InvalidationLog.Epoch
 
     /// Runs the transfer to its end.
-    /// - Parameter ended: Called when no request can join any more.
+    /// - Parameter ended: Called when requests can no longer join.
     func run(_ ended: @escaping @Sendable () -> Void) async {
         do { if try await request(ended) { return } } catch {
             noteFailure(error)
@@ -117,7 +115,7 @@ struct FlightDriver: Sendable {
                 } else {
                     cache.removeNow(superseded)
                 }
-                // First, so that no later request that wants another response gets this one.
+                // Called first, so that no later request for another response gets this one.
                 ended()
                 flight.end(.complete(stored))
                 writer?.releaseReplacedBody()
@@ -127,7 +125,7 @@ struct FlightDriver: Sendable {
             return true
         } catch {
             noteFailure(error)
-            // A body that nobody reads is abandoned if it cannot be stored: the stored response is out of date.
+            // A body without readers is abandoned if it cannot be stored: the stored response is out of date.
             if flight.isUnattended, flight.state.withLock(\.isAbandoned) {
                 await cache.remove(superseded, on: core.loop)
             }
@@ -138,7 +136,8 @@ struct FlightDriver: Sendable {
         }
     }
 
-    /// Whether the delegate lets the response be stored, in the name of the transfer, not of the first call.
+    /// Whether the delegate allows the response to be stored. The delegate receives the transfer's request, not that of
+    /// the first call.
     private func mayStore(_ network: StreamedResponse) async throws -> Bool {
         guard let delegate = call.settings.configuration.delegate else { return true }
         let (response, request) = (HeadConversion.response(network.head), network.call.publicRequest)

@@ -1,6 +1,5 @@
 import MartletCore
 import MartletCache
-import MartletTransport
 import Synchronization
 
 /// The membership of a call in a shared transfer, which ends when it is released.
@@ -21,9 +20,7 @@ final class FlightMember: Sendable {
     let flight: CacheFlight
     let number: UInt64
 
-    init(_ flight: CacheFlight, _ number: UInt64) {
-        (self.flight, self.number) = (flight, number)
-    }
+    init(_ flight: CacheFlight, _ number: UInt64) { (self.flight, self.number) = (flight, number) }
 
     deinit { leave() }
 
@@ -38,7 +35,7 @@ final class FlightMember: Sendable {
     func leave() { flight.leave(number) }
 
     /// Leaves the transfer once the rest of a small body was received, so that it is stored and its connection can
-    /// carry another request. After the deadline the rest is waited for in the background, for a second.
+    /// carry another request. After the deadline the rest is awaited in the background, for a second.
     func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
         while let waiter = ending() {
             control.begin(.pausing(waiter))
@@ -73,7 +70,7 @@ final class FlightMember: Sendable {
 
     // MARK: Reading
 
-    /// Takes the body as a whole, and no part of a brief one before that.
+    /// Collects the body as a whole; parts of a brief body are not delivered before.
     func collect() {
         flight.state.withLock { state in
             guard state.readers[number] != nil else { return }
@@ -156,7 +153,7 @@ final class FlightMember: Sendable {
                     state.readers[number]?.offset = end
                     flight.trim(&state)
                     let skipped = Int(offset - position)
-                    // A growing piece is copied: a reader that held it would cause it to be copied when it grows.
+                    // A growing piece is copied: if a reader held it, it would be copied each time that it grows.
                     let isSettled = !state.holding.isGathered || state.end != nil
                     return .bytes(skipped == 0 && isSettled ? chunk : Array(chunk[skipped...]))
                 }

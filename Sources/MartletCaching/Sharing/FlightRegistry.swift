@@ -1,7 +1,5 @@
 import MartletCore
 import MartletCache
-import MartletTransport
-import MartletWire
 import Synchronization
 
 /// The shared transfers of a session.
@@ -45,7 +43,6 @@ final class FlightRegistry: Sendable {
         var endCount: UInt64 = 0
         /// The last transfers that ended, the oldest first.
         var ended: [(key: Key, number: UInt64)] = []
-
         /// The keys whose last response could not be shared, and the times until which this counts.
         var unshareable: [CacheKey: MonotonicTime] = [:]
 
@@ -69,7 +66,6 @@ final class FlightRegistry: Sendable {
     private static let memory = 256
     /// The time for which requests are not shared after a response that could not be shared.
     private static let unshareableTime = Duration.seconds(60)
-
     /// Guards the above: requests that begin, and transfers that end.
     private let state = Mutex(State())
 
@@ -93,15 +89,13 @@ final class FlightRegistry: Sendable {
                 if !state.unshareable.isEmpty { state.unshareable[key] = nil }
                 return
             }
-            // Very many keys are not remembered for long.
+            // The number of keys is limited, so old keys are removed.
             if state.unshareable.count >= FlightRegistry.memory { state.unshareable = [:] }
             state.unshareable[key] = MonotonicTime.now().advanced(by: FlightRegistry.unshareableTime)
         }
     }
 
     var all: [CacheFlight] { state.withLock { $0.flights.values.flatMap { $0.values } } }
-
-    // MARK: Joining
 
     /// Joins a transfer of a stored key, but not a background validation, whose stale response may be served.
     /// - Parameter key: Creates the key of the request, which is only needed if there is a transfer of the response.
@@ -121,7 +115,7 @@ final class FlightRegistry: Sendable {
         return state.withLock { state in
             if let flight = state[key] {
                 if flight.isCurrent(), let member = flight.join() { return .joined(member) }
-                // Its response is in the store now, or is of no use to this request.
+                // Its response is in the store now, or cannot be used for this request.
                 state.retire(key)
                 return .lookAgain
             }

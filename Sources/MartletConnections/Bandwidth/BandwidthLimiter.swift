@@ -1,8 +1,8 @@
 package import MartletTransport
 import Synchronization
 
-/// Holds transfers to their limits: each read and each write asks for the number of bytes that may move now. While
-/// there is no limit, the query whether there is one costs the load of a flag.
+/// Applies bandwidth limits: each read and each write requests the number of bytes that it may move now. Without
+/// limits, this check costs the load of one flag.
 package final class BandwidthLimiter: TimerTarget {
     /// The wait of a transfer for the number of bytes that it is granted. Cancelling the transfer interrupts it.
     package typealias Wait = OneShot<Int>
@@ -14,7 +14,7 @@ package final class BandwidthLimiter: TimerTarget {
         var lastNumber: UInt64 = 0
         /// The time of the timer; it may come earlier than needed, never later.
         var alarm: MonotonicTime?
-        /// The timer that counts: one that was set for later than the next is ignored.
+        /// The number of the current timer; older timers are ignored.
         var alarmNumber: UInt64 = 0
 
         mutating func nextNumber() -> UInt64 {
@@ -31,21 +31,21 @@ package final class BandwidthLimiter: TimerTarget {
     private let loop: EventLoop
     /// Guards the state: transfers, the timer, and changes of limits.
     private let state = Mutex(State())
-    /// The directions in which something may be held back, as bits.
+    /// The directions with a limit, as bits.
     private let active = Atomic(0)
-    /// The number of transfers with limits of their own.
+    /// The number of transfers with their own limits.
     private let transferCount = Atomic(0)
 
-    /// Creates a governor.
+    /// Creates a limiter.
     /// - Parameters:
-    ///   - limits: The first limits.
+    ///   - limits: The initial limits.
     ///   - loop: Its timer wakes the transfers that wait.
     package init(limits: BandwidthLimits = .none, loop: EventLoop) {
         self.loop = loop
         if limits != .none { setLimits(limits) }
     }
 
-    /// Whether anything may be held back in a direction.
+    /// Whether a direction has a limit.
     package func isActive(_ direction: TransferDirection) -> Bool {
         active.load(ordering: .relaxed) & 1 << direction.rawValue != 0
     }
@@ -64,7 +64,7 @@ package final class BandwidthLimiter: TimerTarget {
         }
     }
 
-    /// Returns the number of a new transfer with a limit of its own; it ends with ``leave(_:)``.
+    /// Returns the number of a new transfer with its own limit; it ends with ``leave(_:)``.
     package func enter(_ limit: BandwidthLimit) -> UInt64 {
         let number = state.withLock { $0.nextNumber() }
         transferCount.add(1, ordering: .relaxed)
@@ -80,13 +80,13 @@ package final class BandwidthLimiter: TimerTarget {
         }
     }
 
-    /// The effect of the limits on a transfer with a number since the last query.
+    /// The effect of the limits on a numbered transfer since the last query.
     package func hold(transfer number: UInt64, _ direction: TransferDirection) -> BandwidthThrottling {
         guard isActive(direction) else { return .unlimited }
         return state.withLock { $0.machines[direction.rawValue].hold(transfer: number) }
     }
 
-    /// Ends a transfer with a limit of its own.
+    /// Ends a transfer with its own limit.
     package func leave(_ number: UInt64) {
         transferCount.subtract(1, ordering: .relaxed)
         setLimit(.none, ofTransfer: number)
@@ -94,11 +94,11 @@ package final class BandwidthLimiter: TimerTarget {
 
     // MARK: Transfers
 
-    /// Waits until bytes may move.
+    /// Waits until bytes may be transferred.
     /// - Parameters:
     ///   - wanted: The number of bytes that the caller could move; at least 1.
-    ///   - wait: The caller's wait, new; interrupting it ends the waiting.
-    /// - Returns: The number of bytes that may move, at least 1; or the way in which the waiting ended.
+    ///   - wait: A new wait of the caller; interrupting it ends this call.
+    /// - Returns: The number of bytes that may be transferred, at least 1; or the reason that the wait ended.
     package func take(
         _ wanted: Int, _ direction: TransferDirection, in lane: BandwidthScope, by wait: Wait,
         until deadline: MonotonicTime
@@ -117,7 +117,7 @@ package final class BandwidthLimiter: TimerTarget {
         return outcome
     }
 
-    /// Gives back bytes that were granted and did not move.
+    /// Returns granted bytes that were not transferred.
     package func giveBack(_ count: Int, _ direction: TransferDirection, in lane: BandwidthScope) {
         guard count > 0 else { return }
         state.withLock { $0.machines[direction.rawValue].giveBack(count, in: lane) }
@@ -136,7 +136,7 @@ package final class BandwidthLimiter: TimerTarget {
             for index in state.machines.indices where state.machines[index].isActive { bits |= 1 << index }
             active.store(bits, ordering: .relaxed)
             var alarm: (time: MonotonicTime, number: UInt64)?
-            // The timer that is set may come soon enough.
+            // The timer that is already set may be early enough.
             if let wake = effects.wake, wake < (state.alarm ?? .distantFuture) {
                 state.alarm = wake
                 state.alarmNumber += 1
@@ -144,7 +144,7 @@ package final class BandwidthLimiter: TimerTarget {
             }
             return (state.takeGrants(effects), alarm)
         }
-        // A grant that comes too late for an interrupted wait is lost, which exceeds no limit.
+        // A grant that comes too late for an interrupted wait is lost; no limit is exceeded.
         for grant in grants { grant.wait.fulfill(grant.byteCount) }
         if let alarm { loop.schedule(self, token: alarm.number, at: alarm.time) }
     }
@@ -157,7 +157,7 @@ package final class BandwidthLimiter: TimerTarget {
             for index in state.machines.indices {
                 let effects = state.machines[index].advance(to: now)
                 grants += state.takeGrants(effects)
-                // The same timer goes on, and counts.
+                // The same timer continues, and stays valid.
                 if let wake = effects.wake { state.alarm = min(state.alarm ?? wake, wake) }
             }
             return (grants, state.alarm)
@@ -170,7 +170,7 @@ package final class BandwidthLimiter: TimerTarget {
 /// The effect of a transfer's own limit, or of a group's, since it was last queried.
 package enum BandwidthThrottling: Equatable, Sendable {
     case unlimited
-    /// Nothing was requested, and nothing waits: it stands still for other reasons.
+    /// No bytes were requested, and no request waits: the transfer is not limited by bandwidth.
     case idle
     /// All requests were granted immediately.
     case free
@@ -180,7 +180,7 @@ package enum BandwidthThrottling: Equatable, Sendable {
 
 /// The limits of a transfer: the one for all, its host's, and its own.
 package struct BandwidthScope: Sendable {
-    /// The host, if there are limits for hosts; `nil` if they do not concern the transfer.
+    /// The host, if hosts have limits; `nil` if they do not apply to the transfer.
     package var host: String?
     /// The number of the transfer's own limit; `nil` if it has none.
     package var transfer: UInt64?
@@ -191,7 +191,7 @@ package struct BandwidthScope: Sendable {
     }
 }
 
-/// The governor of one transfer, and its lane there.
+/// The limiter of one transfer, and the transfer's scope.
 package struct TransferRateLimit: Sendable {
     let governor: BandwidthLimiter
     let lane: BandwidthScope
@@ -204,13 +204,13 @@ package struct TransferRateLimit: Sendable {
 
 /// The limits of the bandwidth of bodies in a session, all together and for each host.
 ///
-/// They count the bytes of bodies as they are on the wire, without heads and chunk framing. Bytes that are held back
-/// are not read, or not written: the peer is held by the TCP window (RFC 9293 §3.8.6), and no idle clock runs
-/// meanwhile; the total clock does. Transfers take turns, so that none is starved by another.
+/// They count the bytes of bodies as they are on the wire, without heads and chunk framing. Delayed bytes are not read,
+/// or not written: the TCP window slows the peer down (RFC 9293 §3.8.6). During a delay the idle timeout is suspended,
+/// but the total timeout is not. Transfers take turns, so that none is starved by another.
 public struct BandwidthLimits: Hashable, Sendable, Codable {
     /// The limit of all transfers together.
     public var total: BandwidthLimit
-    /// The limit of the transfers with one host, whatever its ports; each host by itself.
+    /// The limit of the transfers with each host, for all of its ports together.
     public var perHost: BandwidthLimit
 
     /// Creates limits; none by default.
@@ -219,11 +219,11 @@ public struct BandwidthLimits: Hashable, Sendable, Codable {
         self.perHost = perHost
     }
 
-    /// No limit.
+    /// No limits in either direction.
     public static let none = BandwidthLimits()
 }
 
-/// The rates of bodies in both directions; a direction without a rate is not held back.
+/// The rates of bodies in both directions; a direction without a rate is not limited.
 public struct BandwidthLimit: Hashable, Sendable, Codable {
     /// The rate of bodies that are sent.
     public var upload: BandwidthRate?
@@ -236,7 +236,7 @@ public struct BandwidthLimit: Hashable, Sendable, Codable {
         self.download = download
     }
 
-    /// No limit.
+    /// No limits in either direction.
     public static let none = BandwidthLimit()
 
     package func rate(_ direction: TransferDirection) -> BandwidthRate? {
@@ -247,14 +247,13 @@ public struct BandwidthLimit: Hashable, Sendable, Codable {
     }
 }
 
-/// The number of bytes that may pass in a second, and at once.
+/// A rate in bytes per second, and the size of a burst.
 public struct BandwidthRate: Hashable, Sendable, Codable {
-    /// Bytes per second; at least 1, and at most 1 TB. To let nothing pass, a task is paused.
+    /// Bytes per second; at least 1, and at most 1 TB. To stop a transfer, pause its task.
     public var bytesPerSecond: Int
-
-    /// The number of bytes that may pass at once after a rest; `nil`, the default, for those of 50 ms.
+    /// The number of bytes that may pass immediately after an idle time; `nil`, the default, for those of 50 ms.
     ///
-    /// At least those of 20 ms, so that a transfer need not be woken more often. Saved bytes exceed the rate once.
+    /// At least those of 20 ms, so that a transfer need not be woken more often. A burst exceeds the rate once.
     public var burst: Int?
 
     /// Creates a rate.
@@ -281,10 +280,10 @@ public struct BandwidthRate: Hashable, Sendable, Codable {
     /// The rate within its bounds.
     var effectiveRate: Double { Self.bounded(bytesPerSecond) }
 
-    /// The number of bytes that are handed out together: those of 20 ms, at most a quarter of a MiB.
+    /// The number of bytes that are granted together: those of 20 ms, at most a quarter of a MiB.
     var portion: Int { min(max(1, Int(effectiveRate / 50)), 256 << 10) }
 
-    /// The number of bytes that can be saved up.
+    /// The capacity of the bucket, in bytes.
     var effectiveBurst: Double { max(Double(portion), burst.map(Self.bounded) ?? (effectiveRate / 20).rounded(.up)) }
 
     private static func bounded(_ count: Int) -> Double { Double(min(max(1, count), 1_000_000_000_000)) }

@@ -1,11 +1,11 @@
 package import MartletTransport
 
-/// Decides which transfer may move how many bytes when, in one direction: a bucket for all, one for each host, and one
-/// for each transfer that has a limit of its own.
+/// Decides when each transfer may move how many bytes, in one direction. There is a token bucket for all, one for each
+/// host, and one for each transfer with its own limit.
 ///
-/// Requests stand in a line. Each pass serves, from the first on, those whose buckets all hold a portion; a bucket that
-/// did not suffice for one serves no later one, so that small requests do not overtake. A request that was served and
-/// wants more stands at the end again. Time is passed in; the waiting is done by the owner.
+/// Requests are queued. Each pass serves, in order, the requests whose buckets all hold a portion. A bucket that is too
+/// empty for one request serves no later one, so that small requests do not overtake. A served request that needs more
+/// is queued at the end again. Time is passed in; the waiting is done by the owner.
 package struct BandwidthMachine: Sendable {
     package struct Effects: Sendable {
         /// The requests that were granted, and the numbers of bytes.
@@ -28,7 +28,7 @@ package struct BandwidthMachine: Sendable {
         var wanted: Int
     }
 
-    /// The minimum time between two passes: it bounds the work if many buckets become ready one after the other.
+    /// The minimum time between two passes. It limits the work if many buckets become ready one after the other.
     private static let leastInterval = Duration.milliseconds(5)
     /// The number of buckets above which the full ones of hosts, which hold no information, are removed.
     private static let sweepCount = 64
@@ -39,13 +39,13 @@ package struct BandwidthMachine: Sendable {
     private var line: [Request] = []
     /// Whether a request of a numbered transfer had to wait since the last query; `nil` if it made none.
     private var hasWaited: [UInt64: Bool] = [:]
-    /// The buckets that did not suffice for a request in the line.
+    /// The buckets that were too empty for a queued request.
     private var closed: Set<Scope> = []
     private var wake: MonotonicTime?
 
     package init() {}
 
-    /// Whether anything is held back at all.
+    /// Whether there is any limit.
     package var isActive: Bool { perHost != nil || !buckets.isEmpty }
 
     package var waitingCount: Int { line.count }
@@ -84,7 +84,7 @@ package struct BandwidthMachine: Sendable {
     }
 
     /// Requests bytes for a transfer.
-    /// - Parameter number: The name of the grant; not in use.
+    /// - Parameter number: The identifier of the request, which must not be in use.
     package mutating func request(_ number: UInt64, _ wanted: Int, in lane: BandwidthScope, now: MonotonicTime)
         -> Effects
     {
@@ -101,12 +101,12 @@ package struct BandwidthMachine: Sendable {
         if line.isEmpty { (closed, wake) = ([], nil) }
     }
 
-    /// Takes back bytes that were granted and did not move.
+    /// Takes back granted bytes that were not transferred.
     package mutating func giveBack(_ count: Int, in lane: BandwidthScope) {
         for scope in scopes(of: lane) { buckets[scope]?.giveBack(count) }
     }
 
-    /// Serves the line as time passes.
+    /// Serves the queue as time passes.
     package mutating func advance(to now: MonotonicTime) -> Effects {
         (closed, wake) = ([], nil)
         var effects = Effects()
@@ -154,19 +154,19 @@ package struct BandwidthMachine: Sendable {
             }
             return nil
         }
-        // A narrow bucket may catch up on what it saved while its transfer waited for its turn at a wide one.
+        // A slow bucket may use the bytes that it saved while its transfer waited for a fast one.
         let granted = min(request.wanted, available, isAlone ? .max : max(portion, largest))
         for scope in scopes { buckets[scope]?.take(granted) }
         return granted
     }
 
-    /// The buckets that count for a lane.
+    /// The buckets that apply to a scope.
     private func scopes(of lane: BandwidthScope) -> [Scope] {
         let scopes: [Scope?] = [.total, lane.host.map(Scope.host), lane.transfer.map(Scope.transfer)]
         return scopes.compactMap(\.self).filter { buckets[$0] != nil }
     }
 
-    /// Removes the buckets of hosts that have been at rest: a full one is as good as a new one.
+    /// Removes the buckets of idle hosts: a full bucket is equivalent to a new one.
     private mutating func sweepHosts(_ now: MonotonicTime) {
         guard buckets.count >= nextSweep else { return }
         for (scope, bucket) in buckets where scope.isHost {
@@ -177,8 +177,8 @@ package struct BandwidthMachine: Sendable {
     }
 }
 
-/// The number of bytes that may pass now, by a rate: unused bytes are saved up to a bound. Time is passed in; a time
-/// that goes back counts as standing still.
+/// A token bucket: the number of bytes that a rate allows now. Unused bytes are saved up to a maximum. Time is passed
+/// in; an earlier time than before has no effect.
 package struct TokenBucket: Sendable {
     package private(set) var rate: BandwidthRate
     /// Bytes that may pass, as of `last`; never below zero, nor above the burst.
@@ -203,19 +203,19 @@ package struct TokenBucket: Sendable {
 
     package mutating func take(_ count: Int) { level = max(0, level - Double(max(0, count))) }
 
-    /// Takes back bytes that did not pass after all.
+    /// Takes back bytes that did not pass.
     package mutating func giveBack(_ count: Int) { level = min(rate.effectiveBurst, level + Double(max(0, count))) }
 
-    /// The time at which so many bytes may pass; at most the burst counts.
+    /// The time at which a number of bytes may pass; more than the burst counts as the burst.
     package func ready(_ count: Int) -> MonotonicTime {
         let missing = min(Double(max(0, count)), rate.effectiveBurst) - level
         guard missing > 0 else { return last }
-        // A little later rather than a little too early, whereupon another wait would follow.
+        // Rounded up: a time that is slightly too early would cause another wait.
         let nanoseconds = min(missing / rate.effectiveRate * 1e9, 9e18)
         return last.advanced(by: .nanoseconds(Int64(nanoseconds) + 1))
     }
 
-    /// Changes the rate; saved bytes stay, within its bound.
+    /// Changes the rate. Saved bytes are kept up to the new burst.
     package mutating func change(to rate: BandwidthRate, now: MonotonicTime) {
         refill(now)
         self.rate = rate

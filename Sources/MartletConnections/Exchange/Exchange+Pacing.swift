@@ -1,11 +1,11 @@
 package import MartletTransport
 import Synchronization
 
-// A transfer that is paused, held to a limit of bandwidth, or held up by code of the program.
+// Transfers that are paused, limited in bandwidth, or waiting for user code.
 extension Exchange {
     package var isPaused: Bool { gate?.isPaused ?? false }
 
-    /// Waits while the transfer is paused; the total clock goes on meanwhile.
+    /// Waits while the transfer is paused. The total timeout continues to run.
     package func waitWhilePaused() async throws(ExchangeError) {
         if let gate, gate.isPaused {
             await gate.waitWhilePaused(until: clocks.totalDeadline, on: loop)
@@ -19,13 +19,13 @@ extension Exchange {
         try checkTotalTimeout()
     }
 
-    /// A wait would check the total clock, but a reader that always finds bytes never waits.
+    /// A wait would check the total timeout, but a reader that always finds bytes never waits.
     private func checkTotalTimeout() throws(ExchangeError) {
         let deadline = clocks.totalDeadline
         if deadline != .distantFuture, MonotonicTime.now() >= deadline { throw failure(.timedOut(.total)) }
     }
 
-    /// Restarts the waits of a transfer that is resumed after a pause: the idle clock stood meanwhile.
+    /// Restarts the waits of a transfer that is resumed after a pause, during which the idle timeout was suspended.
     package func transferResumed() {
         guard !isFinished else { return }
         connection.stream.wakeReader()
@@ -34,8 +34,8 @@ extension Exchange {
 
     package func isHeldBack(_ direction: TransferDirection) -> Bool { pace?.governor.isActive(direction) ?? false }
 
-    /// Waits until some of the body may be read; the idle clock stands meanwhile, the total clock goes on. Bytes that
-    /// are granted and not read are given back by ``giveBack(_:)``.
+    /// Waits until some of the body may be read. The idle timeout is suspended; the total timeout continues to run.
+    /// Granted bytes that are not read are returned by ``giveBack(_:)``.
     /// - Returns: The number of bytes that may be read now, at least 1.
     package func allowance(of wanted: Int) async throws(ExchangeError) -> Int {
         guard let pace, isHeldBack(.down) else { return wanted }
@@ -54,16 +54,16 @@ extension Exchange {
         }
     }
 
-    /// Gives back bytes that were granted by ``allowance(of:)`` and not read.
+    /// Returns bytes that were granted by ``allowance(of:)`` and not read.
     package func giveBack(_ count: Int) { if let pace { pace.governor.giveBack(count, .down, in: pace.lane) } }
 
-    /// Records that a closure gets the body, which may take as long as it likes.
+    /// Records that a closure receives the body; its duration is not limited.
     package func closureBegins() { if !isFinished { connection.use = .closure } }
 
     /// Records that the program holds the body, which it may read at any time.
     package func holdBegins() { if !isFinished { connection.use = .held } }
 
-    /// Keeps the connection out of its pool's limits while code of the program runs; `nil` if it has been given back.
+    /// Exempts the connection from its pool's limits while user code runs; `nil` if it has been returned.
     package func exemption() -> Exemption? { isFinished ? nil : Exemption(lease, loop: loop) }
 
     /// The bytes of the request that were sent after its head: those of the body and of its framing.
@@ -75,28 +75,28 @@ extension Exchange {
     }
 }
 
-/// Pauses a transfer; queried before each write and each read. A paused transfer reads nothing, so that the peer is
-/// held by the TCP window (RFC 9293 §3.8.6).
+/// Pauses a transfer; queried before each write and each read. A paused transfer reads nothing, so that the TCP window
+/// stops the peer (RFC 9293 §3.8.6).
 package protocol TransferPauseGate: AnyObject, Sendable {
     var isPaused: Bool { get }
 
-    /// Returns when the transfer is not paused, or it or the task was cancelled, or the deadline has passed.
+    /// Waits until the transfer is not paused, the transfer or the task is cancelled, or the deadline passes.
     func waitWhilePaused(until deadline: MonotonicTime, on loop: EventLoop) async
 }
 
 /// The number of bytes of a fast body that are awaited together.
 ///
 /// A reader that keeps up with a fast sender is woken for every packet, and waking costs more than copying the bytes.
-/// If the last quarter of a megabyte came fast, the socket is asked to wake its reader only for so many bytes
-/// (`SO_RCVLOWAT`). A short clock beside it ends that when bytes come more slowly, so that they are not held back.
+/// If the last quarter of a megabyte came fast, the socket wakes its reader only for a batch of bytes (`SO_RCVLOWAT`).
+/// A short timeout ends this when bytes come more slowly, so that they are not delayed.
 struct ReceiveLowWaterMachine: Sendable {
-    /// The number of bytes that must come in ``longestWindow`` to be awaited together.
+    /// The number of bytes that must arrive within ``longestWindow`` to start batches.
     static let windowByteCount: UInt64 = 256 * 1024
-    /// In nanoseconds: 64 MiB/s and more count as fast.
+    /// The maximum time for ``windowByteCount``, in nanoseconds: 64 MiB/s and more count as fast.
     private static let longestWindow: UInt64 = 4_000_000
-    /// The number of bytes that are awaited together.
+    /// The number of bytes in a batch.
     static let batchByteCount = 512 * 1024
-    /// The maximum time for which bytes are held back: one such wait ends batches until a window was fast again.
+    /// The maximum delay of received bytes. One such delay ends batches until a window is fast again.
     static let maximumDelay = Duration.milliseconds(10)
 
     private var windowStart: (bytes: UInt64, instant: MonotonicTime)?
@@ -105,14 +105,14 @@ struct ReceiveLowWaterMachine: Sendable {
 
     /// Returns the number of bytes to wait for.
     /// - Parameters:
-    ///   - received: The number of bytes of the body that have come.
-    ///   - remaining: The number of bytes that must still come; `nil` if it is not known.
+    ///   - received: The number of received bytes of the body.
+    ///   - remaining: The number of bytes that are still expected; `nil` if it is not known.
     mutating func waitBegins(received: UInt64, remaining: UInt64?, now: MonotonicTime) -> Int {
         if let start = windowStart {
             let count = received &- start.bytes
             if count >= ReceiveLowWaterMachine.windowByteCount {
                 let window = now.nanoseconds &- start.instant.nanoseconds
-                // In proportion: one reading may take in several windows.
+                // In proportion, since one read may span several windows.
                 isBatching =
                     window / (count / ReceiveLowWaterMachine.windowByteCount) <= ReceiveLowWaterMachine.longestWindow
                 windowStart = (received, now)
@@ -120,35 +120,34 @@ struct ReceiveLowWaterMachine: Sendable {
         } else {
             windowStart = (received, now)
         }
-        // The last bytes must not be waited for as part of a batch that never fills.
+        // The last bytes must not wait for a batch that never fills.
         if let remaining, remaining < UInt64(2 * ReceiveLowWaterMachine.batchByteCount) { isBatching = false }
         return isBatching ? ReceiveLowWaterMachine.batchByteCount : 1
     }
 
-    /// Notes that the batch did not come in time.
+    /// Records that the batch did not arrive in time.
     mutating func waitTimedOut() { self = ReceiveLowWaterMachine() }
 }
 
-/// Decides when a lone request waits for its response awake.
+/// Decides when a single request spins while it waits for its response.
 ///
-/// A thread that goes to sleep is woken again some ten to thirty microseconds late. If a session has one request at a
-/// time and its responses come sooner than that, as from the same machine, watching the socket for that long is
-/// quicker, and costs no more processor time than sleeping and being woken does. Each wait that was in vain makes the
-/// next one rarer, so that a server farther away sees one in a thousand.
+/// A sleeping thread wakes ten to thirty microseconds late. If a session has one request at a time and responses arrive
+/// sooner (for example from the same machine), polling the socket is faster. It costs no more processor time than
+/// sleeping and waking. Each failed poll makes the next one rarer, down to one in a thousand requests for a distant
+/// server.
 package final class AdaptiveSpinWait: Sendable {
     /// The maximum duration of a wait.
     fileprivate static let limit = Duration.microseconds(60)
     private static let mostSkipped = 1024
-
-    /// The number of requests until the next try.
+    /// The number of requests until the next attempt.
     private let left = Atomic<Int>(0)
     /// The number of requests that are skipped after the next failure.
     private let skipped = Atomic<Int>(1)
 
-    /// Creates the rule of one session, whose next request tries.
+    /// Creates the state of one session, whose next request spins.
     package init() {}
 
-    /// Whether this request is one to try with. Counts it.
+    /// Whether this request spins. Counts the request.
     package func isDue() -> Bool {
         let left = left.load(ordering: .relaxed)
         if left == 0 { return true }
@@ -164,8 +163,8 @@ package final class AdaptiveSpinWait: Sendable {
 }
 
 extension Exchange {
-    /// Waits a few microseconds for bytes, without giving up its thread.
-    /// - Returns: Whether bytes have come.
+    /// Waits a few microseconds for bytes, without releasing its thread.
+    /// - Returns: Whether bytes have arrived.
     package func arrives(within wait: AdaptiveSpinWait) -> Bool {
         let end = MonotonicTime.now().advanced(by: AdaptiveSpinWait.limit)
         var hasArrived = false
@@ -175,11 +174,11 @@ extension Exchange {
     }
 }
 
-/// The clocks of an exchange, as instants and spans.
+/// The timeouts of an exchange, as instants and durations.
 package struct ExchangeTimeouts: Sendable {
-    /// The time in which the final head must come once the request is sent; `nil` for no limit.
+    /// The maximum time from the sent request to the final head; `nil` for no limit.
     package var head: Duration?
-    /// The time in which a byte must move, either way; `nil` for no limit.
+    /// The maximum time without a transferred byte in either direction; `nil` for no limit.
     package var idle: Duration?
     /// The end of the whole call.
     package var totalDeadline: MonotonicTime
@@ -190,7 +189,7 @@ package struct ExchangeTimeouts: Sendable {
         self.totalDeadline = totalDeadline
     }
 
-    /// The deadline of a wait that begins now, and the clock it belongs to.
+    /// The deadline of a wait that starts now, and the timeout that it belongs to.
     func deadline(_ span: Duration?, _ clock: ExchangeError.Clock, from now: MonotonicTime = MonotonicTime.now()) -> (
         MonotonicTime, ExchangeError.Clock
     ) {

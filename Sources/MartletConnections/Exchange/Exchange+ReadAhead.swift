@@ -1,13 +1,13 @@
 package import MartletTransport
 import Synchronization
 
-// Bodies that are read before or after the program wants them.
+// Reading of bodies before or after the program requests them.
 extension Exchange {
-    /// The longest body that is read ahead, in bytes.
+    /// The maximum size of a body that is read ahead, in bytes.
     package static let readAheadLimit = 64 * 1024
 
-    /// Reads the rest of a short body into memory, so that the connection is free while the program decides about the
-    /// response. ``tryReadBody(into:)`` then returns these bytes first.
+    /// Reads the rest of a short body into memory, so that the connection is free while user code handles the response.
+    /// ``tryReadBody(into:)`` then returns these bytes first.
     /// - Parameter deadline: The end of the wait for more; `nil` to read only what was received.
     package func readAhead(until deadline: MonotonicTime?) async {
         guard state.withLock({ $0.ahead == nil && $0.isReceivingOnly }), !isPaused, !isHeldBack(.down) else { return }
@@ -24,7 +24,7 @@ extension Exchange {
                 if piece.isEmpty {
                     guard let deadline, MonotonicTime.now() < deadline else { break reading }
                     do throws(TransportError) { try await connection.stream.waitUntilReadable(until: deadline) } catch {
-                        // Whatever ended the wait ends the next attempt as well, but for the deadline.
+                        // Except for the deadline, the reason that ended this wait also ends the next attempt.
                         break reading
                     }
                 }
@@ -38,8 +38,8 @@ extension Exchange {
 
     private static let drainLimit = 64 * 1024
 
-    /// Ends the exchange as ``finish()`` does, but waits a moment for the rest of a small body: the connection is free
-    /// for the next request then, which else would open another. Many servers send a head and its body apart.
+    /// Ends the exchange as ``finish()`` does, but waits briefly for the rest of a small body. The next request can
+    /// then reuse the connection instead of opening another. Many servers send a head and its body separately.
     package func finish(waitingUntil deadline: MonotonicTime) async {
         if state.withLock({ $0.isReceivingOnly }), let payload = connection.remainingPayload,
             payload <= UInt64(Exchange.drainLimit)
@@ -49,7 +49,7 @@ extension Exchange {
         finish()
     }
 
-    /// Gives up a body that was not read to its end.
+    /// Abandons a body that was not read to its end.
     func abandon() {
         guard let payload = connection.remainingPayload, payload <= UInt64(Exchange.drainLimit) else {
             lease.release(isReusable: false)
@@ -60,7 +60,7 @@ extension Exchange {
             lease.release(isReusable: isDrained)
             return
         }
-        // Unstructured: the caller is done and must not wait for a peer. It ends after a second at the latest.
+        // Unstructured: the caller has finished and must not wait for a peer. The task ends after at most a second.
         Task { [left, connection, lease] in
             let deadline = MonotonicTime.now().advanced(by: .seconds(1))
             lease.release(isReusable: await connection.drain(limit: left, until: deadline))
@@ -81,7 +81,7 @@ final class BodyAhead: Sendable {
 }
 
 extension Exchange.State {
-    /// Reads bytes that were read ahead; `nil` if there are none.
+    /// Reads bytes that were read ahead; `nil` without such bytes.
     mutating func takeAhead(into target: ReceiveTarget) -> HTTP1Connection.BodyStep? {
         guard let ahead else { return nil }
         let left = ahead.bytes.count - aheadOffset

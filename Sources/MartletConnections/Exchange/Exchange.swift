@@ -5,19 +5,20 @@ import Synchronization
 /// One request and its response on a leased connection (RFC 9112 §9).
 ///
 /// Its methods are called in order: ``send(_:)``, ``tryReceiveHead()``, ``tryReadBody(into:)`` until it reports the
-/// end, and ``finish()`` at any moment, which is synchronous, never waits, and must come last. ``cancel()`` may come
-/// from any thread at any time. An exchange that is dropped is finished.
+/// end, and ``finish()`` may be called at any moment and must be the last call; it is synchronous and never waits.
+/// ``cancel()`` may be called from any thread at any time. An exchange that is dropped is finished.
 package final class Exchange: Sendable {
-    /// Whether the exchange goes on, and how it ended. With the last three, the connection has been given back.
+    /// The state of the exchange: running, or the way it ended. In the last three states the connection has been
+    /// returned.
     fileprivate enum Standing: UInt8 {
         case running
-        /// An error was reported, or the response refused: no rest of a body is read for the connection's sake.
+        /// An error was reported, or the response was rejected: the rest of a body is not read to save the connection.
         case failed
         case cancelled
         case complete
         /// The response was not read to its end; it can still turn out to be complete.
         case incomplete
-        /// It was cancelled before.
+        /// The exchange was cancelled before it ended.
         case released
     }
 
@@ -33,11 +34,11 @@ package final class Exchange: Sendable {
         var reading = ReceiveLowWaterMachine()
         /// The reader's wait for its turn under a bandwidth limit.
         var turn: BandwidthLimiter.Wait?
-        /// The end of the last pause before the head, at which the clock of the head starts again.
+        /// The end of the last pause before the head, from which the timeout for the head restarts.
         var headResumed: MonotonicTime?
         /// The total deadline of a call that took the exchange over.
         var totalDeadline: MonotonicTime?
-        /// The part of the body that was read ahead, and how much of it was read by now.
+        /// The part of the body that was read ahead, and the number of its bytes that were consumed.
         var ahead: BodyAhead?
         var aheadOffset = 0
 
@@ -45,16 +46,16 @@ package final class Exchange: Sendable {
 
         var isReleased: Bool { standing.rawValue >= Standing.complete.rawValue }
 
-        /// Whether the body is being received, nothing has gone wrong, and nothing is left to send.
+        /// Whether the body is being received without errors, and nothing is left to send.
         var isReceivingOnly: Bool {
             standing == .running && phase == .receivingBody && writer.map { $0.hasFinished } ?? true
         }
 
-        /// Notes that an error was reported, or the response refused.
+        /// Records that an error was reported, or the response was rejected.
         fileprivate mutating func fail() { if standing == .running { standing = .failed } }
 
-        /// Notes that the connection is given back, or that the response was complete after all.
-        /// - Returns: The former standing; `nil` if the connection had been given back.
+        /// Records that the connection is returned, or that the response was complete after all.
+        /// - Returns: The former state; `nil` if the connection had been returned.
         fileprivate mutating func release(isComplete: Bool) -> Standing? {
             let before = isReleased ? nil : standing
             if isComplete {
@@ -84,7 +85,7 @@ package final class Exchange: Sendable {
     /// - Parameters:
     ///   - onUpload: Called with the number of payload bytes of the body as they are written, on the writer's task.
     ///   - gate: Pauses the transfer; queried before each write and each read.
-    ///   - pace: The limits of bandwidth; `nil` for none, now and later.
+    ///   - pace: The bandwidth limits; `nil` if the transfer never has any.
     package init(
         lease: Lease, clocks: ExchangeTimeouts, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
         gate: (any TransferPauseGate)? = nil, pace: TransferRateLimit? = nil
@@ -105,7 +106,7 @@ package final class Exchange: Sendable {
 
     /// Sends as much of the request as the socket takes immediately; the rest is written while the response is awaited.
     package func send(_ request: ExchangeRequest) throws(ExchangeError) {
-        // The response of a call that was cancelled while its connection was being found is not awaited.
+        // The call may have been cancelled while it acquired its connection. Its response is then not awaited.
         if state.withLock({ $0.isCancelled }) { throw failure(.cancelled) }
         connection.begin(request)
         var bytes = request.head
@@ -113,7 +114,7 @@ package final class Exchange: Sendable {
         let began = MonotonicTime.now()
         var count = 0
         do throws(TransportError) {
-            // A body that is held to a limit is not sent along with its head.
+            // A body with a bandwidth limit is not sent together with its head.
             let first = bytes.count > request.head.count && isHeldBack(.up) ? request.head : bytes
             count = try connection.stream.write(first, from: 0)
         } catch { throw failure(.transport(error)) }
@@ -123,7 +124,7 @@ package final class Exchange: Sendable {
             state.timeline.sentByteCount = UInt64(count)
             state.headByteCount = request.head.count
             state.phase = .awaitingHead
-            // One call, which does not wait: its beginning is its end.
+            // One non-blocking call: its start is also its end.
             if isComplete { state.timeline.requestSent = began }
         }
         let sentBody = count - request.head.count
@@ -144,7 +145,7 @@ package final class Exchange: Sendable {
     // MARK: The head
 
     package enum HeadAttempt: Sendable {
-        /// The final head, and the interim ones that came before it (RFC 9110 §15.2).
+        /// The final head, and the interim ones before it (RFC 9110 §15.2).
         case head(ResponseHead, BodyFraming, interim: [ResponseHead])
         /// Nothing yet: await ``wait(until:_:)`` with these and try again.
         case wouldBlock(until: MonotonicTime, ExchangeError.Clock)
@@ -177,8 +178,8 @@ package final class Exchange: Sendable {
             state.timeline.headReceived = now
             return (state.writer, state.interim)
         }
-        // A response before the request is out. A refusal makes the rest pointless; a success may be reading it still,
-        // and then writing goes on until the response is complete (RFC 9112 §9.5).
+        // A response arrived before the request was fully sent. A rejection makes the rest unnecessary. After a success
+        // the server may still be reading, so writing continues until the response is complete (RFC 9112 §9.5).
         if let writer, writer.outcome == nil, head.status >= 300 || writer.refuseBody() { writer.stop() }
         return interim
     }
@@ -186,7 +187,8 @@ package final class Exchange: Sendable {
     private func headDeadline() throws(ExchangeError) -> (MonotonicTime, ExchangeError.Clock) {
         var (writer, sent) = state.withLock { ($0.writer, $0.timeline.requestSent) }
         switch writer?.outcome {
-        // The peer may have refused and closed early: its response can still be read, unless the fault is here.
+        // The peer may have rejected the request and closed early: its response can still be read, unless the error is
+        // local.
         case .failed(.transport), .finished, .stopped:
             sent = state.withLock { state in
                 state.timeline.requestSent = state.timeline.requestSent ?? MonotonicTime.now()
@@ -203,7 +205,7 @@ package final class Exchange: Sendable {
         return (clocks.totalDeadline, .total)
     }
 
-    /// The error to report when reading failed: the writer's own fault, if there is one, is the cause.
+    /// The error to report when reading failed: the writer's own error, if any, is the cause.
     private func blame(_ cause: ExchangeError.Cause) -> ExchangeError {
         let writer = state.withLock { $0.writer }
         switch writer?.outcome {
@@ -221,7 +223,7 @@ package final class Exchange: Sendable {
     package enum BodyAttempt: Sendable {
         /// This number of bytes was put into the buffer.
         case bytes(Int)
-        /// The body is complete, and the connection has been given back.
+        /// The body is complete, and the connection has been returned.
         case end
         /// Nothing yet: await ``waitForBody()`` and try again.
         case wouldBlock
@@ -250,7 +252,7 @@ package final class Exchange: Sendable {
             if isLast { complete() }
             return .bytes(count)
         case .closed:
-            // An end that looks orderly is none if the writer met a reset.
+            // A clean end does not count if the writer encountered a reset.
             if let reset = state.withLock({ $0.writer })?.reset { throw failure(.transport(reset)) }
             complete()
             return .end
@@ -266,10 +268,10 @@ package final class Exchange: Sendable {
     /// Reads the received part of a short body, without waiting, into an array of its size. If that is the whole, the
     /// exchange is over; else the rest is read by ``tryReadBody(into:)``.
     package func readBodyAtOnce(upTo length: Int) throws(ExchangeError) -> [UInt8] {
-        // Room for one byte if none is expected: the end has to be read as well.
+        // Space for one byte even if no byte is expected, because the end must be read as well.
         let room = max(1, length)
         var body: [UInt8] = []
-        // Reserved first: an array that is made with its room asks the runtime for its type each time.
+        // Reserved separately: creating an array with a capacity queries the runtime for its type each time.
         body.reserveCapacity(room)
         try body.append(addingCapacity: room) { output throws(ExchangeError) in
             unsafe try output.withUnsafeMutableBufferPointer { buffer, count throws(ExchangeError) in
@@ -280,7 +282,8 @@ package final class Exchange: Sendable {
         return body
     }
 
-    /// The maximum size of the body's next piece: what was read ahead, else the rest of a length, else `Int.max`.
+    /// The maximum size of the body's next piece: the bytes read ahead, else the rest of a known length, else
+    /// `Int.max`.
     package var payloadByteCountBound: Int {
         if hasReadAhead.load(ordering: .acquiring) {
             let ahead = state.withLock { state in state.ahead.map { $0.bytes.count - state.aheadOffset } }
@@ -289,7 +292,7 @@ package final class Exchange: Sendable {
         return connection.payloadByteCountBound
     }
 
-    /// Waits until reading the body is worth another try; while the transfer is paused, until it is resumed.
+    /// Waits until another read of the body may succeed; while the transfer is paused, until it is resumed.
     package func waitForBody() async throws(ExchangeError) {
         while true {
             let sent = try sentByteCount()
@@ -305,13 +308,13 @@ package final class Exchange: Sendable {
             do throws(ExchangeError) {
                 guard isShort else { return try await wait(until: deadline, clock) }
                 if try await isReadable(by: patience) { return }
-                // Bytes that have come below the mark make an edge when the mark is removed.
+                // Received bytes below the mark cause an edge when the mark is removed.
                 state.withLock { $0.reading.waitTimedOut() }
                 connection.stream.awaitBytes(1)
                 try await wait(until: deadline, clock)
                 return
             } catch {
-                // Bytes that go up count as well, and a writer that is held to a limit is silent on purpose.
+                // Sent bytes count as well, and a writer under a bandwidth limit is silent on purpose.
                 let writer = state.withLock { $0.writer }
                 guard case .timedOut(.idle) = error.cause, writer?.byteCount != sent || writer?.isHeldBack == true
                 else { throw error }
@@ -320,8 +323,8 @@ package final class Exchange: Sendable {
     }
 
     /// The number of bytes that the writer has written.
-    /// - Throws: The failure of a request that can never be complete: its server may wait for the rest before it says
-    ///   more. A failure of the transport is no such end, since the response can still be read.
+    /// - Throws: The error of a request that can never be complete: its server may wait for the rest before it
+    ///   responds. Errors of the transport are not thrown, since the response can still be read.
     private func sentByteCount() throws(ExchangeError) -> UInt64? {
         let writer = state.withLock { $0.writer }
         if case .failed(let cause) = writer?.outcome {
@@ -333,19 +336,19 @@ package final class Exchange: Sendable {
         return writer?.byteCount
     }
 
-    /// Waits until bytes have come, or the deadline of that clock has passed.
+    /// Waits until bytes have arrived, or the deadline of that timeout has passed.
     package func wait(until deadline: MonotonicTime, _ clock: ExchangeError.Clock) async throws(ExchangeError) {
         if try await isReadable(by: deadline) { return }
-        // A paused transfer is silent because it was asked to be.
+        // A paused transfer is silent on purpose.
         if clock == .idle || clock == .head, isPaused { return }
         throw failure(.timedOut(clock))
     }
 
-    /// Waits until bytes have come; `false` if the deadline has passed first.
+    /// Waits until bytes have arrived; `false` if the deadline has passed first.
     private func isReadable(by deadline: MonotonicTime) async throws(ExchangeError) -> Bool {
         do throws(TransportError) {
             if let latch = connection.stream.readLatch {
-                // The same wait with fewer calls between it and its task, each of which it has to come back through.
+                // The same wait with fewer nested calls, since the task returns through each of them.
                 try await latch.wait(for: .read, until: deadline).check()
             } else {
                 try await connection.stream.waitUntilReadable(until: deadline)
@@ -363,17 +366,17 @@ package final class Exchange: Sendable {
     // MARK: The end
 
     private func complete() {
-        // Taken before the connection is given back: the next exchange begins with none, and may get others.
+        // Read before the connection is returned: the next exchange resets them, and may receive others.
         finish(at: MonotonicTime.now(), trailers: connection.trailers)
     }
 
-    /// Ends the exchange: the connection goes back to the pool if it can carry another, else it is closed. The rest of
-    /// a body is read if it is small, by a task that is not awaited; else the connection is closed.
+    /// Ends the exchange. The connection is returned to the pool if it is reusable; otherwise it is closed. If the rest
+    /// of the body is small, a task that is not awaited reads it; otherwise the connection is closed.
     package func finish() { finish(at: nil) }
 
     /// - Parameters:
-    ///   - completion: The time at which the response was complete, if it is.
-    ///   - trailers: The fields after it then.
+    ///   - completion: The time at which the response was complete; `nil` if it was not.
+    ///   - trailers: The trailers of a complete response.
     private func finish(at completion: MonotonicTime?, trailers: FieldBlock? = nil) {
         let (standing, phase, writer) = state.withLock { state in
             if let completion { (state.timeline.bodyReceived, state.trailers) = (completion, trailers) }
@@ -381,7 +384,7 @@ package final class Exchange: Sendable {
         }
         guard let standing else { return }
         connection.stream.awaitBytes(1)
-        // A reader that still waits finds that the exchange is over. If it is complete, its reader knows.
+        // A waiting reader finds that the exchange is over. If the response is complete, no reader waits.
         if completion == nil { connection.stream.wakeReader() }
         var isAborted = false
         if let writer, writer.outcome == nil, !writer.hasWrittenAll {
@@ -389,7 +392,7 @@ package final class Exchange: Sendable {
             connection.requestAborted()
             isAborted = true
         }
-        // A connection with half of a request on it carries no other: nothing is read for its sake.
+        // A connection with an incomplete request cannot be reused, so the rest of the response is not read.
         if standing == .cancelled || isAborted {
             lease.release(isReusable: false)
         } else if completion != nil || connection.isResponseFinished {
@@ -401,13 +404,13 @@ package final class Exchange: Sendable {
         }
     }
 
-    /// Ends the exchange because of its response: nothing more of it is read, however little is left.
+    /// Rejects the response and ends the exchange. The rest of the response is not read, even if it is short.
     package func refuse() {
         state.withLock { $0.fail() }
         finish()
     }
 
-    /// Ends every wait of this exchange with an error, for good. Does nothing if it has ended.
+    /// Ends every current and later wait of this exchange with an error. Does nothing if the exchange has ended.
     package func cancel() {
         let (isReleased, writer, turn) = state.withLock { state in
             if !state.isReleased { state.standing = .cancelled }
@@ -419,7 +422,7 @@ package final class Exchange: Sendable {
         connection.stream.interrupt()
     }
 
-    /// The error of this exchange with a cause. Not inlined, so that waiting takes no room for it.
+    /// The error of this exchange with a cause. Not inlined, so that it does not enlarge the frames of waits.
     @inline(never) func failure(_ cause: ExchangeError.Cause) -> ExchangeError {
         let state = state.withLock { state in
             state.fail()
@@ -450,7 +453,7 @@ package final class Exchange: Sendable {
         return clocks
     }
 
-    /// Gives the rest of the exchange the total deadline of a call that takes it over.
+    /// Sets the total deadline of the call that takes over the rest of the exchange.
     package func adopt(totalDeadline: MonotonicTime) { state.withLock { $0.totalDeadline = totalDeadline } }
 
     /// Whether the exchange is over: it was finished, or its response is complete.

@@ -5,41 +5,41 @@ package import MartletWire
 package struct ExchangeError: Error, Sendable {
     package enum Cause: Sendable {
         case transport(TransportError)
-        /// The peer's bytes were wrong, or too few, or the request could not be written as HTTP.
+        /// The peer's bytes were invalid or incomplete, or the request could not be written as HTTP.
         case wire(WireError)
-        /// A proxy did not open a way to the server.
+        /// A proxy did not connect to the server.
         case proxy(ProxyHandshakeError)
         /// The response's content coding cannot be decoded.
         case coding(any Error & CustomStringConvertible)
         case source(any Error)
-        /// The body's source gave fewer or more bytes than it had announced.
+        /// The body's source produced fewer or more bytes than announced.
         case lengthMismatch(announced: UInt64, actual: UInt64)
         case timedOut(Clock)
         case cancelled
     }
 
-    /// The clocks that run while an exchange does.
+    /// The timeouts that apply to an exchange.
     package enum Clock: Sendable {
         /// The wait for a free connection.
         case poolWait
-        /// Opening a connection.
+        /// The opening of a connection.
         case connect
         /// The wait for the final head, once the request is sent.
         case head
-        /// The wait for any byte to move.
+        /// The wait for a byte in either direction.
         case idle
-        /// The whole call.
+        /// The duration of the whole call.
         case total
     }
 
     package enum Phase: Sendable {
         case waiting
-        /// Opening one: look-up.
+        /// Opening a connection: the look-up of its name.
         case resolving
         case connecting
-        /// Opening one: the way through a proxy.
+        /// Opening a connection: the tunnel through a proxy.
         case tunneling
-        /// Opening one: TLS.
+        /// Opening a connection: the TLS handshake.
         case tlsHandshake
         case sending
         case awaitingHead
@@ -51,13 +51,13 @@ package struct ExchangeError: Error, Sendable {
         package var phase: Phase
         /// Whether any byte of the request may have reached the peer.
         package var wasSent: Bool
-        /// The duration of the wait that a clock ended.
+        /// The duration of the wait that ended in a timeout.
         package var waited: Duration?
-        /// The proxy that the failure is about; `nil` if it is about the server, or none.
+        /// The proxy that the failure concerns; `nil` if it concerns the server, or neither.
         package var proxy: ProxyServer?
-        /// The reason why a request waited for a connection, if that is where it ended.
+        /// The reason why a request waited for a connection, if it failed while waiting.
         package var shortage: String?
-        /// The connection that was established before the failure; `nil` if there was none, or an exchange had it.
+        /// The connection that was established before the failure; `nil` without one, or if an exchange used it.
         package var reached: ReachedConnection?
         /// The heads of a proxy's responses to CONNECT, if its tunnel was established and a later step failed.
         package var tunnelHeads: [ResponseHead] = []
@@ -96,7 +96,7 @@ package struct ExchangeError: Error, Sendable {
     }
 
     /// Creates the error of a connection that could not be opened.
-    /// - Parameter proxy: The proxy that it was to lead to; `nil` for the server.
+    /// - Parameter proxy: The proxy that it was opened to; `nil` for the server.
     package init(_ error: DialError, proxy: ProxyServer? = nil) {
         let phase: Phase =
             switch error.phase {
@@ -114,8 +114,8 @@ package struct ExchangeError: Error, Sendable {
         details.reached = error.reached
     }
 
-    /// Whether the connection ended or failed, as against the message on it: a request on a reused connection may meet
-    /// that through no fault of either side (RFC 9112 §9.3.1).
+    /// Whether the connection, not the message on it, ended or failed. On a reused connection, this may happen without
+    /// a fault of either side (RFC 9112 §9.3.1).
     package var isConnectionLoss: Bool {
         switch self.cause {
         case .transport(.system), .transport(.closed), .transport(.addressLost), .transport(.tls): true

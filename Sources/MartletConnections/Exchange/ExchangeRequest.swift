@@ -11,9 +11,9 @@ package final class ExchangeRequest: Sendable {
     package let body: OutgoingBody
     /// Whether the head has `Expect: 100-continue`.
     package let expectsContinue: Bool
-    /// The time that the body waits for the 100 before it is sent nevertheless (RFC 9110 §10.1.1).
+    /// The maximum wait for a 100 before the body is sent anyway (RFC 9110 §10.1.1).
     package let continueWait: Duration
-    /// Whether the connection may be kept; `false` if the head has `Connection: close`.
+    /// Whether the connection may persist; `false` if the head has `Connection: close`.
     package let wantsKeepAlive: Bool
     /// Whether the response's body is delivered as it is on the wire, chunk framing included.
     package let isRaw: Bool
@@ -37,7 +37,7 @@ package final class ExchangeRequest: Sendable {
         self.trailers = trailers
     }
 
-    /// Whether the first write has everything: no part of the body waits for its source, or for a 100.
+    /// Whether the first write contains the whole request: no part of the body waits for its source, or for a 100.
     var isSentAtOnce: Bool {
         switch body {
         case .none: true
@@ -52,7 +52,7 @@ package enum OutgoingBody: Sendable {
     /// No body, and no framing field.
     case none
     case bytes([UInt8])
-    /// Bytes as they come: framed by a length that must be met exactly, else in chunks.
+    /// Bytes from a source: framed by an exact length, else in chunks.
     case source(any RequestBodySource, length: UInt64?)
 }
 

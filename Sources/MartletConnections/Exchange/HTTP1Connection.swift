@@ -2,8 +2,8 @@ package import MartletTransport
 package import MartletWire
 import Synchronization
 
-/// A connection that speaks HTTP/1.1: its stream, the client's machine, and the bytes received and not yet used. One
-/// exchange at a time owns it. Each step runs whole under the lock; the exchange waits in between.
+/// An HTTP/1.1 connection: its stream, the client's machine, and the received bytes that are not yet used. One exchange
+/// at a time owns it. Each step runs completely under the lock; the exchange waits between steps.
 package final class HTTP1Connection: Sendable {
     package let stream: any ByteStream
     /// The times of the steps of opening it.
@@ -16,7 +16,7 @@ package final class HTTP1Connection: Sendable {
     private let concluded = Atomic<UInt64>(0)
     private let isAddressLost = Atomic(false)
     private let currentUse = Atomic(ConnectionUse.sending.rawValue)
-    /// The code point that it was marked with last, by its holder; 255 for that of its socket's options.
+    /// The service-class code point that its holder set last; 255 for that of its socket's options.
     private let codePoint = Atomic<UInt8>(.max)
 
     package init(stream: any ByteStream, timings: DialTimings, tunnelHeads: [ResponseHead] = [], limits: WireLimits) {
@@ -35,10 +35,10 @@ package final class HTTP1Connection: Sendable {
         stream.close()
     }
 
-    /// The reason why the connection was closed on this side, if it was not its user who closed it.
+    /// The reason why this side closed the connection; `nil` if its user closed it.
     var localAddressError: TransportError? { isAddressLost.load(ordering: .acquiring) ? .addressLost : nil }
 
-    /// The purpose that it is in use for, for errors of requests that wait for it.
+    /// The current use of the connection, for errors of requests that wait for it.
     var use: ConnectionUse {
         get { ConnectionUse(rawValue: currentUse.load(ordering: .relaxed)) ?? .sending }
         set { currentUse.store(newValue.rawValue, ordering: .relaxed) }
@@ -66,7 +66,7 @@ package final class HTTP1Connection: Sendable {
         }
     }
 
-    /// Notes that the request is out.
+    /// Records that the request is completely sent.
     func requestFinished() {
         if use == .sending { use = .awaitingResponse }
         state.withLock { $0.machine.requestFinished() }
@@ -74,10 +74,10 @@ package final class HTTP1Connection: Sendable {
 
     func requestAborted() { state.withLock { $0.machine.requestAborted() } }
 
-    /// Tries to get to the next head.
+    /// Tries to read the next head.
     func stepHead() -> HeadStep { state.withLock { $0.stepHead(stream) } }
 
-    /// Tries to get more of the body into a buffer, which is not empty.
+    /// Tries to read more of the body into a buffer, which must not be empty.
     func stepBody(into target: ReceiveTarget) -> BodyStep {
         state.withLock { unsafe $0.stepBody(stream, into: target.buffer) }
     }
@@ -103,9 +103,9 @@ package final class HTTP1Connection: Sendable {
         return count == .max ? nil : count
     }
 
-    /// Reads and discards the rest of a body, as far as it was received, without waiting.
+    /// Reads and discards the received part of the rest of a body, without waiting.
     /// - Parameter left: The number of bytes that may still be read.
-    /// - Returns: Whether it came to its end within the limit; `nil` if more must be waited for.
+    /// - Returns: Whether the body ended within the limit; `nil` if more bytes must arrive.
     func drainReceived(limit left: inout Int) -> Bool? {
         while true {
             let step = unsafe withUnsafeTemporaryAllocation(byteCount: 8192, alignment: 16) { buffer in
@@ -124,7 +124,7 @@ package final class HTTP1Connection: Sendable {
     }
 
     /// Reads and discards the rest of a body.
-    /// - Returns: Whether it came to its end within the limit and the time.
+    /// - Returns: Whether the body ended within the limit and the time.
     func drain(limit: Int, until deadline: MonotonicTime) async -> Bool {
         var left = limit
         while true {
@@ -152,21 +152,22 @@ package final class HTTP1Connection: Sendable {
         }
     }
 
-    /// The time after an exchange in which the next one may follow without a check of the socket, in nanoseconds.
+    /// The maximum time between two exchanges without a check of the socket, in nanoseconds.
     private static let followUp: UInt64 = 50_000
 
-    /// Whether it is fit for another exchange: open, without unsolicited bytes (RFC 9112 §9.3). Ends the watch.
+    /// Whether the connection can carry another exchange: open, without unsolicited bytes (RFC 9112 §9.3). Ends the
+    /// watch.
     ///
-    /// The check of the socket is a system call. It is omitted if the last exchange has ended just now and no edge has
-    /// come since: what is sent in those microseconds could as well come right after the check.
+    /// The check of the socket is a system call. It is omitted if the last exchange has just ended and no edge has come
+    /// since: bytes sent in those microseconds could equally arrive right after the check.
     ///
-    /// But an end that came in one segment with the response makes no edge of its own. So it is not omitted for a
-    /// request that may not be sent again.
-    /// - Parameter mustLook: Whether the check is never omitted.
-    func isQuiet(at now: MonotonicTime, mustLook: Bool = false) -> Bool {
+    /// But an end of stream in the same segment as the response causes no edge of its own. So the check is not omitted
+    /// for a request that must not be sent again.
+    /// - Parameter alwaysChecksSocket: Whether the check is never omitted.
+    func isQuiet(at now: MonotonicTime, alwaysChecksSocket: Bool = false) -> Bool {
         let hasReadEdge = stream.stopObservingIdle()
         let concluded = concluded.load(ordering: .relaxed)
-        if !mustLook, !hasReadEdge, now.nanoseconds < concluded &+ HTTP1Connection.followUp { return true }
+        if !alwaysChecksSocket, !hasReadEdge, now.nanoseconds < concluded &+ HTTP1Connection.followUp { return true }
         return stream.probe() == .quiet
     }
 }
@@ -190,7 +191,8 @@ extension HTTP1Connection {
         case failure(ExchangeError.Cause)
     }
 
-    /// The bytes at the start of the buffer that the machine has reported and the consumer has had no room for.
+    /// The bytes at the start of the buffer that the machine has reported but that did not fit into the consumer's
+    /// buffer.
     private struct Pending {
         var payload = 0
         /// Bytes of framing after the payload, already accounted for.
@@ -215,7 +217,7 @@ extension HTTP1Connection {
                     case .body, .end: return .failure(.wire(WireError(.illegalEvent, at: 0)))
                     case .needMoreBytes: break
                     }
-                    // No memory for a read that is known to find nothing.
+                    // No memory is allocated for a read that would find no bytes.
                     if buffer.isEmpty, !stream.mayHaveBytes { return .wait }
                     switch unsafe try read(stream, atLeast: 4096, orInto: nil) {
                     case nil: continue
@@ -243,12 +245,12 @@ extension HTTP1Connection {
                     buffer.consume(pending.framing)
                     pending.framing = 0
                     if isRaw, machine.isResponseFinished {
-                        // The end of the response went out as payload; what follows belongs to no response.
+                        // The end of the response was delivered as payload; later bytes belong to no response.
                         return filled > 0 ? .bytes(filled, isLast: true) : .end
                     }
                     let received = try receive()
                     if isRaw, received.consumed > 0 {
-                        // Framing is parsed as ever, and handed over like payload.
+                        // Framing is parsed as usual, and delivered like payload.
                         if case .end(let fields) = received.event {
                             trailers = fields
                             machine.finish(leftoverByteCount: buffer.count - received.consumed)
@@ -273,7 +275,7 @@ extension HTTP1Connection {
                     if let step = unsafe try read(stream, atLeast: 32 * 1024, orInto: target) { return step }
                 }
             } catch {
-                // What came before the fault is delivered first; the machine throws the same again on the next step.
+                // Bytes before the error are delivered first; the machine throws the same error again on the next step.
                 return filled > 0 ? .bytes(filled, isLast: false) : .failure(.wire(error))
             }
         }
@@ -282,9 +284,9 @@ extension HTTP1Connection {
             try buffer.withUnread { unread throws(WireError) in try machine.receive(unread) }
         }
 
-        /// Reads from the stream: into the target if the next bytes are payload for certain, else into the buffer.
+        /// Reads from the stream: into the target if the next bytes are certainly payload, else into the buffer.
         /// - Parameters:
-        ///   - minimum: The room in the buffer.
+        ///   - minimum: The minimum free space in the buffer.
         ///   - target: A buffer for payload.
         /// - Returns: `nil` if bytes were put into the buffer.
         private mutating func read(
@@ -316,7 +318,7 @@ extension HTTP1Connection {
             }
         }
 
-        /// The part of a target that payload may be read straight into; `nil` if the buffer has to be used.
+        /// The part of a target that payload may be read into directly; `nil` if the buffer has to be used.
         private func directTarget(_ target: UnsafeMutableRawBufferPointer?) -> UnsafeMutableRawBufferPointer? {
             guard let target = unsafe target, !isRaw, buffer.isEmpty else { return nil }
             let direct = machine.directPayloadByteCount
@@ -327,8 +329,8 @@ extension HTTP1Connection {
 }
 
 /// Bytes received and not yet used: one block of memory, filled at its end and emptied from its start. It holds no
-/// memory until bytes are received, and releases it when the connection idles, so that ten thousand connections that
-/// wait for a server cost nothing here.
+/// memory until bytes are received, and releases it when the connection is idle, so that ten thousand waiting
+/// connections need no buffers.
 @safe struct ReceiveBuffer: ~Copyable {
     private var storage: UnsafeMutableRawBufferPointer?
     private var start = 0
@@ -350,7 +352,7 @@ extension HTTP1Connection {
         return try body(unsafe Span(_unsafeBytes: unread))
     }
 
-    /// Moves bytes from the start into a buffer that has room for them.
+    /// Moves bytes from the start into a buffer that is large enough.
     mutating func take(_ count: Int, into target: UnsafeMutableRawBufferPointer) {
         guard let storage = unsafe storage, count > 0 else { return }
         unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<start + count]))
@@ -363,8 +365,8 @@ extension HTTP1Connection {
         if start == end { (start, end) = (0, 0) }
     }
 
-    /// Lets a closure fill the free part, which is made large enough; bytes that are not yet used are kept.
-    /// - Parameter body: Returns the number of bytes that it put there.
+    /// Calls a closure to fill the free part, which is enlarged if needed. Unused bytes are kept.
+    /// - Parameter body: Returns the number of bytes that it wrote.
     mutating func fill<Outcome, Failure: Error>(
         atLeast minimum: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> (count: Int, Outcome)
     ) throws(Failure) -> Outcome {
@@ -406,11 +408,11 @@ extension HTTP1Connection {
     }
 }
 
-/// Memory for receive buffers: a few free blocks are kept for the whole process.
+/// Memory for receive buffers: a few free blocks are reused by the whole process.
 ///
 /// A connection holds a block from the first byte of a response to its last, which for a small response is a few
-/// microseconds; calling the allocator each time costs as much as parsing the head. The kept memory is bounded by the
-/// number of slots, whatever the number of connections.
+/// microseconds; calling the allocator each time costs as much as parsing the head. The number of slots limits this
+/// memory, for any number of connections.
 enum ReceiveMemory {
     /// The size of a block, in bytes: room for most heads, and for a small body after them.
     static let blockSize = 8 * 1024
@@ -418,10 +420,10 @@ enum ReceiveMemory {
     /// A slot for a block: its address, or zero.
     private final class Slot: Sendable { let address = Atomic<UInt>(0) }
 
-    /// As many as threads can be expected to receive at the same time.
+    /// The number of threads that are expected to receive at the same time.
     private static let slots = (0..<4).map { _ in Slot() }
 
-    /// Returns a block of at least that many bytes, uninitialized. It is given back by ``give(_:)``.
+    /// Returns an uninitialized block of at least that many bytes. Return it with ``give(_:)``.
     static func take(_ byteCount: Int) -> UnsafeMutableRawBufferPointer {
         if byteCount <= blockSize {
             for slot in slots where slot.address.load(ordering: .relaxed) != 0 {
@@ -434,7 +436,7 @@ enum ReceiveMemory {
         return UnsafeMutableRawBufferPointer.allocate(byteCount: max(blockSize, byteCount), alignment: 16)
     }
 
-    /// Gives a block back.
+    /// Returns a block to the free slots.
     static func give(_ block: UnsafeMutableRawBufferPointer) {
         guard block.count == blockSize else {
             unsafe block.deallocate()
@@ -448,9 +450,9 @@ enum ReceiveMemory {
     }
 }
 
-/// A buffer to receive into, as a value that a lock's closure may capture. The compiler must suppose that a captured
-/// pointer is shared, and refuses it; it accepts a number. The caller keeps the buffer alive until the call that gets
-/// the value returns, which never waits.
+/// A buffer to receive into, as a value that a lock's closure may capture. The compiler must assume that a captured
+/// pointer is shared, and rejects it; it accepts a number. The caller keeps the buffer alive until the call with this
+/// value returns; such calls never wait.
 struct ReceiveTarget: Sendable {
     private let address: UInt
     private let count: Int

@@ -3,14 +3,14 @@ import MartletWire
 import Synchronization
 
 /// Writes the rest of a request while the exchange already reads: the rest of a body too large for one write, or a body
-/// whose source is read piece by piece. Reading while writing keeps a request and a response that are both larger than
-/// the sockets' buffers from waiting for each other, and shows an early refusal (RFC 9112 §9.5).
+/// whose source is read piece by piece. Reading while writing prevents a deadlock if request and response are both
+/// larger than the sockets' buffers. It also detects an early rejection (RFC 9112 §9.5).
 final class UploadWriter: Sendable {
-    /// The end of the writing. It is thrown where it is not the regular one.
+    /// The outcome of writing. Outcomes other than ``finished`` are thrown.
     enum Outcome: Error {
         /// Everything was written.
         case finished
-        /// The writer was told to stop, or not to begin.
+        /// The writer was stopped, or was not allowed to start.
         case stopped
         /// It failed. Indirect, so that the frames of functions that may throw it stay small.
         indirect case failed(ExchangeError.Cause)
@@ -18,11 +18,11 @@ final class UploadWriter: Sendable {
 
     private enum Phase {
         case writing
-        /// It waits for its turn under a limit.
+        /// It waits for a bandwidth limit.
         case heldBack
-        /// It was told to stop, and has not come to its end.
+        /// It is stopping, and has not ended.
         case stopping
-        /// The last byte of the request is out; the task has not come to its end.
+        /// The last byte of the request is sent; the task has not ended.
         case written
         case ended(Outcome)
     }
@@ -47,16 +47,17 @@ final class UploadWriter: Sendable {
     private let onProgress: (@Sendable (Int) -> Void)?
     private let transferGate: (any TransferPauseGate)?
     private let pace: TransferRateLimit?
-    /// Opened by the 100, or by a final head (then nothing is sent), or by time.
+    /// Opened by the 100, by a final head (then nothing is sent), or by a timeout.
     private let gate = OneShot<Bool>()
     /// Guards the outcome and the count: the writing task, the exchange, and the thread that cancels.
     private let state = Mutex(State())
-    /// Held while bytes are given to the socket and counted, so that the end of the exchange knows of all that are out.
+    /// Held while bytes are passed to the socket and counted, so that the end of the exchange sees the count of all
+    /// sent bytes.
     private let sending = Mutex(())
 
     /// Creates a writer that has not started.
     /// - Parameters:
-    ///   - rest: The part of the head, and of a body in memory, that the first write did not take.
+    ///   - rest: The part of the head, and of a body in memory, that the first write did not send.
     ///   - restPayload: The bytes of it that are the body's.
     init(
         connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], restPayload: Range<Int>,
@@ -74,8 +75,8 @@ final class UploadWriter: Sendable {
         self.pace = pace
     }
 
-    /// Starts writing. In a task of its own, unstructured, because the exchange's reader goes on in the caller's and
-    /// the two end in either order; the exchange stops it when it ends.
+    /// Starts writing in an unstructured task: the exchange's reader continues in the caller's task, and the two end in
+    /// either order. The exchange stops the task when it ends.
     func start() {
         let task = Task { await self.run() }
         let isStopping = state.withLock { state in
@@ -99,23 +100,23 @@ final class UploadWriter: Sendable {
         connection.stream.wakeWriter()
     }
 
-    /// Lets the body go: the server has sent 100.
+    /// Allows the body to be sent, because the server has sent 100.
     func permitBody() { gate.fulfill(true) }
 
-    /// Keeps a body that still waits for the 100 unsent, because a final head has come.
+    /// Discards a body that still waits for the 100, because a final head has arrived.
     /// - Returns: Whether it was still waiting.
     func refuseBody() -> Bool { request.expectsContinue && gate.fulfill(false) }
 
     // MARK: Properties
 
-    /// The outcome; `nil` while it goes on.
+    /// The outcome; `nil` while the writer runs.
     var outcome: Outcome? { state.withLock { if case .ended(let outcome) = $0.phase { outcome } else { nil } } }
 
     /// Whether everything was written.
     var hasFinished: Bool { if case .finished = outcome { true } else { false } }
 
-    /// Whether the last byte of the request is out, though the writer's task may not have come to its end. A server may
-    /// respond before the call that gave it the last bytes has returned here; that call is waited for.
+    /// Whether the last byte of the request is sent, even if the writer's task has not ended. A server may respond
+    /// before the call that sent the last bytes has returned; this property waits for that call.
     var hasWrittenAll: Bool {
         sending.withLock { _ in
             state.withLock { state in
@@ -127,8 +128,8 @@ final class UploadWriter: Sendable {
         }
     }
 
-    /// The reset that a write met; known from the moment that the call returned. The kernel reports a reset once, to
-    /// the call that comes first: a reader that finds no more than the end of the stream finds the reason here.
+    /// The reset that a write encountered. The kernel reports a reset only once, to the first call: a reader that sees
+    /// only the end of the stream finds the reason here.
     var reset: TransportError? {
         let fault = sending.withLock { _ in state.withLock { $0.fault } }
         guard case .system(let error) = fault, error.isReset else { return nil }
@@ -137,7 +138,7 @@ final class UploadWriter: Sendable {
 
     var byteCount: UInt64 { state.withLock { $0.byteCount } }
 
-    /// Whether it is silent because a limit demands it.
+    /// Whether it is silent because of a bandwidth limit.
     var isHeldBack: Bool { state.withLock { $0.isHeldBack } }
 
     private var isStopping: Bool { state.withLock { $0.isStopping } }
@@ -152,9 +153,9 @@ final class UploadWriter: Sendable {
             outcome = error
             connection.requestAborted()
         }
-        // A request that is out was noted as such with its last byte: by now the connection may be another's.
+        // The end of the request was recorded with its last byte: by now another exchange may own the connection.
         state.withLock { $0.phase = .ended(outcome) }
-        // The reader's deadline depends on whether the request is out.
+        // The reader's deadline depends on whether the request is completely sent.
         connection.stream.wakeReader()
     }
 
@@ -182,8 +183,8 @@ final class UploadWriter: Sendable {
         while let chunk = try await piece(of: source) {
             total += UInt64(chunk.count)
             if total == length {
-                // The source's end is awaited before its last bytes go out: a source that has more than it announced
-                // never becomes a request that looks whole, and with the last byte the request is out.
+                // The source's end is awaited before its last bytes are sent. A source with more bytes than announced
+                // thus never produces a request that looks complete.
                 guard let excess = try await piece(of: source) else {
                     return try await write(chunk, payload: 0..<chunk.count, isLast: true)
                 }
@@ -193,7 +194,7 @@ final class UploadWriter: Sendable {
             try await write(chunk, payload: 0..<chunk.count)
         }
         guard total == length else { throw .failed(.lengthMismatch(announced: length, actual: total)) }
-        // A body of no bytes: its head was the last to go.
+        // The body is empty, so its head was the last part to be sent.
         noteWritten(0, 0..<0, isLast: true)
     }
 
@@ -223,11 +224,11 @@ final class UploadWriter: Sendable {
 
     /// Writes all of the bytes.
     /// - Parameters:
-    ///   - payload: The bytes that are the body's own, of which progress is reported.
-    ///   - isLast: Whether the request is out with them.
+    ///   - payload: The range of the body's own bytes, whose progress is reported.
+    ///   - isLast: Whether these bytes complete the request.
     private func write(_ bytes: [UInt8], payload: Range<Int>, isLast: Bool = false) async throws(Outcome) {
         var offset = 0
-        /// Up to where bytes may be written: all of them, unless there is a limit.
+        /// The end of the bytes that may be written: all of them, unless there is a limit.
         var end = isPaced ? 0 : bytes.count
         var isGranted = false
         if bytes.isEmpty, isLast { noteWritten(0, 0..<0, isLast: true) }
@@ -251,12 +252,12 @@ final class UploadWriter: Sendable {
                 continue
             }
             offset += count
-            // A limit may have been set meanwhile.
+            // A limit may have been set in the meantime.
             if !isGranted, isPaced { end = offset }
         }
     }
 
-    /// Waits until more may be written; framing goes along with the payload after it.
+    /// Waits until more may be written; framing is sent together with the payload after it.
     /// - Returns: The end of the bytes that may be written.
     private func allowance(from offset: Int, of count: Int, payload: Range<Int>) async throws(Outcome) -> Int {
         let begin = max(offset, payload.lowerBound)
@@ -280,13 +281,11 @@ final class UploadWriter: Sendable {
         }
     }
 
-    /// Writes as much as the socket takes without waiting. The lock is held during the call, so that its effect on the
-    /// stream, and the peer's response to it, cannot be seen before its result is noted.
+    /// Writes as much as the socket accepts without waiting. The lock is held during the call, so that its result is
+    /// recorded before its effects, such as the peer's response, can be seen.
     @inline(never) private func tryWriting(
         _ bytes: [UInt8], from offset: Int, upTo limit: Int, payload: Range<Int>, isLast: Bool
-    )
-        throws(TransportError) -> Int
-    {
+    ) throws(TransportError) -> Int {
         try sending.withLock { _ throws(TransportError) in
             do throws(TransportError) {
                 let count =

@@ -10,59 +10,51 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     /// Browsers use 6, AFNetworking 4 and 6, OkHttp 5 requests, async-http-client 8; Go sets no limit. The limit keeps
     /// a burst of requests from looking like an attack to the host.
     ///
-    /// A call made by the closure of a stream, or by a handler, does not wait for the connection that its own call
-    /// holds: it is served first, and one such call for each connection held may exceed the limits. Waits for other
-    /// reasons that last longer than 10 s are logged with their reason (`notice`), and a call that runs out of time
+    /// A call made inside the closure of a stream, or inside a handler, does not wait for the connection that the outer
+    /// call holds. It is served first, and one such call per held connection may exceed the limits. Waits for other
+    /// reasons that last longer than 10 s are logged with their reason (`notice`). The error of a call that times out
     /// reports the use of the connections.
     public var connectionsPerHost: Int
-
     /// Limits for single hosts that replace ``connectionsPerHost``; none by default.
     ///
     /// A host is named as in URLs, in lower case: `images.example.com` for all of its ports, `images.example.com:8443`
-    /// for one of them, which takes precedence. Where a proxy is handed the requests, its own name counts.
+    /// for one of them, which takes precedence. If requests are sent to a proxy itself, the proxy's name counts.
     public var connectionsToHosts: [String: Int]
-
     /// The maximum number of connections to all hosts together: dialling, in use and idle. At least 1; 256 by default.
     ///
     /// OkHttp runs 64 requests at once, httpx 100 connections; Go sets no limit. The limit keeps the process well below
     /// the usual 1,024 descriptors. When it prevents a dial, the longest idle connection of another host is closed.
     public var totalConnections: Int
-
     /// The maximum number of idle connections to one host; 16 by default. Go keeps 2, httpx 20 in all.
     ///
     /// With zero, a connection is reused only if a request waits for it as it becomes free.
     public var idleConnectionsPerHost: Int
-
     /// The maximum number of idle connections to all hosts together; 256 by default. Go keeps 100, OkHttp 5.
     public var idleConnections: Int
-
     /// The time after which an idle connection is closed; 60 seconds by default.
     ///
-    /// It should be shorter than that of servers (nginx 75 s), so that the client closes first and no request meets a
+    /// It should be shorter than that of servers (nginx 75 s). Then the client closes first, and no request uses a
     /// connection that is being closed. Go waits 90 s, OkHttp 5 min, httpx 5 s.
     public var idleLifetime: Duration
-
     /// The age after which a connection carries no further request; `nil`, the default, for no limit.
     ///
     /// Useful with load balancers and changing DNS. A connection in use is not disturbed: the age is checked when it
     /// becomes free, while it is idle and before it is used again.
     public var maximumAge: Duration?
-
     /// The maximum number of requests on a connection; at least 1; `nil`, the default, for no limit.
     public var maximumUses: Int?
-
     /// The time before the end of `Keep-Alive: timeout=N` at which a connection counts as closed; 1 s by default.
     ///
     /// It covers the time that a request needs to reach the server. At most half of N is subtracted.
     public var keepAliveMargin: Duration
-
-    /// The time in which a waiting request gains one level of ``RequestPriority``; 5 seconds by default.
+    /// The time after which a waiting request gains one level of ``RequestPriority``; 5 seconds by default.
     ///
-    /// With it the lowest priority overtakes newcomers of the highest after 20 s. Zero serves all requests first come,
-    /// first served; `nil` never raises a priority, so urgent requests can hold up others without end.
+    /// With 5 s, a request of the lowest priority overtakes new ones of the highest after 20 s. Zero serves all
+    /// requests first come, first served; `nil` never raises a priority, so urgent requests can delay others
+    /// indefinitely.
     public var agingInterval: Duration?
 
-    /// Creates limits.
+    /// Creates limits with the documented defaults.
     public init(
         connectionsPerHost: Int = 16, connectionsToHosts: [String: Int] = [:], totalConnections: Int = 256,
         idleConnectionsPerHost: Int = 16, idleConnections: Int = 256, idleLifetime: Duration = .seconds(60),
@@ -81,7 +73,7 @@ public struct PoolLimits: Hashable, Codable, Sendable {
         self.agingInterval = agingInterval
     }
 
-    /// The limit of a host in ``connectionsToHosts``; `nil` if there is none.
+    /// The limit of a host in ``connectionsToHosts``; `nil` without an entry.
     func connections(to host: String, port: Int) -> Int? {
         guard !connectionsToHosts.isEmpty else { return nil }
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
@@ -100,7 +92,6 @@ struct PoolAmounts: Sendable {
     let uses: Int
     private let margin: UInt64
     let ageing: UInt64
-
     /// Longer than any process runs, yet short enough that five of them can be added: nine years.
     private static let forever: UInt64 = 1 << 58
 
@@ -136,8 +127,8 @@ struct PoolAmounts: Sendable {
 /// The urgency of a request while it waits for a connection.
 ///
 /// Priorities order waiting requests only; a request that has its connection is never disturbed. Requests of one
-/// priority are served first come, first served, unless they ask for another ``QueueOrder``. A waiting request gains
-/// one level for every ``PoolLimits/agingInterval`` it has waited, so a low priority is served later, but is served.
+/// priority are served first come, first served, unless they select another ``QueueOrder``. A waiting request gains one
+/// level for every ``PoolLimits/agingInterval`` it has waited, so a low priority is served later, but is served.
 ///
 /// The five levels are those of Foundation's operation queues, which AFNetworking and MKNetworkKit exposed.
 public enum RequestPriority: UInt8, Comparable, CaseIterable, Codable, Sendable {
@@ -145,7 +136,7 @@ public enum RequestPriority: UInt8, Comparable, CaseIterable, Codable, Sendable 
     case lowest
     /// Work that may take a while: bulk uploads.
     case low
-    /// The default.
+    /// The default priority.
     case normal
     /// Visible work: thumbnails.
     case high
@@ -156,15 +147,14 @@ public enum RequestPriority: UInt8, Comparable, CaseIterable, Codable, Sendable 
     public static func < (left: RequestPriority, right: RequestPriority) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The order in which waiting requests of equal urgency are served.
+/// The order of waiting requests of equal urgency.
 public enum QueueOrder: String, Hashable, Codable, Sendable, CaseIterable {
     /// First come, first served; the default.
     case firstComeFirstServed
-
-    /// Last come, first served: for what the user is looking at, such as the pictures of a list that is scrolled.
+    /// Last come, first served: for content that the user currently sees, such as the pictures of a scrolled list.
     ///
     /// It holds among requests of one priority that came within one ``PoolLimits/agingInterval``: a request that has
-    /// waited longer is more urgent, so none is passed over without end. With an interval of `nil` newcomers always go
-    /// first; with zero they never do.
+    /// waited longer is more urgent, so no request is passed over indefinitely. With an interval of `nil`, new requests
+    /// always go first; with zero they never do.
     case lastComeFirstServed
 }

@@ -1,6 +1,6 @@
-// A waiting request is *covered* when a dial is made for it. A dial whose request needs it no more is passed on to the
-// first uncovered request of its host. If there is none, it is spare (its request was served otherwise) or abandoned
-// (its request was cancelled). A spare dial covers the next request that comes.
+// A waiting request is *covered* when a dial is made for it. A dial that its request no longer needs is passed on to
+// the first uncovered request of its host. Without such a request, the dial is spare (its request was served in another
+// way) or abandoned (its request was cancelled). A spare dial covers the next request that arrives.
 
 // MARK: Dials
 
@@ -8,14 +8,15 @@ extension PoolMachine {
     /// The connections that count against the total limit.
     var countedCount: Int { connections.count - exemptCount }
 
-    /// Whether connections have to be closed to get below the limits that concern this host.
+    /// Whether connections have to be closed to satisfy the limits that apply to this host.
     func isOverLimit(_ host: Int) -> Bool {
         countedCount > amounts.total || hosts.records[host].counted > hosts.records[host].limit
     }
 
-    /// After an event that concerned a host: makes the dials that became possible, forgets the host if it is empty.
+    /// Completes an event that concerned a host: starts the dials that became possible, and removes the host if it is
+    /// empty.
     mutating func settle(_ host: Int, _ effects: inout Effects) {
-        // A request whose dial failed may be left uncovered beside a spare one.
+        // A request whose dial failed may be uncovered although a spare dial exists.
         while let waiter = hosts.records[host].uncovered.first?.index, assignSpareDial(waiter, of: host) {
             effects.orders.append(.coverageChanged(waiters.name(waiter)))
         }
@@ -24,13 +25,13 @@ extension PoolMachine {
         forgetIfEmpty(host)
     }
 
-    /// Makes the dials that the limits permit, and those that are made above them.
+    /// Starts the dials that the limits permit, and those that may exceed them.
     mutating func dialForBlocked(_ effects: inout Effects) {
         dialBelowLimit(&effects)
-        if !nested.isEmpty, lendPlaces() { dialBelowLimit(&effects) }
+        if !nested.isEmpty, lendSlots() { dialBelowLimit(&effects) }
     }
 
-    /// Makes dials for hosts as long as there is room below the total limit, or room can be made.
+    /// Starts dials for hosts while the total limit permits them, or a connection can be closed for them.
     private mutating func dialBelowLimit(_ effects: inout Effects) {
         while let host = blocked.first?.index {
             while countedCount >= amounts.total, idle.count > 0 { closeIdle(idle.oldest, &effects) }
@@ -43,7 +44,7 @@ extension PoolMachine {
     /// Dials for the first uncovered request of a host.
     private mutating func dial(_ host: Int, _ effects: inout Effects) {
         guard let waiter = hosts.records[host].uncovered.first?.index, let key = hosts.records[host].key else {
-            assertionFailure("a dial for nobody")
+            assertionFailure("a dial without a request")
             return
         }
         let index = connections.insert(PoolConnectionRecord(host: host))
@@ -54,7 +55,7 @@ extension PoolMachine {
         effects.orders.append(.dial(Dial(connection: connections.name(index), key: key)))
     }
 
-    /// Ends a dial: its request, if it has one, is uncovered again. The state of the connection is about to be set.
+    /// Ends a dial: its request, if it has one, is uncovered again. The caller then sets the state of the connection.
     mutating func endDial(_ index: Int) {
         endLoan(by: index)
         detachDial(index)
@@ -79,7 +80,7 @@ extension PoolMachine {
         effects.orders.append(.coverageChanged(waiters.name(waiter)))
     }
 
-    /// Passes a dial whose request has left on to the first uncovered one. Returns whether there was one.
+    /// Passes a dial whose request has left to the first uncovered request. Returns whether there was one.
     mutating func passOn(_ index: Int, _ effects: inout Effects) -> Bool {
         connections.records[index].waiter = PoolIndex.none
         guard let waiter = hosts.records[connections.records[index].host].uncovered.first?.index else { return false }
@@ -113,7 +114,7 @@ extension PoolMachine {
 // MARK: Leased and idle connections
 
 extension PoolMachine {
-    /// Leases the idle connection of a host that was used last, if it is still good.
+    /// Leases the idle connection of a host that was used last, if it is still usable.
     @inline(__always) mutating func takeIdle(of host: Int, for place: PoolWaiterPosition, now: Instant)
         -> PoolConnectionID?
     {
@@ -135,14 +136,14 @@ extension PoolMachine {
         effects.grant = PoolGrant(waiter: waiters.name(waiter), connection: connections.name(index))
     }
 
-    /// Marks a free connection as held by the request with that place.
+    /// Marks a free connection as held by the request with that position.
     private mutating func lease(_ index: Int, _ place: PoolWaiterPosition) {
         connections.records[index].state = .leased
         connections.records[index].place = place
         connections.records[index].uses &+= 1
     }
 
-    /// Takes a connection from its request. Its state is about to be set, or it is about to be dropped.
+    /// Takes a connection from its request. The caller then sets its state, or drops it.
     mutating func endLease(_ index: Int) {
         let waiter = connections.records[index].waiter
         if waiter != PoolIndex.none {
@@ -174,38 +175,38 @@ extension PoolMachine {
         idle.append(index, .pool, &connections)
     }
 
-    /// The time from which a connection must not carry another request, by the server's word and its age.
+    /// The time from which a connection must not carry another request, by the server's `Keep-Alive` and its age.
     func useDeadline(_ index: Int) -> Instant {
         let oldAge = PoolAmounts.sum(connections.records[index].openedAt, amounts.age)
         return min(oldAge, connections.records[index].serverDeadline)
     }
 
-    /// The time from which an idle connection must not be kept.
+    /// The time at which an idle connection must be closed.
     private func idleDeadline(_ index: Int) -> Instant {
         let idleEnd = PoolAmounts.sum(connections.records[index].idleSince, amounts.idleLifetime)
         return min(idleEnd, useDeadline(index))
     }
 
-    /// Takes a connection out of the lists of idle ones. Its state is about to be set, or it is about to be dropped.
+    /// Takes a connection out of the lists of idle ones. The caller then sets its state, or drops it.
     mutating func endIdle(_ index: Int) {
         hosts.records[connections.records[index].host].idle.remove(index, .host, &connections)
         idle.remove(index, .pool, &connections)
     }
 
-    /// Closes an idle connection, and forgets its host if that has no other connection and no request.
+    /// Closes an idle connection, and removes its host if that has no other connection and no request.
     mutating func closeIdle(_ index: Int, _ effects: inout Effects) {
         endIdle(index)
         drop(index, &effects)
         forgetIfEmpty(connections.records[index].host)
     }
 
-    /// Has a connection closed that is in no list any more.
+    /// Requests the closing of a connection that was removed from all lists.
     mutating func drop(_ index: Int, _ effects: inout Effects) {
         effects.orders.append(.close(connections.name(index)))
         forget(index)
     }
 
-    /// Forgets a connection that is in no list any more.
+    /// Removes the record of a connection that was removed from all lists.
     mutating func forget(_ index: Int) {
         connections.records[index].state = .gone
         connections.remove(index)
@@ -241,7 +242,7 @@ extension PoolMachine {
 // MARK: Lines of waiting requests
 
 extension PoolMachine {
-    /// Puts a request into its host's line, at its old place if it had a connection before. Returns its slot.
+    /// Adds a request to its host's queue, at its old position if it had a connection before. Returns its slot.
     mutating func enqueue(_ place: PoolWaiterPosition, of host: Int) -> Int {
         let waiter = waiters.insert(PoolWaiterRecord(place: place, host: host))
         waitingCount += 1
@@ -250,7 +251,7 @@ extension PoolMachine {
         return waiter
     }
 
-    /// Takes a request out of its line. Returns the dial that was made for it, which is now made for nobody.
+    /// Removes a request from its queue. Returns the dial that was made for it, which now has no request.
     mutating func dequeue(_ waiter: Int) -> Int? {
         let host = waiters.records[waiter].host
         let dial = waiters.records[waiter].dial
@@ -262,7 +263,7 @@ extension PoolMachine {
         return dial
     }
 
-    /// Makes a dial for a waiting request.
+    /// Assigns a dial to a waiting request.
     private mutating func cover(_ waiter: Int, by dial: Int, as state: PoolConnectionRecord.State) {
         connections.records[dial].state = state
         connections.records[dial].waiter = waiter
@@ -270,13 +271,13 @@ extension PoolMachine {
         hosts.records[waiters.records[waiter].host].uncovered.remove(waiter, &uncoveredPositions)
     }
 
-    /// Notes that no dial is made for a waiting request.
+    /// Records that no dial is made for a waiting request.
     private mutating func uncover(_ waiter: Int) {
         waiters.records[waiter].state = .uncovered
         updateRank(waiter)
     }
 
-    /// Puts a waiting request where its rank belongs.
+    /// Moves a waiting request to the position of its rank.
     mutating func updateRank(_ waiter: Int) {
         let record = waiters.records[waiter]
         let rank = record.place.rank(ageing: amounts.ageing)
@@ -284,13 +285,14 @@ extension PoolMachine {
         if record.isUncovered { hosts.records[record.host].uncovered.set(waiter, rank, &uncoveredPositions) }
     }
 
-    /// The time by which a request to another host must have come before the first request of a host to get the place
-    /// of a free connection, in nanoseconds. Without it, two busy hosts would open a connection for each request.
+    /// The minimum lead of a request to another host, in nanoseconds. The slot of a free connection goes to it if it
+    /// arrived that much earlier than the first request of the connection's host. Without this time, two busy hosts
+    /// would open a connection for each request.
     static var patience: UInt64 { 1_000_000_000 }
 
-    /// Whether a free connection of a host is closed, so that the first blocked request gets its place. Hosts are
-    /// blocked only while the total limit is reached and nothing is idle.
-    func yieldsPlace(_ host: Int) -> Bool {
+    /// Whether a free connection of a host is closed, so that the first blocked request gets its slot. Hosts are
+    /// blocked only while the total limit is reached and no connection is idle.
+    func yieldsSlot(_ host: Int) -> Bool {
         guard let first = blocked.first, first.index != host, let own = hosts.records[host].line.first,
             first.rank < own.rank, let uncovered = hosts.records[first.index].uncovered.first
         else { return false }
@@ -299,7 +301,7 @@ extension PoolMachine {
         return other.priority > place.priority || PoolAmounts.sum(other.arrival, Self.patience) <= place.arrival
     }
 
-    /// Puts a host among the blocked ones, moves it there, or takes it out, as its requests and its own limit demand.
+    /// Adds a host to the blocked ones, moves it, or removes it, depending on its requests and its own limit.
     mutating func reconsider(_ host: Int) {
         if !isShutDown, let first = hosts.records[host].uncovered.first,
             hosts.records[host].counted < hosts.records[host].limit

@@ -1,9 +1,9 @@
 /// Connections that are in use and do not count against the limits.
 ///
-/// A call may have to keep its connection while code of the program runs, which may make further calls to the same
-/// host. If all places were held by such calls, those further calls would wait for the very calls that wait for them.
-/// So the place of such a connection is given to the next waiter. Once the connection counts again, the pool may be
-/// over its limits, as after they were lowered: connections that become free are closed until they hold.
+/// A call may keep its connection while user code runs, and that code may make further calls to the same host. If such
+/// calls held all slots, the calls would deadlock. So the slot of such a connection is given to the next waiter. Once
+/// the connection counts again, the pool may exceed its limits, as after they were lowered. Connections that become
+/// free are then closed until the limits hold.
 extension PoolMachine {
     /// Stops counting a connection in use against the limits. Its release ends this as well.
     mutating func exempt(_ connection: PoolConnectionID) -> Effects {
@@ -18,7 +18,7 @@ extension PoolMachine {
         return effects
     }
 
-    /// Counts a connection in use again. Does nothing if it counts, or was given back.
+    /// Counts a connection in use again. Does nothing if it counts already, or was returned.
     mutating func endExemption(_ connection: PoolConnectionID) {
         guard let index = connections.index(of: connection), connections.records[index].isExempt else { return }
         count(index)
@@ -33,15 +33,16 @@ extension PoolMachine {
     }
 }
 
-/// Requests made while a connection is held, such as a request in the closure of a stream, or one that a resolver makes
-/// while a connection is being opened.
+/// Requests made while a connection is held. Examples are a request in the closure of a stream, and a resolver's
+/// request while a connection is being opened.
 ///
-/// Those calls give their connections back only when the request is done. If it waited for a place below the limits,
-/// calls could wait for each other without end. So it is served before all others, and each connection held lends one
-/// place above the limits to one such request at a time: there are at most twice as many connections as the limits
-/// permit for each level of nesting, however many requests are made.
+/// Those calls return their connections only when the request is done. If it waited for a slot below the limits, calls
+/// could wait for each other forever. So it is served before all others, and each held connection lends one slot above
+/// the limits to one such request at a time. For each level of nesting there are at most twice as many connections as
+/// the limits permit, for any number of requests.
 extension PoolMachine {
-    /// Notes that a waiting request was made by calls that hold connections, if both are still so.
+    /// Records that calls with connections made a waiting request. Ignored if the request no longer waits, or the
+    /// connections are no longer held.
     mutating func nest(_ waiter: PoolWaiterID, in holders: [PoolConnectionID]) -> Effects {
         var effects = Effects()
         guard let index = waiters.index(of: waiter), waiters.records[index].connection == nil,
@@ -57,8 +58,8 @@ extension PoolMachine {
         return effects
     }
 
-    /// Lends places to the nested requests that no dial is made for. Returns whether it did.
-    mutating func lendPlaces() -> Bool {
+    /// Lends slots to the nested requests without a dial. Returns whether it lent any.
+    mutating func lendSlots() -> Bool {
         var hasLent = false
         for index in nested where waiters.records[index].isUncovered && waiters.records[index].lender == PoolIndex.none
         {
@@ -77,7 +78,7 @@ extension PoolMachine {
         return hasLent
     }
 
-    /// Takes back the place that was lent to a request.
+    /// Takes back the slot that was lent to a request.
     private mutating func endLoan(of waiter: Int) {
         let lender = waiters.records[waiter].lender
         guard lender != PoolIndex.none else { return }
@@ -89,13 +90,13 @@ extension PoolMachine {
         reconsider(host)
     }
 
-    /// Takes back the place that a connection lends.
+    /// Takes back the slot that a connection lends.
     mutating func endLoan(by connection: Int) {
         let borrower = connections.records[connection].borrower
         if borrower != PoolIndex.none { endLoan(of: borrower) }
     }
 
-    /// Forgets a request that waits no longer, and no longer has a connection.
+    /// Removes the record of a request that no longer waits, and no longer has a connection.
     mutating func forgetWaiter(_ index: Int) {
         endLoan(of: index)
         waiters.remove(index)

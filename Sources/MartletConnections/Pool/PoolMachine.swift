@@ -1,38 +1,39 @@
 /// Decides which request may use which connection: reuse, dial, wait, close.
 ///
-/// The machine never sees a socket, a clock or a continuation. Each event is one `mutating` function that takes the
-/// time where it matters and returns what has to be done (``Effects``). It is not safe for concurrent use: its owner
+/// The machine never sees a socket, a clock or a continuation. Each event is one `mutating` function that receives the
+/// time if needed and returns the required actions (``Effects``). The machine is not safe for concurrent use: its owner
 /// guards it by a lock, and runs the effects afterwards.
 ///
 /// The rules, in order:
-/// 1. A request takes the idle connection of its host that was used last (last in, first out), if it is still good.
-/// 2. Else it waits, and a dial is made for it unless a limit forbids. When only the total limit does, the connection
-///    of another host that has been idle the longest is closed to make room.
-/// 3. A connection that becomes free, or is just made, goes to the first waiting request of its host, whichever caused
-///    its dial, unless it has to make room for another host (rule 4). The order is first come, first served within a
-///    priority, or last come, first served for requests with that ``QueueOrder``. Waiting raises the priority
-///    (``PoolLimits/agingInterval``), and it can be changed meanwhile.
-/// 4. A place that becomes free below the total limit goes to the first request, of all hosts, without a dial. A free
-///    connection is closed for a request to another host that comes first and is more urgent, or that came ``patience``
-///    earlier: hosts with many requests do not keep the places for themselves.
-/// 5. A dial that fails is reported to the request that caused it, if that still waits. A request that merely took over
-///    a dial is not notified: a dial of its own is made for it as soon as limits permit.
+/// 1. A request gets the idle connection of its host that was used last (last in, first out), if it is still usable.
+/// 2. Otherwise it waits, and a dial is made for it unless a limit prevents that. If only the total limit does, the
+///    longest idle connection of another host is closed to make room.
+/// 3. A free or new connection is granted to the first waiting request of its host, even if another request caused its
+///    dial. Rule 4 is the exception. The order is first come, first served within a priority, or last come, first
+///    served for requests with that ``QueueOrder``. Waiting raises the priority (``PoolLimits/agingInterval``), and the
+///    priority of a waiting request can be changed.
+/// 4. A slot that becomes free below the total limit goes to the first request without a dial, of all hosts. A free
+///    connection is closed for an earlier request to another host if that is more urgent, or arrived ``patience``
+///    earlier: hosts with many requests do not keep the slots for themselves.
+/// 5. A dial that fails is reported to the request that caused it, if that still waits. A request that took over the
+///    dial is not notified: a new dial is made for it as soon as the limits permit.
 ///
-/// So every request can hope: its host has a dial or a connection in use, or all places of the total limit are taken by
-/// connections that are being made or in use.
+/// So every request makes progress: either its host has a dial or a connection in use, or other dials and connections
+/// in use occupy all slots of the total limit.
 ///
-/// A request that finds an idle connection costs a dictionary look-up at most, a release none; neither takes memory.
+/// A request that finds an idle connection costs at most a dictionary look-up, and a release costs none; neither
+/// allocates memory.
 struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Nanoseconds of a clock that runs while the computer is suspended (`CLOCK_BOOTTIME`), so that a connection that
-    /// slept too long is never handed out. An integer: comparing `Duration`s costs more than a hot event.
+    /// was suspended too long is never used. An integer: comparing `Duration`s costs more than a hot event.
     typealias Instant = UInt64
 
     /// The limits in force.
     private(set) var limits: PoolLimits
     private(set) var isShutDown = false
     private(set) var amounts: PoolAmounts
-    private(set) var hostPlaces: [Key: Int] = [:]
-    /// The host of the last request, which most programs use again: comparing a key costs a fraction of hashing it.
+    private(set) var hostSlots: [Key: Int] = [:]
+    /// The host of the last request, which most programs use again. Comparing a key costs a fraction of hashing it.
     private(set) var recent: (key: Key, host: Int)?
     var hosts = PoolTable<PoolHostRecord<Key>, Never>()
     var connections = PoolTable<PoolConnectionRecord, HTTP1Connection>()
@@ -40,7 +41,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// The positions of waiters in ``PoolHostRecord/line`` and in ``PoolHostRecord/uncovered``.
     var linePositions: [Int] = []
     var uncoveredPositions: [Int] = []
-    /// The hosts with a waiter that only the total limit keeps from a dial, by the rank of the first.
+    /// The hosts with a waiter whose dial only the total limit prevents, by the rank of the first waiter.
     var blocked = PoolHeap()
     var blockedPositions: [Int] = []
     /// All idle connections.
@@ -57,8 +58,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     private let hostLimit: (@Sendable (Key, PoolLimits) -> Int?)?
 
     /// Creates an empty pool.
-    /// - Parameter hostLimit: The maximum number of connections to a host, if the limits specify one. It is called when
-    ///   a host is met and when the limits change.
+    /// - Parameter hostLimit: The maximum number of connections to a host, if the limits specify one. It is called for
+    ///   each new host and when the limits change.
     init(limits: PoolLimits = PoolLimits(), hostLimit: (@Sendable (Key, PoolLimits) -> Int?)? = nil) {
         self.hostLimit = hostLimit
         self.limits = limits
@@ -66,8 +67,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// The time at which ``expire(now:)`` has to be called next; `nil` if nothing is idle. One timer suffices: it is
-    /// set when this is earlier than its time, and whenever it fired. This may be too early (the connection is in use
-    /// meanwhile); ``expire(now:)`` then only finds the next time.
+    /// set when this is earlier than its time, and after each firing. The time may be too early, if the connection is
+    /// in use by then; ``expire(now:)`` then only finds the next time.
     var nextDeadline: Instant? { idle.count == 0 ? nil : earliestDeadline }
 
     /// The counts of all hosts together, in constant time.
@@ -78,11 +79,11 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// The counts of each host with a connection or a waiting request. Takes time in proportion to their number.
-    var hostCounts: [Key: PoolCounts] { hostPlaces.mapValues { hosts.records[$0].counts } }
+    var hostCounts: [Key: PoolCounts] { hostSlots.mapValues { hosts.records[$0].counts } }
 
     // MARK: Requests
 
-    /// Leases the idle connection that a request for `key` gets, if a good one is idle: the first step of ``request``.
+    /// Leases an idle connection for a request for `key`, if a usable one exists: the first step of ``request``.
     mutating func takeIdle(
         _ key: Key, priority: RequestPriority = .normal, order: QueueOrder = .firstComeFirstServed,
         arrival: Instant? = nil, now: Instant
@@ -91,9 +92,10 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return takeIdle(of: host, for: newPlace(priority, order, arrival, now), now: now)
     }
 
-    /// Gives a request a connection to `key`, or a place in the line. A caller that gets a lease must call
+    /// Gives a request a connection to `key`, or queues it. A caller that gets a lease must call
     /// ``released(_:isReusable:keepAliveTimeout:now:)`` or ``checkoutRefused(_:now:)`` exactly once.
-    /// - Parameter arrival: The first arrival of a request that left the line and gets its place back; `nil` for now.
+    /// - Parameter arrival: The first arrival of a request that left the queue and returns to its position; `nil` for
+    ///   now.
     mutating func request(
         _ key: Key, priority: RequestPriority = .normal, order: QueueOrder = .firstComeFirstServed,
         arrival: Instant? = nil, now: Instant
@@ -125,9 +127,9 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return Admission(waiter: waiters.name(waiter), effects: effects)
     }
 
-    /// The request that was just given `connection` found it dead before using it. The connection is closed. The
-    /// request gets another idle one, or waits at its old place in the line, where a dial takes the dead connection's
-    /// place. For a connection that is not in use the result is empty.
+    /// Handles a dead connection that a request received and has not used. The connection is closed. The request gets
+    /// another idle one, or waits at its old position, where a dial replaces the dead connection. For a connection that
+    /// is not in use the result is empty.
     mutating func checkoutRefused(_ connection: PoolConnectionID, now: Instant) -> Admission {
         guard state(of: connection) == .leased else { return Admission() }
         let index = connection.index
@@ -143,8 +145,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return admit(place, to: host, now: now, effects: effects)
     }
 
-    /// Removes a request that needs no connection any more from the line.
-    /// - Returns: `nil` if it does not wait: it was granted a connection, which it has to release, or it is gone.
+    /// Removes a request that no longer needs a connection from the queue.
+    /// - Returns: `nil` if it does not wait: it was granted a connection, which it has to release, or was removed.
     mutating func cancelWaiter(_ waiter: PoolWaiterID) -> Effects? {
         guard let index = waiters.index(of: waiter), waiters.records[index].connection == nil else { return nil }
         var effects = Effects()
@@ -156,8 +158,9 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// Changes the priority of a waiting request: it moves to where it would be if it had come with that priority. A
-    /// request that holds a connection keeps it, and gets the priority should that turn out dead.
+    /// Changes the priority of a waiting request: it moves to the position that it would have had with that priority
+    /// from the start. A request that holds a connection keeps it; the priority then applies if that connection turns
+    /// out to be dead.
     mutating func setPriority(_ priority: RequestPriority, of waiter: PoolWaiterID) {
         guard let index = waiters.index(of: waiter), waiters.records[index].place.priority != priority else { return }
         waiters.records[index].place.priority = priority
@@ -171,12 +174,12 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     // MARK: Connections
 
-    /// The connection is made, and ready for use.
+    /// Handles a connection that was opened and is ready for use.
     mutating func dialSucceeded(_ connection: PoolConnectionID, now: Instant) -> Effects {
         var effects = Effects()
         guard let (index, host, owner, isOwn) = dialEnded(connection) else { return effects }
         connections.records[index].openedAt = now
-        if isShutDown || isOverLimit(host) || (!isOwn && yieldsPlace(host)) {
+        if isShutDown || isOverLimit(host) || (!isOwn && yieldsSlot(host)) {
             drop(index, &effects)
         } else if let waiter = hosts.records[host].line.first?.index {
             grant(index, to: waiter, &effects)
@@ -188,7 +191,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// The connection could not be made. The request that it was dialled for fails, if it still waits.
+    /// Handles a connection that could not be opened. The request that it was dialled for fails, if it still waits.
     mutating func dialFailed(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
         guard let (index, host, owner, isOwn) = dialEnded(connection) else { return effects }
@@ -204,8 +207,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// Ends a dial, and returns its records. The request that caused a dial was the first of all hosts at that time; an
-    /// adopted dial has no such claim.
+    /// Ends a dial, and returns its records. The request that caused a dial was the first of all hosts at that time;
+    /// this does not hold for an adopted dial.
     private mutating func dialEnded(_ connection: PoolConnectionID) -> (index: Int, host: Int, owner: Int, isOwn: Bool)?
     {
         guard isDialling(connection) else { return nil }
@@ -214,11 +217,11 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return (connection.index, record.host, record.waiter, record.state == .dialing)
     }
 
-    /// A request gives its connection back.
+    /// Handles a connection that a request returns.
     /// - Parameters:
-    ///   - isReusable: Whether another request may follow on it: the last exchange was complete and neither side said
+    ///   - isReusable: Whether another request may follow on it: the last exchange was complete and neither side sent
     ///     `Connection: close` (RFC 9112 §9.3).
-    ///   - keepAliveTimeout: The server's `Keep-Alive: timeout=N` in nanoseconds; `nil` if it said nothing.
+    ///   - keepAliveTimeout: The server's `Keep-Alive: timeout=N` in nanoseconds; `nil` without one.
     mutating func released(
         _ connection: PoolConnectionID, isReusable: Bool, keepAliveTimeout: UInt64? = nil, now: Instant
     ) -> Effects {
@@ -230,7 +233,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         connections.records[index].serverDeadline = amounts.serverDeadline(keepAliveTimeout, now: now)
         let isKept =
             isReusable && !isShutDown && !isOverLimit(host) && connections.records[index].uses < amounts.uses
-            && useDeadline(index) > now && !yieldsPlace(host)
+            && useDeadline(index) > now && !yieldsSlot(host)
         if !isKept {
             drop(index, &effects)
         } else if let waiter = hosts.records[host].line.first?.index {
@@ -243,8 +246,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// An idle connection was closed by its server, or sent unsolicited bytes. For a connection in use nothing happens:
-    /// its request will find out and release it as not reusable.
+    /// Handles an idle connection that the server closed, or that received unsolicited bytes. Ignored for a connection
+    /// in use: its request detects the error and releases it as not reusable.
     mutating func connectionDied(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
         guard isIdle(connection) else { return effects }
@@ -253,10 +256,10 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// Closes all idle connections of a key: one of them was found dead, and the others are as old.
+    /// Closes all idle connections of a key. Called when one of them was found dead: the others are as old.
     mutating func closeIdle(_ key: Key) -> Effects {
         var effects = Effects()
-        guard let host = hostPlaces[key] else { return effects }
+        guard let host = hostSlots[key] else { return effects }
         while hosts.records[host].idle.count > 0 { closeIdle(hosts.records[host].idle.newest, &effects) }
         settle(host, &effects)
         return effects
@@ -272,17 +275,17 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     // MARK: The whole pool
 
-    /// Changes the limits of the running pool. Higher limits raise dials for waiting requests. Lower limits close idle
+    /// Changes the limits of the running pool. Higher limits start dials for waiting requests. Lower limits close idle
     /// connections immediately; connections in use or being made are closed as they become free, until the limits hold.
     mutating func setLimits(_ limits: PoolLimits, now: Instant) -> Effects {
         self.limits = limits
         let ageing = amounts.ageing
         amounts = PoolAmounts(limits)
-        let places = hostPlaces.values.sorted()
+        let places = hostSlots.values.sorted()
         if amounts.ageing != ageing {
             for host in places { for entry in hosts.records[host].line.entries { updateRank(entry.index) } }
         }
-        for (key, host) in hostPlaces { hosts.records[host].limit = limit(of: key) }
+        for (key, host) in hostSlots { hosts.records[host].limit = limit(of: key) }
         var effects = Effects()
         for host in places { trimIdle(of: host, &effects) }
         while idle.count > 0, countedCount > amounts.total || idle.count > amounts.idleTotal {
@@ -290,21 +293,21 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         }
         renewDeadlines()
         closeExpired(now: now, &effects)
-        for host in hostPlaces.values { reconsider(host) }
+        for host in hostSlots.values { reconsider(host) }
         dialForBlocked(&effects)
         return effects
     }
 
     /// Ends the pool: waiting requests fail, idle connections close, dials are abandoned, and connections in use close
-    /// when they are released. Requests are refused from now on.
+    /// when they are released. Later requests are rejected.
     mutating func shutdown() -> Effects {
         var effects = Effects()
         guard !isShutDown else { return effects }
         isShutDown = true
         while idle.count > 0 { closeIdle(idle.oldest, &effects) }
         abandonDials(&effects)
-        // In the order in which they came.
-        let waiting = hostPlaces.values.flatMap { hosts.records[$0].line.entries.map(\.index) }
+        // In order of arrival.
+        let waiting = hostSlots.values.flatMap { hosts.records[$0].line.entries.map(\.index) }
         for waiter in waiting.sorted(by: { waiters.records[$0].place.sequence < waiters.records[$1].place.sequence }) {
             effects.orders.append(.fail(waiters.name(waiter)))
             let host = waiters.records[waiter].host
@@ -321,25 +324,26 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// The maximum number of connections to a host, at least 1.
     private func limit(of key: Key) -> Int { max(1, hostLimit?(key, limits) ?? amounts.perHost) }
 
-    /// The slot of a host; `nil` if the pool does not know it.
+    /// The slot of a host; `nil` for an unknown host.
     private mutating func host(of key: Key) -> Int? {
         if let recent, recent.key == key { return recent.host }
-        guard let host = hostPlaces[key] else { return nil }
+        guard let host = hostSlots[key] else { return nil }
         recent = (key, host)
         return host
     }
 
     private mutating func newHost(_ key: Key) -> Int {
         let host = hosts.insert(PoolHostRecord(key: key, limit: limit(of: key)))
-        hostPlaces[key] = host
+        hostSlots[key] = host
         return host
     }
 
-    /// Forgets a host without connections and requests, so that the pool does not grow with the hosts ever met.
+    /// Removes a host without connections and requests, so that the pool does not grow with every host that was ever
+    /// used.
     mutating func forgetIfEmpty(_ host: Int) {
         guard hosts.records[host].open == 0, hosts.records[host].line.count == 0, let key = hosts.records[host].key
         else { return }
-        hostPlaces[key] = nil
+        hostSlots[key] = nil
         if host == recent?.host { recent = nil }
         hosts.records[host].key = nil
         hosts.remove(host)
@@ -347,23 +351,23 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
     // MARK: Queries
 
-    /// The state of a connection; `.gone` if it was forgotten.
+    /// The state of a connection; `.gone` if its record was removed.
     func state(of connection: PoolConnectionID) -> PoolConnectionRecord.State {
         connections.index(of: connection).map { connections.records[$0].state } ?? .gone
     }
 
-    /// Whether a connection is being made under this name.
+    /// Whether a connection with this identifier is being opened.
     func isDialling(_ connection: PoolConnectionID) -> Bool { state(of: connection).isDialling }
 
     func isIdle(_ connection: PoolConnectionID) -> Bool { state(of: connection) == .idle }
 
-    /// The name of the connection with an index, if it is idle.
+    /// The identifier of the connection with an index, if it is idle.
     func idleConnection(at index: Int) -> PoolConnectionID? {
         guard connections.records.indices.contains(index) else { return nil }
         return connections.records[index].state == .idle ? connections.name(index) : nil
     }
 
-    /// Whether a connection is being made for a waiting request.
+    /// Whether a connection is being opened for a waiting request.
     func isDialling(for waiter: PoolWaiterID) -> Bool {
         waiters.index(of: waiter).map { waiters.records[$0].dial != nil } ?? false
     }
@@ -374,7 +378,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return waiters.name(connections.records[dial.index].waiter)
     }
 
-    /// The time at which a request came that waits, or was granted a connection.
+    /// The arrival time of a request that waits, or was granted a connection.
     func arrival(of waiter: PoolWaiterID) -> Instant? {
         waiters.index(of: waiter).map { waiters.records[$0].place.arrival }
     }
@@ -389,34 +393,34 @@ extension PoolMachine {
 
     /// The actions of the pool's owner after an event, outside of the lock, independent of each other.
     struct Effects: Equatable, Sendable {
-        /// An action beside the grant.
+        /// An action in addition to the grant.
         enum Order: Equatable, Sendable {
-            /// A request waits no more and fails: the failed dial was its own, or the pool shuts down.
+            /// A request stops waiting and fails: the failed dial was its own, or the pool shuts down.
             case fail(PoolWaiterID)
-            /// A connection is closed; the machine has forgotten it.
+            /// A connection is closed; the machine has removed its record.
             case close(PoolConnectionID)
             case dial(Dial)
-            /// A dial is cancelled. Its end is reported as for every dial; it counts against the limits until then, and
-            /// a connection that it makes nevertheless is used.
+            /// A dial is cancelled. Its end is reported as for every dial, and it counts against the limits until then.
+            /// If it opens a connection nevertheless, that is used.
             case abandon(PoolConnectionID)
-            /// The clocks of a request that still waits are set: another request's dial is made for it now, or no dial
-            /// any more, as ``PoolMachine/isDialling(for:)`` says.
+            /// The timeouts of a waiting request change: another request's dial is now made for it, or no dial at all;
+            /// see ``PoolMachine/isDialling(for:)``.
             case coverageChanged(PoolWaiterID)
         }
 
-        /// The one request that gets a connection by this event. It holds the connection from now on.
+        /// The request that gets a connection by this event, and now holds it.
         var grant: PoolGrant?
-        /// The other actions; empty, and so without memory, after the commonest events.
+        /// The other actions; empty, and so without allocated memory, after the most common events.
         var orders: [Order] = []
 
         var isEmpty: Bool { grant == nil && orders.isEmpty }
     }
 
-    /// The result of a request: a connection, a place in the line, or neither if the pool is shut down.
+    /// The result of a request: a connection, a position in the queue, or neither if the pool is shut down.
     struct Admission: Equatable, Sendable {
-        /// The idle connection that the request holds from now on and has to release.
+        /// The idle connection that the request now holds and has to release.
         var lease: PoolConnectionID?
-        /// The name under which the request waits, until it is granted a connection, fails or is cancelled.
+        /// The identifier of the waiting request, until it is granted a connection, fails or is cancelled.
         var waiter: PoolWaiterID?
         var effects = Effects()
     }
@@ -424,7 +428,7 @@ extension PoolMachine {
 
 /// A connection that goes to a request that waited for it.
 struct PoolGrant: Equatable, Sendable {
-    /// The request, which waits no more.
+    /// The request, which no longer waits.
     let waiter: PoolWaiterID
     /// The connection, which the request now holds and has to release.
     let connection: PoolConnectionID
@@ -436,7 +440,7 @@ package struct PoolCounts: Equatable, Sendable {
     package var leased = 0
     /// Connections that wait for a request.
     package var idle = 0
-    /// Connections being made, and abandoned dials that have not ended.
+    /// Connections that are being opened, and abandoned dials that have not ended.
     package var dialing = 0
     /// Requests that wait for a connection.
     package var waiting = 0

@@ -1,13 +1,13 @@
 struct PoolConnectionRecord: Sendable {
-    /// The activity of a connection. The first four are those of a dial.
+    /// The state of a connection. The first four are states of a dial.
     enum State: UInt8, Sendable {
         /// It is opened for the request that caused the dial.
         case dialing
-        /// It is opened for a request that took the dial over from one that needs it no more.
+        /// It is opened for a request that took the dial over from another request.
         case adopted
-        /// It is opened without a request: it will be idle, or serve a request that comes meanwhile.
+        /// It is opened without a request: it will be idle, or serve a request that arrives in time.
         case spare
-        /// The owner of the pool was told to cancel the dial, and has not yet reported its end.
+        /// The pool's owner has to cancel the dial, and has not yet reported its end.
         case abandoned
         /// It waits for a request, in the lists of its host and of the pool.
         case idle
@@ -22,22 +22,22 @@ struct PoolConnectionRecord: Sendable {
     var state = State.dialing
     /// The slot of its host.
     var host: Int
-    /// The waiter that it is opened for, or that it was granted to while leased; or none.
+    /// The waiter that it is opened for, or was granted to while leased; or none.
     var waiter = PoolIndex.none
     /// Whether a leased connection does not count against the limits; see ``PoolMachine/exempt(_:)``.
     var isExempt = false
-    /// The waiter that has a place above the limits because this connection is leased or dialled; or none.
+    /// The waiter that borrows a slot above the limits from this leased or dialled connection; or none.
     var borrower = PoolIndex.none
     /// The number of requests that have held it.
     var uses = 0
     var openedAt: UInt64 = 0
     /// The time at which it became idle.
     var idleSince: UInt64 = 0
-    /// The time at which the server closes it, less the margin; `UInt64.max` if the server does not say.
+    /// The time at which the server closes it, less the margin; `UInt64.max` if it is not known.
     var serverDeadline = UInt64.max
     /// The time from which it must not be used, while idle.
     var deadline = UInt64.max
-    /// The place of the request that holds it, while leased.
+    /// The position of the request that holds it, while leased.
     var place = PoolWaiterPosition(arrival: 0, sequence: 0, priority: .normal)
     /// Its neighbors in each ``PoolList``.
     var links = InlineArray<2, PoolList.Links>(repeating: PoolList.Links())
@@ -45,7 +45,7 @@ struct PoolConnectionRecord: Sendable {
 
 /// The record of a host that has connections or waiting requests.
 struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
-    /// The host's key; `nil` once the host is forgotten.
+    /// The host's key; `nil` once the host is removed.
     var key: Key?
     /// The maximum number of connections to it, at least 1.
     var limit: Int
@@ -59,7 +59,7 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     var dialing = 0
     /// The number of all connections: dialled, idle and leased.
     var open = 0
-    /// The number of connections that do not count against the limits: exempt ones, and places lent to requests.
+    /// The number of connections that do not count against the limits: exempt ones, and slots lent to requests.
     var exempt = 0
 
     /// The number of connections that count against the host's limit.
@@ -87,7 +87,7 @@ struct PoolWaiterRecord: Sendable {
     var state = State.uncovered
     /// The connections of the calls that made the request, the outermost first; see ``PoolMachine/nest(_:in:)``.
     var holders: [PoolConnectionID] = []
-    /// The holder that lends it a place above the limits, also while it has a connection; or none.
+    /// The holder that lends it a slot above the limits, also while it has a connection; or none.
     var lender = PoolIndex.none
 
     var isUncovered: Bool { if case .uncovered = state { true } else { false } }
@@ -99,13 +99,14 @@ struct PoolWaiterRecord: Sendable {
     var connection: Int? { if case .granted(let connection) = state { connection } else { nil } }
 }
 
-/// The name of a connection, from the decision to dial it to the decision to close it.
+/// The identifier of a connection, from the decision to dial it to the decision to close it.
 typealias PoolConnectionID = PoolID<HTTP1Connection>
 
-/// The name of a request that waits for a connection; also valid while the request holds the connection it was granted.
+/// The identifier of a waiting request; also valid while the request holds the connection that it was granted.
 typealias PoolWaiterID = PoolID<ConnectionPool.Ticket>
 
-/// The name of a record in a ``PoolTable``: its slot, and a generation, so that no late event reaches another record.
+/// The identifier of a record in a ``PoolTable``: its slot, and a generation, so that a late event never reaches
+/// another record.
 struct PoolID<Named>: Hashable, Sendable {
     /// The number of times that the slot was used before.
     let generation: UInt32
@@ -116,7 +117,7 @@ struct PoolID<Named>: Hashable, Sendable {
         self.generation = generation
     }
 
-    /// The slot of the record, from 0; small and dense, fit for an array index.
+    /// The slot of the record, from 0; small and dense, and so usable as an array index.
     var index: Int { Int(slot) }
 }
 
@@ -126,12 +127,12 @@ enum PoolIndex {
     static let none = -1
 }
 
-/// A table whose slots are reused, each time with a new generation. Insertion, removal and access take constant time
-/// and, once the table has grown, no memory.
+/// A table whose slots are reused, each time with a new generation. Insertion, removal and access take constant time,
+/// and do not allocate once the table has grown.
 struct PoolTable<Record: Sendable, Named>: Sendable {
     /// The records by slot; a vacant slot holds its last record.
     var records: [Record] = []
-    /// The number of times that each slot was used before. That of a vacant slot was not issued yet.
+    /// The number of times that each slot was used before. The generation of a vacant slot was not issued yet.
     private var generations: [UInt32] = []
     private var vacant: [Int] = []
 
@@ -149,7 +150,7 @@ struct PoolTable<Record: Sendable, Named>: Sendable {
         return records.count - 1
     }
 
-    /// Makes a slot vacant. The name of its record is invalid from now on.
+    /// Makes a slot vacant. The identifier of its record becomes invalid.
     mutating func remove(_ index: Int) {
         generations[index] &+= 1
         vacant.append(index)
@@ -163,7 +164,7 @@ struct PoolTable<Record: Sendable, Named>: Sendable {
     }
 }
 
-/// A list of connections in the order in which they became idle, linked through their records.
+/// A list of connections ordered by the start of their idle time, linked through their records.
 struct PoolList: Sendable {
     /// The list's index in ``PoolConnectionRecord/links``.
     enum Scope: Int { case host, pool }
@@ -218,8 +219,8 @@ struct PoolList: Sendable {
     }
 }
 
-/// A binary heap of slots by rank, the smallest on top. The position of each slot is in an array beside the heap, so
-/// that a slot is found when it leaves or its rank changes. Heaps that never hold the same slot share the array.
+/// A binary heap of slots by rank, the smallest on top. A separate array holds the position of each slot, so that a
+/// slot is found when it leaves or its rank changes. Heaps that never hold the same slot share the array.
 struct PoolHeap: Sendable {
     struct Entry: Sendable {
         var rank: PoolRank
@@ -256,7 +257,7 @@ struct PoolHeap: Sendable {
         settle(position, &positions)
     }
 
-    /// Moves an entry up or down to where its rank belongs.
+    /// Moves an entry up or down to the position of its rank.
     private mutating func settle(_ start: Int, _ positions: inout [Int]) {
         var position = start
         while position > 0, entries[position].rank < entries[(position - 1) / 2].rank {
@@ -281,19 +282,19 @@ struct PoolHeap: Sendable {
     }
 }
 
-/// The place of a request among all others. It stays with the request while that holds a connection, so that a request
-/// whose connection turns out to be dead gets its old place back.
+/// The position of a request among all others. The request keeps it while it holds a connection, so that it returns to
+/// its old position if the connection turns out to be dead.
 struct PoolWaiterPosition: Sendable {
-    /// The time at which the request came, in nanoseconds of the pool's clock.
+    /// The arrival time of the request, in nanoseconds of the pool's clock.
     var arrival: UInt64
-    /// The number of the request, from 0. It orders requests that came at the same time.
+    /// The number of the request, from 0. It orders requests that arrived at the same time.
     var sequence: UInt64
     var priority: RequestPriority
     var order = QueueOrder.firstComeFirstServed
     /// Whether calls that hold connections wait for the request: it is served before all others.
     var isNested = false
 
-    /// The place as a value that can be compared; the smallest is served first.
+    /// The position as a comparable value; the smallest is served first.
     ///
     /// A request gains one level per `ageing` nanoseconds: at a time t its level is `priority + (t - arrival) /
     /// ageing`. Whether one such level is above another does not depend on t. So arrival plus one `ageing` for each
@@ -313,13 +314,13 @@ struct PoolWaiterPosition: Sendable {
     }
 }
 
-/// The order in which waiting requests are served, the smallest rank first.
+/// The rank of a waiting request; the smallest is served first.
 struct PoolRank: Comparable, Sendable {
     /// The arrival of the request, plus one ageing interval for each level below the highest priority.
     var due: UInt64
     /// The number of levels below the highest priority.
     var behind: UInt64
-    /// The number of the request; subtracted from the maximum if it goes before its equals.
+    /// The number of the request; subtracted from the maximum for last come, first served.
     var turn: UInt64
 
     /// Orders by due time, then by priority, then by turn.

@@ -7,7 +7,7 @@ struct ConnectHandshake {
     enum Outcome {
         /// The tunnel is established; the heads of the proxy, interim ones first.
         case open([ResponseHead])
-        /// The proxy refused; whether it may be asked again on this connection.
+        /// The proxy rejected the request, and whether it can be repeated on this connection.
         case refused(TunnelRejection, isReusable: Bool)
     }
 
@@ -19,10 +19,9 @@ struct ConnectHandshake {
     let limits: WireLimits
     /// The time by which the tunnel must be established.
     let deadline: MonotonicTime
-
-    /// The maximum wait for a refusal's body: it is for people, and not worth the whole connect clock.
+    /// The maximum wait for a rejection's body. It is only informative, and must not use up the connect timeout.
     private static let bodyPatience = Duration.seconds(1)
-    /// The maximum number of bytes of a head, which is read byte by byte and contains hardly anything.
+    /// The maximum size of a head in bytes. Heads are short, and are read byte by byte.
     private static let headLimit = 64 * 1024
 
     /// Sends the request, and waits for the response.
@@ -78,20 +77,20 @@ struct ConnectHandshake {
                 }
                 if byte == nil {
                     _ = try machine.receiveEndOfStream(isClean: true)
-                    // Nothing ends in order before the head has.
+                    // A stream that ends before the head is complete is an error.
                     throw WireError(.emptyResponse, at: 0)
                 }
             } catch { throw .wire(error) }
         }
     }
 
-    /// Whether to parse a head that came byte by byte: at the end of a line, where it may be over; at its beginning,
-    /// where a peer that speaks another protocol shows itself; and now and then, so that no line is without end.
+    /// Whether to parse a head that arrives byte by byte: at the end of a line, where it may be complete; at its start,
+    /// to detect another protocol; and periodically, to enforce the limit of a line.
     private static func isWorthParsing(_ unread: [UInt8]) -> Bool {
         unread.last == UInt8(ascii: "\n") || unread.count <= 32 || unread.count.isMultiple(of: 1024)
     }
 
-    /// Collects the body of a refusal, as far as it comes soon; errors in it do not matter.
+    /// Collects the part of a rejection's body that arrives soon; errors in it are ignored.
     private func refusal(_ head: ResponseHead, after earlier: [ResponseHead], _ machine: inout ClientMachine) async
         -> Outcome
     {
@@ -119,24 +118,23 @@ struct ConnectHandshake {
                 }
             }
         } catch {
-            // The head has the facts; the body is for people.
+            // The head has the facts; the body is only informative.
             refusal.isBodyComplete = false
         }
         return .refused(refusal, isReusable: refusal.isBodyComplete && machine.isReusable)
     }
 }
 
-/// A proxy's response to CONNECT that opened no tunnel; never to be taken for the server's.
+/// A proxy's response to CONNECT that opened no tunnel. It is never treated as the server's response.
 package struct TunnelRejection: Sendable {
     package var head: ResponseHead
-    /// The heads that came before it: interim ones, and those of the responses after which the request was repeated.
+    /// The heads before it: interim ones, and those of responses after which the request was repeated.
     package var earlier: [ResponseHead]
     /// The received part of the body, at most ``bodyLimit`` bytes.
     package var body: [UInt8]
-    /// Whether that is all of it.
+    /// Whether ``body`` is complete.
     package var isBodyComplete: Bool
-
-    /// The maximum size of a body: 64 KiB, far above any error page. It keeps a proxy from filling the memory.
+    /// The maximum size of a body: 64 KiB, far above any error page. It prevents a proxy from filling the memory.
     package static let bodyLimit = 64 * 1024
 
     package init(head: ResponseHead, earlier: [ResponseHead] = [], body: [UInt8], isBodyComplete: Bool) {
@@ -147,15 +145,15 @@ package struct TunnelRejection: Sendable {
     }
 }
 
-/// The reason why a proxy that was reached did not open a way to the server.
+/// The reason why a reachable proxy did not connect to the server.
 package enum ProxyHandshakeError: Error, Sendable, CustomStringConvertible {
     /// An HTTP proxy responded to CONNECT with a status other than 2xx.
     case refused(TunnelRejection)
     /// The response of an HTTP proxy is not HTTP, breaks its rules, or ended too early.
     case wire(WireError)
-    /// A SOCKS proxy refused, or broke the rules.
+    /// A SOCKS proxy rejected the request, or violated the protocol.
     case socks(Socks5Error)
-    /// The connection to the proxy broke before the tunnel was established.
+    /// The connection to the proxy was lost before the tunnel was established.
     case lost(TransportError)
 
     /// Whether the connection ended or failed before a byte of a response.
@@ -173,7 +171,7 @@ package enum ProxyHandshakeError: Error, Sendable, CustomStringConvertible {
         case .refused(let refusal) where refusal.head.status == 407:
             "it wants credentials, or others than it was given: it answered CONNECT with 407"
         case .refused(let refusal): "it answered CONNECT with \(refusal.head.status)"
-        case .wire(let error): "its answer to CONNECT cannot be used: \(error)"
+        case .wire(let error): "its response to CONNECT is invalid: \(error)"
         case .socks(let fault): fault.description
         case .lost(.system(let error)): "the connection to it broke before the tunnel stood: \(error)"
         case .lost(.tls(let error)): "the connection to it broke before the tunnel stood: \(error)"

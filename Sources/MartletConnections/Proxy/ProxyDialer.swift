@@ -1,23 +1,22 @@
 import MartletTransport
 import MartletWire
 
-/// Opens a connection by way of a proxy: to the proxy, its handshake, and TLS with the server inside of the tunnel. One
-/// deadline covers all of it. Cancelling the task interrupts every wait; nothing stays open then.
+/// Opens a connection through a proxy: the connection to the proxy, its handshake, and TLS with the server inside the
+/// tunnel. One deadline covers all steps. Cancelling the task interrupts every wait and closes everything.
 struct ProxyDialer {
     let dialer: Dialer
     let proxy: ProxyServer
-    /// The server; or the proxy itself, where requests are handed to it.
+    /// The server; or the proxy itself, if it forwards the requests.
     let destination: Destination
     let limits: WireLimits
     let deadline: MonotonicTime
     private let start = MonotonicTime.now()
-
-    /// The maximum number of addresses of a server that a SOCKS proxy is asked for, one after the other.
+    /// The maximum number of addresses of a server that are tried through a SOCKS proxy, one after the other.
     private static let addressLimit = 4
 
     struct Way {
         var connected: Dialer.Connected
-        /// The heads of the proxy's responses to CONNECT, the last of which opened the tunnel.
+        /// The heads of the proxy's responses to CONNECT; the last one opened the tunnel.
         var heads: [ResponseHead] = []
     }
 
@@ -30,7 +29,7 @@ struct ProxyDialer {
         } else {
             way = try await tunnelByConnect()
         }
-        // Cancelling may have interrupted the socket for good in the moment in which everything had succeeded.
+        // Cancelling may have permanently interrupted the socket just after everything had succeeded.
         guard !Task.isCancelled else {
             way.connected.stream.close()
             throw failure(.lost(.interrupted))
@@ -48,7 +47,7 @@ struct ProxyDialer {
         } catch { throw ExchangeError(error, proxy: proxy) }
     }
 
-    /// - Parameter connected: The connection to the proxy, where there was one.
+    /// - Parameter connected: The connection to the proxy, if there was one.
     private func failure(_ fault: ProxyHandshakeError, on connected: Dialer.Connected? = nil) -> ExchangeError {
         let cause: ExchangeError.Cause =
             switch fault {
@@ -124,7 +123,7 @@ struct ProxyDialer {
         var targets = try await targets(names)[...]
         while true {
             guard let target = targets.popFirst() else {
-                // Resolvers that succeed give at least one.
+                // A successful resolver returns at least one address.
                 throw unresolved(destination.host, "the name has no addresses")
             }
             let machine: Socks5Machine
@@ -166,7 +165,7 @@ struct ProxyDialer {
         }
     }
 
-    /// The targets that the proxy is asked for, one after the other.
+    /// The targets that are requested from the proxy, one after the other.
     private func targets(_ names: ProxyNameResolution) async throws(ExchangeError) -> [Socks5Machine.Target] {
         let place = dialer.settings.redirected(host: destination.host, port: destination.port)
         if let address = SocketAddress(literal: place.host, port: place.port) { return [.address(address)] }

@@ -1,13 +1,13 @@
 #if Brotli
     import CBrotli
 
-    /// Decodes Brotli (RFC 7932) incrementally with libbrotlidec. It stores the stream's window, at most 16 MiB: the larger
-    /// windows of the format's extension are rejected. Nothing may follow the end of the stream. Brotli has no checksum: a
-    /// change that leaves the stream valid is not detected.
+    /// A decoder for Brotli (RFC 7932) that works incrementally with libbrotlidec. It stores the stream's window, at
+    /// most 16 MiB: the larger windows of the format's extension are rejected. No bytes may follow the end of the
+    /// stream. Brotli has no checksum: a change that leaves the stream valid is not detected.
     @safe final class BrotliDecoder: CodingDecoder {
         let coding = ContentCoding.brotli
         var state = CodingState.outside
-        /// Whether the stream is complete; nothing may follow.
+        /// Whether the stream is complete; no bytes may follow.
         private var isComplete = false
         /// The library's state; `nil` before the first byte and after the end.
         private var decoder: OpaquePointer?
@@ -45,7 +45,7 @@
             case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT: return false
             default:
                 let code = unsafe BrotliDecoderGetErrorCode(decoder)
-                // The library's codes for failed allocations (decode.h).
+                // These are the library's codes for failed allocations (decode.h).
                 if (-30 ... -21).contains(code.rawValue) {
                     fail(.outOfMemory)
                 } else {

@@ -2,20 +2,21 @@ import MartletWire
 
 /// A content coding that Martlet can decode (RFC 9110 §8.4.1).
 package enum ContentCoding: String, Hashable, Sendable, CaseIterable {
-    /// RFC 1952, one or more members; `x-gzip` is the same.
+    /// gzip (RFC 1952), one or more members; `x-gzip` is the same.
     case gzip
-    /// RFC 1950 (zlib), or RFC 1951 alone as many servers send it.
+    /// zlib (RFC 1950), or raw deflate (RFC 1951) as many servers send it.
     case deflate
     #if Brotli
-        /// RFC 7932. Requires the package trait `Brotli`.
+        /// Brotli (RFC 7932). Requires the package trait `Brotli`.
         case brotli = "br"
     #endif
     #if Zstandard
-        /// RFC 8878, one or more frames, with windows of at most 8 MiB (RFC 9659). Requires the package trait `Zstandard`.
+        /// Zstandard (RFC 8878), one or more frames, with windows of at most 8 MiB (RFC 9659). Requires the package
+        /// trait `Zstandard`.
         case zstandard = "zstd"
     #endif
 
-    /// The coding with a name, in any case; `nil` if Martlet does not know it.
+    /// Creates the coding with a name, in any case; `nil` for an unknown coding.
     package init?(name: some StringProtocol) {
         let name = name.lowercased()
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
@@ -27,9 +28,9 @@ package enum ContentCoding: String, Hashable, Sendable, CaseIterable {
 
 /// The codings to decode for the values of `Content-Encoding`, in order (RFC 9110 §8.4).
 package struct ContentCodingPlan: Hashable, Sendable {
-    /// The handling of a body with a coding that Martlet does not know.
+    /// The handling of a body with an unknown coding.
     package enum UnknownCoding: Hashable, Sendable {
-        /// The body is returned as it came, with all its codings, and `Content-Encoding` stays true.
+        /// The body is returned as received, with all its codings, and `Content-Encoding` stays true.
         case passedThrough
         /// The body is rejected.
         case refused
@@ -37,12 +38,11 @@ package struct ContentCodingPlan: Hashable, Sendable {
 
     /// The codings in the order of decoding: the last one listed first. Empty if there is nothing to decode.
     package let codings: [ContentCoding]
-
     /// Whether the named codings stay in place because one of them is unknown.
     package let isPassedThrough: Bool
 
-    /// Plans for the values of all `Content-Encoding` fields, in the order they came and in linear time. `identity` and empty
-    /// list members are skipped.
+    /// Creates a plan for the values of all `Content-Encoding` fields, in the order received and in linear time.
+    /// `identity` and empty list members are skipped.
     /// - Throws: ``ContentDecodingError/tooManyCodings(limit:)``, ``ContentDecodingError/unknownCoding(_:)``.
     package init(fieldValues: [String], unknown: UnknownCoding = .passedThrough, limits: DecompressionLimits = .init())
         throws(ContentDecodingError)
@@ -72,31 +72,31 @@ package struct ContentCodingPlan: Hashable, Sendable {
 
 /// A body that could not be decoded. All errors are caused by the peer, except ``outOfMemory``.
 package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The body ended before its coding did, whatever `Content-Length` said.
+    /// The body ended before its coding did, even if `Content-Length` was correct.
     case truncated(ContentCoding)
     /// The first bytes are not those of the coding.
     case invalidHeader(ContentCoding)
-    /// The compressed data contradicts itself or exceeds a limit; mostly the decoder's own words.
+    /// The compressed data is inconsistent or exceeds a limit; the reason is mostly the library's text.
     case corrupt(ContentCoding, reason: String)
-    /// The data decoded, but its checksum differs.
+    /// The checksum of the decoded data differs from the stated one.
     case checksumMismatch(ContentCoding)
-    /// The data decoded, but a gzip member states another length.
+    /// The length of the decoded data differs from the length that a gzip member states.
     case lengthMismatch(ContentCoding)
     /// The bytes after the end of the data are neither a gzip member nor zero padding.
     case trailingData(ContentCoding)
-    /// `Content-Encoding` names a coding that Martlet does not know, and such bodies are rejected.
+    /// `Content-Encoding` names an unknown coding, and such bodies are rejected.
     case unknownCoding(String)
     /// `Content-Encoding` lists more codings than allowed.
     case tooManyCodings(limit: Int)
-    /// The decoded body is larger than ``DecompressionLimits/maximumByteCount``.
+    /// The decoded body exceeds ``DecompressionLimits/maximumByteCount``.
     case tooLarge(limit: Int)
     /// The body expands by more than ``DecompressionLimits/maximumRatio``.
     case ratioExceeded(limit: Int)
     /// The decoder could not allocate its memory.
     case outOfMemory
 
-    /// Whether the body itself is the cause, a bomb included, so that every reader would reject it; `false` for the limits of
-    /// this reader and the state of this process.
+    /// Whether the body itself is the cause, such as a decompression bomb, so that every reader would reject it.
+    /// `false` for the limits of this reader and the state of this process.
     package var isOfBody: Bool {
         switch self {
         case .truncated, .invalidHeader, .corrupt, .checksumMismatch, .lengthMismatch, .trailingData, .ratioExceeded:
@@ -109,7 +109,7 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
     package var description: String {
         switch self {
         case .truncated(let coding): "the \(coding) body ends too early"
-        case .invalidHeader(let coding): "the body does not begin like \(coding)"
+        case .invalidHeader(let coding): "the body does not begin with a valid \(coding) header"
         case .corrupt(let coding, let reason): "the \(coding) body is corrupt: \(reason)"
         case .checksumMismatch(let coding): "the \(coding) body does not match its checksum"
         case .lengthMismatch(let coding): "the \(coding) body does not match its stated length"
@@ -118,31 +118,31 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
         case .tooManyCodings(let limit): "the body has more than \(limit) content codings"
         case .tooLarge(let limit): "the decoded body is larger than \(limit) bytes"
         case .ratioExceeded(let limit): "the body expands by more than \(limit) to 1"
-        case .outOfMemory: "there is no memory to decode the body"
+        case .outOfMemory: "not enough memory to decode the body"
         }
     }
 }
 
-/// Limits on the expansion of a compressed body. A decompression bomb turns kilobytes on the wire into gigabytes in memory
-/// or on disk. The limits do not apply to bodies without a content coding.
+/// Limits on the expansion of a compressed body. A decompression bomb turns kilobytes on the wire into gigabytes in
+/// memory or on disk. The limits do not apply to bodies without a content coding.
 public struct DecompressionLimits: Hashable, Sendable, Codable {
-    /// The maximum size of a decoded body in bytes; `nil` (the default) for no limit of its own. Values below 0 count as 0. It
-    /// stops bombs with a modest ratio and a large size.
+    /// The maximum size of a decoded body in bytes; `nil` (the default) for no separate limit. Values below 0 count as
+    /// 0. It stops bombs with a low ratio and a large size.
     public var maximumByteCount: Int?
     /// The maximum number of decoded bytes for each received byte; 100 by default.
     ///
-    /// It applies above ``ratioThreshold``, to each coding of a nested body against the bytes received. Deflate cannot exceed
-    /// about 1,030 in one layer, so larger values disable the limit for it; Brotli and Zstandard have no such bound. Values
-    /// below 1 count as 1.
+    /// It applies above ``ratioThreshold``, to each coding of a nested body against the bytes received. Deflate cannot
+    /// exceed about 1,030 in one layer, so larger values disable the limit for it; Brotli and Zstandard have no such
+    /// bound. Values below 1 count as 1.
     public var maximumRatio: Int
-    /// The number of decoded bytes below which the ratio is ignored, since small bodies of zeros or blanks are legitimate;
-    /// 10 MiB by default. Values below 0 count as 0.
+    /// The number of decoded bytes below which the ratio is ignored, because small bodies of zeros or blanks are
+    /// legitimate; 10 MiB by default. Values below 0 count as 0.
     public var ratioThreshold: Int
-    /// The maximum number of codings in `Content-Encoding`, `identity` included; 5 by default, as in curl. It stops bombs inside
-    /// bombs, where each layer multiplies the work.
+    /// The maximum number of codings in `Content-Encoding`, `identity` included; 5 by default, as in curl. It stops
+    /// nested bombs, whose layers multiply the work.
     public var maximumCodings: Int
 
-    /// Creates limits, each with its default.
+    /// Creates limits; each has a default.
     public init(
         maximumByteCount: Int? = nil, maximumRatio: Int = 100, ratioThreshold: Int = 10 << 20, maximumCodings: Int = 5
     ) {
@@ -152,7 +152,7 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
         self.maximumCodings = maximumCodings
     }
 
-    /// Whether so much output for so much input is a bomb.
+    /// Whether the ratio of output to input exceeds the limits.
     func isExceeded(output: Int, input: Int) -> Bool {
         guard output > max(ratioThreshold, 0) else { return false }
         let (allowed, overflow) = input.multipliedReportingOverflow(by: max(maximumRatio, 1))
@@ -160,23 +160,23 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
     }
 }
 
-/// Decodes one content coding incrementally, and never produces more than the buffer it is given. One consumer owns it. A
-/// coding implements the use of its library; ``step(_:endOfInput:into:)`` is the same for all. An empty body decodes to an
-/// empty one, as in curl and Go: servers label empty bodies by habit.
+/// A decoder of one content coding that works incrementally, and never produces more than the buffer it is given. One
+/// consumer owns it. A coding implements the use of its library; ``step(_:endOfInput:into:)`` is the same for all. An
+/// empty body decodes to an empty one, as in curl and Go, because servers label empty bodies with a coding.
 protocol CodingDecoder: AnyObject {
     var coding: ContentCoding { get }
-    /// The state; ``CodingState/outside`` at first.
+    /// The state of the decoder; ``CodingState/outside`` at first.
     var state: CodingState { get set }
 
-    /// Takes bytes outside compressed data, of which there is at least one. It may change the state.
-    /// - Returns: The number of bytes taken.
+    /// Consumes bytes outside compressed data, of at least one byte. It may change the state.
+    /// - Returns: The number of bytes consumed.
     func takeOutside(_ input: UnsafeRawBufferPointer) -> Int
 
-    /// The error of input that ends outside compressed data; `nil` if it may end there.
+    /// The error if input ends outside compressed data; `nil` if it may end there.
     var faultAtEnd: ContentDecodingError? { get }
 
     /// Runs the library once, on compressed data. It may change the state.
-    /// - Returns: Whether only more input helps.
+    /// - Returns: Whether the decoder needs more input to continue.
     func decode(_ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, _ step: inout CodingStep)
         -> Bool
 
@@ -190,7 +190,7 @@ enum CodingState {
     case outside
     /// Within compressed data.
     case inside
-    /// The input has ended where it may.
+    /// The input has ended at a valid position.
     case finished
     /// An error was found; every call throws it again.
     case failed(ContentDecodingError)
@@ -198,17 +198,17 @@ enum CodingState {
 
 /// The result of one call of a decoder.
 struct CodingStep {
-    /// Bytes taken from the input.
+    /// The number of bytes consumed from the input.
     var consumed = 0
-    /// Bytes written to the output.
+    /// The number of bytes written to the output.
     var produced = 0
-    /// Whether the input has ended and everything was written.
+    /// Whether the input has ended and all output was written.
     var isFinished = false
 }
 
 extension CodingDecoder {
-    /// Decodes as much of the input as fits into the output, under the rules of ``ContentDecoder/decode(_:endOfInput:upTo:)``.
-    /// An empty output has no effect.
+    /// Decodes as much of the input as fits into the output, under the rules of
+    /// ``ContentDecoder/decode(_:endOfInput:upTo:)``. An empty output has no effect.
     func step(_ input: UnsafeRawBufferPointer, endOfInput: Bool, into output: UnsafeMutableRawBufferPointer)
         throws(ContentDecodingError) -> CodingStep
     {
@@ -217,7 +217,7 @@ extension CodingDecoder {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: input[step.consumed...])
             switch state {
             case .failed(let error):
-                // Bytes already written in this call come first.
+                // Bytes already written in this call are returned before the error.
                 if step.produced == 0 { throw error }
                 return step
             case .finished:
@@ -251,7 +251,7 @@ extension CodingDecoder {
 }
 
 extension ContentCoding {
-    /// A decoder for one body in this coding.
+    /// Returns a decoder for one body in this coding.
     func makeDecoder() -> any CodingDecoder {
         switch self {
         case .gzip, .deflate: return Inflater(self)

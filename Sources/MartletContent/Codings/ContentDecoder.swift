@@ -1,12 +1,12 @@
-/// Decodes the content codings of one body as it streams, under limits. Each call takes as much of the input as it can and
-/// never returns more than requested. Between two nested codings there is a buffer of 16 KiB; nothing else is stored. One
-/// consumer owns it.
+/// A decoder of the content codings of one body as it streams, under limits. Each call consumes as much of the input as
+/// it can and never returns more than requested. Each pair of nested codings shares a buffer of 16 KiB; nothing else is
+/// stored. One consumer owns it.
 package final class ContentDecoder {
     /// A piece of a decoded body.
     package struct Piece: Hashable, Sendable {
         /// The decoded bytes.
         package var bytes: [UInt8]
-        /// Bytes taken from the input; pass the rest again.
+        /// The number of bytes consumed from the input; pass the rest again.
         package var consumed: Int
         /// Whether the input has ended and all of the body was returned.
         package var isFinished: Bool
@@ -14,12 +14,12 @@ package final class ContentDecoder {
 
     private let stages: [Stage]
     private let limits: DecompressionLimits
-    /// Bytes of the body received and decoded so far.
+    /// The numbers of bytes of the body received and decoded so far.
     private var totalInput = 0
     private var totalOutput = 0
     private var failure: ContentDecodingError?
 
-    /// One coding, and its output that the next one has not yet read.
+    /// One coding, with its output that the next stage has not read yet.
     private final class Stage {
         let decoder: any CodingDecoder
         var output = 0
@@ -36,8 +36,8 @@ package final class ContentDecoder {
 
     /// Creates a decoder for one body.
     /// - Parameters:
-    ///   - codings: The codings in the order of decoding, as in ``ContentCodingPlan/codings``. Without codings the bytes are
-    ///     copied and no limit applies.
+    ///   - codings: The codings in the order of decoding, as in ``ContentCodingPlan/codings``. Without codings the
+    ///     bytes are copied and no limit applies.
     ///   - limits: The limits on the expansion of the body.
     package init(codings: [ContentCoding], limits: DecompressionLimits = .init()) {
         self.limits = limits
@@ -46,11 +46,11 @@ package final class ContentDecoder {
 
     /// Decodes a piece of the body.
     ///
-    /// Call it until the piece is finished. A call that neither consumes nor produces anything needs more input. Bytes that
-    /// were decoded before an error are returned first; after an error every call throws it again.
+    /// Call it until the piece is finished. A call that neither consumes nor produces any bytes needs more input. Bytes
+    /// decoded before an error are returned first; after that, every call throws the error.
     /// - Parameters:
-    ///   - input: The bytes that have arrived and were not yet consumed.
-    ///   - endOfInput: Whether the body ends with this input; it stays true.
+    ///   - input: The received bytes that are not consumed yet.
+    ///   - endOfInput: Whether the body ends with this input; once true, it stays true.
     ///   - byteCount: The maximum number of bytes of the piece; at least 1.
     package func decode(_ input: ArraySlice<UInt8>, endOfInput: Bool, upTo byteCount: Int) throws(ContentDecodingError)
         -> Piece
@@ -64,7 +64,7 @@ package final class ContentDecoder {
         }
         let limit = limits.maximumByteCount.map { max($0, 0) } ?? Int.max
         let left = limit - totalOutput
-        // One byte beyond the limit is requested, to tell a body that just fits from one that does not.
+        // One byte beyond the limit is requested, to distinguish a body of exactly that size from a larger one.
         var bytes = [UInt8](repeating: 0, count: left < size ? left + 1 : size)
         var (consumed, produced) = (0, 0)
         do throws(ContentDecodingError) {
@@ -90,7 +90,7 @@ package final class ContentDecoder {
         return Piece(bytes: bytes, consumed: consumed, isFinished: isFinished)
     }
 
-    /// Runs one stage, and those before it as far as it needs their bytes.
+    /// Runs one stage, and the stages before it as far as it needs their bytes.
     /// - Returns: The number of bytes that the stage wrote.
     private func run(
         _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool, into output: UnsafeMutableRawBufferPointer,
@@ -112,7 +112,7 @@ package final class ContentDecoder {
                     step = try unsafe drainOrRefill(index, input, endOfInput, into: room, &consumed)
                 }
             } catch {
-                // The stage after this one gets the decoded bytes; asking again brings the error back.
+                // The next stage receives the decoded bytes first; the next call throws the error again.
                 guard produced == 0 else { break }
                 throw error
             }
@@ -129,8 +129,8 @@ package final class ContentDecoder {
         return produced
     }
 
-    /// Lets a stage write from the bytes of the one before it, which runs only if nothing else comes: its error is seen once
-    /// all bytes before it are decoded, however much room there is.
+    /// Runs a stage on the buffered bytes of the previous one. The previous stage runs only if no other bytes are left.
+    /// So its error is reported after all bytes before it are decoded, for any output size.
     private func drainOrRefill(
         _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool, into output: UnsafeMutableRawBufferPointer,
         _ consumed: inout Int
@@ -142,13 +142,13 @@ package final class ContentDecoder {
         return try unsafe drain(stages[index - 1], with: decoder, into: output)
     }
 
-    /// Lets a stage write into its buffer if all of it was read.
+    /// Runs a stage into its buffer if all of the buffer was read.
     private func refill(_ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool, _ consumed: inout Int)
         throws(ContentDecodingError)
     {
         let stage = stages[index]
         guard stage.unread.isEmpty, !stage.isFinished else { return }
-        // Taken out while it is written to, so that it is neither copied nor accessed twice.
+        // Moved out while it is written, so that it is neither copied nor accessed twice.
         var buffer: [UInt8] = []
         swap(&buffer, &stage.buffer)
         defer { swap(&buffer, &stage.buffer) }

@@ -1,29 +1,30 @@
 import CZlib
 
-/// Decodes one gzip or deflate coding incrementally with zlib.
+/// A decoder for one gzip or deflate coding that works incrementally with zlib.
 ///
-/// It stores nothing but zlib's state, about 40 KiB, from the first byte to the end or an error. One consumer owns it.
+/// It stores only zlib's state, about 40 KiB, from the first byte to the end or an error. One consumer owns it.
 ///
-/// - gzip: several members are joined. Zero bytes may follow the last one, as gzip(1) accepts from tapes and block devices;
-///   any other byte is an error.
-/// - deflate: the first two bytes tell zlib's wrapper from raw data. Nothing may follow the end.
+/// - gzip: several members are joined. Zero bytes may follow the last one, as gzip(1) accepts from tapes and block
+///   devices; any other byte is an error.
+/// - deflate: the first two bytes distinguish zlib's wrapper from raw data. No bytes may follow the end.
 @safe final class Inflater: CodingDecoder {
-    /// The last bytes outside the compressed data.
+    /// The position outside the compressed data.
     private enum Place {
-        /// No byte.
+        /// Before the first byte.
         case start
-        /// The first byte of a deflate body, which may begin zlib's header, without its second byte.
+        /// After the first byte of a deflate body, which may start zlib's header, and before its second byte.
         case undecided(first: UInt8)
-        /// The end of the data; the coding determines what may follow.
+        /// After the end of the data; the coding determines what may follow.
         case ended
-        /// Zero bytes after the last gzip member.
+        /// Within zero bytes after the last gzip member.
         case padding
     }
 
     let coding: ContentCoding
     var state = CodingState.outside
     private var place = Place.start
-    /// zlib's state; `nil` before the first byte and after the end. It must not move: zlib points back at it.
+    /// zlib's state; `nil` before the first byte and after the end. It must not move, because zlib holds a pointer to
+    /// it.
     private var stream: z_streamp?
     /// Whether the first gzip member is complete.
     private var hasMember = false
@@ -38,8 +39,8 @@ import CZlib
         switch place {
         case .start where coding == .gzip: begin(windowBits: 15 + 16, prefix: [byte])
         case .start:
-            // zlib's first byte names method 8 and a window of at most 32 KiB; in raw data the same bits
-            // would be a stored block with set padding bits, which no compressor writes.
+            // zlib's first byte names method 8 and a window of at most 32 KiB. In raw data the same bits would be a
+            // stored block with set padding bits, which no compressor writes.
             if byte & 0x0F == 8, byte >> 4 <= 7 {
                 place = .undecided(first: byte)
             } else {
@@ -57,11 +58,11 @@ import CZlib
 
     var faultAtEnd: ContentDecodingError? { if case .undecided = place { .truncated(coding) } else { nil } }
 
-    /// Starts zlib on the first bytes, which give no output yet.
+    /// Starts zlib with the first bytes, which produce no output yet.
     private func begin(windowBits: Int32, prefix: [UInt8]) {
         let status: Int32
         if let stream = unsafe stream {
-            // A further gzip member.
+            // A further gzip member starts.
             status = unsafe inflateReset(stream)
         } else {
             let fresh = z_streamp.allocate(capacity: 1)
@@ -71,7 +72,8 @@ import CZlib
         }
         guard status == Z_OK else { return fail(.outOfMemory) }
         state = .inside
-        // Room for one byte, because zlib wants some; at most two bytes of a header or of a block's head fill none.
+        // Room for one byte, because zlib requires some. At most two bytes of a header or of a block's head do not fill
+        // it.
         var scratch: UInt8 = 0
         var step = CodingStep()
         unsafe prefix.withUnsafeBytes { bytes in
@@ -117,7 +119,7 @@ import CZlib
         return false
     }
 
-    /// zlib distinguishes its data errors by text alone.
+    /// Returns the error for a data error of zlib, which only its text identifies.
     private func fault(_ reason: String) -> ContentDecodingError {
         switch reason {
         case "incorrect header check": hasMember ? .trailingData(coding) : .invalidHeader(coding)

@@ -1,23 +1,24 @@
 package import MartletURL
 import MartletWire
 
-/// The `Content-Disposition` of a response: whether to display or to save it, and under which name (RFC 6266).
+/// The `Content-Disposition` of a response: whether to display or to save it, and the proposed file name (RFC 6266).
 ///
-/// Malformed parameters are skipped, and of several with one name the first counts. Parsing takes time linear in the text.
-/// The peer chooses the names: use ``suggestedFilename`` for files, and no other.
+/// Malformed parameters are skipped, and the first of several with one name is used. Parsing takes time linear in the
+/// text. The peer chooses the names: for files use only ``suggestedFilename``.
 public struct ContentDisposition: Hashable, Sendable {
     /// The disposition in lower case: `inline`, `attachment`, `form-data`; others mean `attachment` (RFC 6266 §4.2).
     public let type: String
-    /// The `filename` parameter as it came: neither percent-decoded nor safe.
+    /// The `filename` parameter as received: neither percent-decoded nor safe.
     public let filename: String?
     /// The `filename*` parameter, decoded (RFC 8187); it precedes ``filename``. Not safe.
     public let extendedFilename: String?
 
-    /// Parses a field value; `nil` if it does not begin with a word, such as the quoted name without a type of old servers.
+    /// Parses a field value; `nil` if it does not begin with a word, as the quoted name without a type from old
+    /// servers.
     public init?(_ text: String) {
         var reader = FieldValueParser(text)
         reader.skipBlanks()
-        // Lenient, as browsers are: blanks around the equals sign are common.
+        // Lenient as browsers are, because blanks around the equals sign are common.
         guard let type = reader.token(), let parameters = reader.parameters(isLenient: true) else { return nil }
         self.type = type.lowercased()
         filename = parameters.first { $0.name == "filename" }?.value
@@ -30,14 +31,14 @@ public struct ContentDisposition: Hashable, Sendable {
     /// Whether the response is meant to be saved rather than displayed.
     public var isAttachment: Bool { type != "inline" && type != "form-data" }
 
-    /// A safe name for a file: the last component of the peer's proposal, without control characters and leading dots, of at
-    /// most 255 bytes; `nil` if nothing is left of it.
+    /// A safe name for a file: the last component of the peer's proposal, without control characters and leading dots,
+    /// of at most 255 bytes; `nil` if no characters are left.
     public var suggestedFilename: String? {
         [extendedFilename, filename].lazy.compactMap { $0.flatMap { SafeFilename($0)?.text } }.first
     }
 
-    /// Decodes a value with its character encoding and percent-encoded bytes, such as `UTF-8'en'%e2%82%ac` (RFC 8187 §3.2);
-    /// `nil` if it is malformed, in an encoding other than UTF-8 and ISO-8859-1, or invalid in its own.
+    /// Decodes a value with its character encoding and percent-encoded bytes, such as `UTF-8'en'%e2%82%ac` (RFC 8187
+    /// §3.2); `nil` if it is malformed, in an encoding other than UTF-8 and ISO-8859-1, or invalid in its own.
     private static func decoded(_ value: String) -> String? {
         let parts = value.utf8.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
@@ -64,21 +65,21 @@ public struct ContentDisposition: Hashable, Sendable {
     }
 }
 
-/// A safe name for a file that a peer proposed: one component, neither hidden nor deceptive. It keeps a server from writing
-/// outside of the directory, over a dot file, or under a name that looks like another.
+/// A safe name for a file that a peer proposed: one component, neither hidden nor deceptive. It prevents a server from
+/// writing outside of the directory, over a dot file, or under a name that looks like another one.
 package struct SafeFilename: Hashable, Sendable {
     /// The maximum size of a name in bytes: that of Linux's file systems.
     package static let byteLimit = 255
-
-    /// The name.
+    /// The safe name, as text.
     package let text: String
 
-    /// Makes a proposed name safe; `nil` if nothing is left of it.
+    /// Makes a proposed name safe; `nil` if no characters are left.
     ///
-    /// Slashes of both kinds separate components, of which the last counts, and so does the colon of a drive letter. It
-    /// removes control characters and those that change the direction of writing, blanks and dots at the end, blanks at the
-    /// beginning, and the dots that would hide the file. A long name is truncated before its extension. `.martlet-`, as in
-    /// the names of a download's own files, becomes `_martlet-`. Nothing is percent-decoded.
+    /// Slashes of both kinds separate components, and the last component is used; the colon of a drive letter also
+    /// separates. It removes control characters and those that change the direction of writing. It also removes blanks
+    /// and dots at the end, blanks at the beginning, and the dots that would hide the file. A long name is truncated
+    /// before its extension. `.martlet-`, as in the names of a download's own files, becomes `_martlet-`. Nothing is
+    /// percent-decoded.
     /// - Parameter allowsDotFile: Whether the name may begin with a dot.
     package init?(_ proposed: String, allowsDotFile: Bool = false) {
         if SafeFilename.isPlain(proposed) {
@@ -105,14 +106,14 @@ package struct SafeFilename: Hashable, Sendable {
         self.text = SafeFilename.unreserved(text)
     }
 
-    /// A name that differs from those of a download's own files (`X.martlet-part`, `X.martlet-record`): a file of the peer
-    /// with such a name would be taken for the state of another download.
+    /// Returns a name that differs from those of a download's own files (`X.martlet-part`, `X.martlet-record`): a
+    /// peer's file with such a name would be mistaken for the state of another download.
     private static func unreserved(_ name: String) -> String {
         guard name.utf8.count > 9, name.contains(".martlet-") else { return name }
         return name.split(separator: ".martlet-", omittingEmptySubsequences: false).joined(separator: "_martlet-")
     }
 
-    /// Whether a name consists of ASCII letters, digits, `-`, `_` and inner dots, as most do, and needs no change.
+    /// Whether a name consists of ASCII letters, digits, `-`, `_` and inner dots. Most names do, and need no change.
     private static func isPlain(_ name: String) -> Bool {
         let bytes = name.utf8
         guard let first = bytes.first, first != 0x2E, let last = bytes.last, last != 0x2E, bytes.count <= byteLimit
@@ -142,7 +143,7 @@ package struct SafeFilename: Hashable, Sendable {
 
     private static func isBlank(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace }
 
-    /// The name within the limit, with an extension of the usual length kept; characters stay whole.
+    /// Returns the name truncated to the limit, with an extension of the usual length preserved; characters stay whole.
     private static func shortened(_ scalars: ArraySlice<Unicode.Scalar>) -> String {
         let whole = String(String.UnicodeScalarView(scalars))
         guard whole.utf8.count > byteLimit else { return whole }
@@ -169,10 +170,10 @@ package struct SafeFilename: Hashable, Sendable {
 
 /// The proposed name of the file that a response is saved in.
 package enum SuggestedFilename {
-    /// The name in `Content-Disposition`, else the last segment of the URL's path, percent-decoded; made safe either way.
-    /// `nil` if neither has one.
+    /// Returns the name in `Content-Disposition`, else the last segment of the URL's path, percent-decoded. Both are
+    /// made safe. `nil` if neither has a name.
     /// - Parameters:
-    ///   - contentDisposition: The field's value; `nil` if there is none or it is to be ignored.
+    ///   - contentDisposition: The field's value; `nil` if the field is missing or should be ignored.
     ///   - url: The URL of the response.
     package static func of(contentDisposition: String?, url: HTTPURL) -> String? {
         if let name = contentDisposition.flatMap({ ContentDisposition($0) })?.suggestedFilename { return name }

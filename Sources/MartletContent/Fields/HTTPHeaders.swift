@@ -6,15 +6,16 @@ public import HTTPTypes
 /// let page = try await session.get(url, headers: ["X-Trace": id, .accept: "application/json"])
 /// ```
 ///
-/// The order and repeated fields are kept. Nothing is repaired: a name that is not a token (RFC 9110 §5.1), and a value with a
-/// line break, a NUL or another control character except a tab, are remembered, and the call throws an `HTTPError` with the
-/// code `.invalidHeader` before anything is sent.
+/// The order and repeated fields are preserved. Nothing is repaired. A name is invalid if it is not a token (RFC 9110
+/// §5.1), a value if it contains a line break, a NUL or another control character except a tab. With an invalid field,
+/// the call throws an `HTTPError` with the code `.invalidHeader` before anything is sent.
 ///
-/// `HTTPFields`, the type of received fields and of an `HTTPRequest`, replaces such characters by spaces when a value is set.
+/// `HTTPFields`, the type of received fields and of an `HTTPRequest`, replaces such characters by spaces when a value
+/// is set.
 public struct HTTPHeaders: Hashable, Sendable {
-    /// The valid fields.
+    /// The valid fields, in order.
     package var fields: HTTPFields
-    /// The fields that were rejected, in the order they were given.
+    /// The rejected fields, in the order they were given.
     private var rejections: [Rejection] = []
 
     /// A name or a value that cannot be sent. The value is not stored: it may be a secret.
@@ -23,26 +24,26 @@ public struct HTTPHeaders: Hashable, Sendable {
         let reason: String
     }
 
-    /// No fields.
+    /// Creates an empty list of fields.
     public init() { fields = HTTPFields() }
 
-    /// The fields of a response or of another request.
+    /// Creates a list from the fields of a response or of another request.
     public init(_ fields: HTTPFields) { self.fields = fields }
 
-    /// The fields of a dictionary, in the order of their names.
+    /// Creates a list from the fields of a dictionary, in the order of their names.
     public init(_ fields: [String: String]) {
         self.init()
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) { append(Name(name), value) }
     }
 
-    /// The value of the field with a name; several values are joined by commas, those of `Cookie` by semicolons. Setting it
-    /// replaces all fields of that name; `nil` removes them.
+    /// The value of the field with a name. Several values are joined by commas, those of `Cookie` by semicolons.
+    /// Setting it replaces all fields of that name; `nil` removes them.
     public subscript(name: HTTPField.Name) -> String? {
         get { fields[name] }
         set { self[name.rawName] = newValue }
     }
 
-    /// The value of the field with a name given as a string; otherwise as the other subscript.
+    /// The value of the field with a name given as a string; otherwise like the other subscript.
     public subscript(name: String) -> String? {
         get { HTTPField.Name(name).flatMap { fields[$0] } }
         set {
@@ -57,10 +58,10 @@ public struct HTTPHeaders: Hashable, Sendable {
         }
     }
 
-    /// Adds a field at the end. Fields of the same name stay.
+    /// Adds a field at the end. Existing fields of the same name are not removed.
     public mutating func append(_ name: Name, _ value: String) { append(name.text, value, name.name) }
 
-    /// Adds a field at the end. Fields of the same name stay.
+    /// Adds a field at the end. Existing fields of the same name are not removed.
     public mutating func append(_ field: HTTPField) { fields.append(field) }
 
     private mutating func append(_ text: String, _ value: String, _ name: HTTPField.Name?) {
@@ -77,7 +78,7 @@ public struct HTTPHeaders: Hashable, Sendable {
     /// The maximum number of fields; `HTTPFields` traps at 65,535.
     private static let countLimit = 10_000
 
-    /// The reason why a field cannot be sent; `nil` if it can be.
+    /// Returns the reason why a field cannot be sent; `nil` if it can be.
     private static func rejection(of text: String, _ name: HTTPField.Name?, _ value: String) -> String? {
         guard name != nil else {
             let isInvalid = { (byte: UInt8) in byte >= 0x80 || HTTPField.Name(String(UnicodeScalar(byte))) == nil }
@@ -93,38 +94,38 @@ public struct HTTPHeaders: Hashable, Sendable {
         ]
         let digits = String(byte, radix: 16, uppercase: true)
         let number = "\(names[byte] ?? "")0x\(digits.count == 1 ? "0" : "")\(digits)"
-        return "has a byte in its \(part) that HTTP does not allow there (\(number), at position \(offset))"
+        return "has an invalid byte in its \(part) (\(number) at position \(offset))"
     }
 
-    /// Whether there is no field, valid or not.
+    /// Whether the list has no fields, valid or not.
     public var isEmpty: Bool { fields.isEmpty && rejections.isEmpty }
 
     /// Whether there is a field with a name.
     public func contains(_ name: HTTPField.Name) -> Bool { fields.contains(name) }
 
-    /// The first invalid field in words, without its value; `nil` without one.
+    /// A description of the first invalid field, without its value; `nil` without one.
     package var rejection: String? {
         rejections.first.map { rejection in
-            // A name may be anything: it is shortened, and its control characters are shown as escapes.
+            // A name may contain any characters: it is truncated, and its control characters are shown as escapes.
             let name = String(rejection.name.prefix(64)).debugDescription.dropFirst().dropLast()
             return "the header field “\(name)” \(rejection.reason)"
         }
     }
 
-    /// Adds the fields whose names are not set.
+    /// Adds the fields whose names are not set yet.
     package mutating func fill(from other: HTTPFields) {
         for field in other where !fields.contains(field.name) { fields.append(field) }
     }
 }
 
 extension HTTPHeaders: ExpressibleByDictionaryLiteral, Sequence {
-    /// Fields in the order of the literal. A name may be repeated.
+    /// Creates fields in the order of the literal. A name may be repeated.
     public init(dictionaryLiteral elements: (Name, String)...) {
         self.init()
         for (name, value) in elements { append(name, value) }
     }
 
-    /// Iterates over the valid fields, in order.
+    /// Returns an iterator over the valid fields, in order.
     public func makeIterator() -> IndexingIterator<HTTPFields> { fields.makeIterator() }
 }
 
@@ -143,9 +144,9 @@ extension HTTPHeaders: Codable {
 }
 
 extension HTTPHeaders: CustomStringConvertible, CustomReflectable {
-    /// The names of the fields. Values may be secrets.
+    /// The names of the fields. Values are omitted, because they may be secrets.
     public var description: String { "\(fields.map(\.name.rawName))" }
-    /// The same as ``description``.
+    /// The mirror, with the same content as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["names": description]) }
 }
 
@@ -156,16 +157,16 @@ extension HTTPHeaders {
         /// The parsed name; `nil` if the text is not a token.
         fileprivate let name: HTTPField.Name?
 
-        /// A name; an invalid one is reported by the call.
+        /// Creates a name; the call reports an invalid one.
         public init(stringLiteral text: String) { self.init(text) }
 
-        /// A name; an invalid one is reported by the call.
+        /// Creates a name; the call reports an invalid one.
         public init(_ text: String) {
             self.text = text
             name = HTTPField.Name(text)
         }
 
-        /// A name of HTTPTypes.
+        /// Creates a name from one of the package HTTPTypes.
         public init(_ name: HTTPField.Name) {
             text = name.rawName
             self.name = name
@@ -175,66 +176,66 @@ extension HTTPHeaders {
 
 // The common request fields.
 extension HTTPHeaders.Name {
-    /// `Accept`
+    /// The name of the `Accept` field.
     public static var accept: Self { Self(.accept) }
-    /// `Accept-Encoding`
+    /// The name of the `Accept-Encoding` field.
     public static var acceptEncoding: Self { Self(.acceptEncoding) }
-    /// `Accept-Language`
+    /// The name of the `Accept-Language` field.
     public static var acceptLanguage: Self { Self(.acceptLanguage) }
-    /// `Authorization`
+    /// The name of the `Authorization` field.
     public static var authorization: Self { Self(.authorization) }
-    /// `Cache-Control`
+    /// The name of the `Cache-Control` field.
     public static var cacheControl: Self { Self(.cacheControl) }
-    /// `Connection`
+    /// The name of the `Connection` field.
     public static var connection: Self { Self(.connection) }
-    /// `Content-Disposition`
+    /// The name of the `Content-Disposition` field.
     public static var contentDisposition: Self { Self(.contentDisposition) }
-    /// `Content-Encoding`
+    /// The name of the `Content-Encoding` field.
     public static var contentEncoding: Self { Self(.contentEncoding) }
-    /// `Content-Language`
+    /// The name of the `Content-Language` field.
     public static var contentLanguage: Self { Self(.contentLanguage) }
-    /// `Content-Length`
+    /// The name of the `Content-Length` field.
     public static var contentLength: Self { Self(.contentLength) }
-    /// `Content-Type`
+    /// The name of the `Content-Type` field.
     public static var contentType: Self { Self(.contentType) }
-    /// `Cookie`
+    /// The name of the `Cookie` field.
     public static var cookie: Self { Self(.cookie) }
-    /// `Expect`
+    /// The name of the `Expect` field.
     public static var expect: Self { Self(.expect) }
-    /// `Host`
+    /// The name of the `Host` field.
     public static var host: Self { Self("Host") }
-    /// `Idempotency-Key`
+    /// The name of the `Idempotency-Key` field.
     public static var idempotencyKey: Self { Self("Idempotency-Key") }
-    /// `If-Match`
+    /// The name of the `If-Match` field.
     public static var ifMatch: Self { Self(.ifMatch) }
-    /// `If-Modified-Since`
+    /// The name of the `If-Modified-Since` field.
     public static var ifModifiedSince: Self { Self(.ifModifiedSince) }
-    /// `If-None-Match`
+    /// The name of the `If-None-Match` field.
     public static var ifNoneMatch: Self { Self(.ifNoneMatch) }
-    /// `If-Range`
+    /// The name of the `If-Range` field.
     public static var ifRange: Self { Self(.ifRange) }
-    /// `If-Unmodified-Since`
+    /// The name of the `If-Unmodified-Since` field.
     public static var ifUnmodifiedSince: Self { Self(.ifUnmodifiedSince) }
-    /// `Origin`
+    /// The name of the `Origin` field.
     public static var origin: Self { Self(.origin) }
-    /// `Proxy-Authorization`
+    /// The name of the `Proxy-Authorization` field.
     public static var proxyAuthorization: Self { Self(.proxyAuthorization) }
-    /// `Range`
+    /// The name of the `Range` field.
     public static var range: Self { Self(.range) }
-    /// `Referer`
+    /// The name of the `Referer` field.
     public static var referer: Self { Self(.referer) }
-    /// `TE`
+    /// The name of the `TE` field.
     public static var te: Self { Self(.te) }
-    /// `Trailer`
+    /// The name of the `Trailer` field.
     public static var trailer: Self { Self(.trailer) }
-    /// `Transfer-Encoding`
+    /// The name of the `Transfer-Encoding` field.
     public static var transferEncoding: Self { Self(.transferEncoding) }
-    /// `User-Agent`
+    /// The name of the `User-Agent` field.
     public static var userAgent: Self { Self(.userAgent) }
 }
 
 extension HTTPFields {
-    /// The value of the field with a name, in any case, as `response.headers["X-Name"]`; several values are joined by commas, those
-    /// of `Cookie` by semicolons. `nil` without such a field, and for a text that is not a name.
+    /// The value of the field with a name, in any case, as `response.headers["X-Name"]`. Several values are joined by
+    /// commas, those of `Cookie` by semicolons. `nil` without such a field, and for a text that is not a name.
     public subscript(name: String) -> String? { HTTPField.Name(name).flatMap { self[$0] } }
 }

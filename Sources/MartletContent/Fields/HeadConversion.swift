@@ -1,17 +1,17 @@
 package import HTTPTypes
 package import MartletWire
 
-/// Converts heads to the types of the public API.
+/// The conversion of heads to the types of the public API.
 package enum HeadConversion {
-    /// A response. The parser has checked everything that traps there: the status has three digits and is at least 100, names
-    /// are tokens, and the number of fields is limited.
+    /// Returns a response. The parser has checked all conditions that would trap in HTTPTypes: the status has three
+    /// digits and is at least 100, names are tokens, and the number of fields is limited.
     package static func response(_ head: ResponseHead) -> HTTPResponse {
         HTTPResponse(
             status: HTTPResponse.Status(code: head.status, reasonPhrase: head.reason), headerFields: fields(head.fields)
         )
     }
 
-    /// Names that most responses have, in their usual case: a lookup is faster than making one.
+    /// Names that most responses have, in their usual case: a lookup is faster than creating one.
     private static let commonNames: [String: HTTPField.Name] = {
         let names = [
             "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Allow", "Alt-Svc", "Cache-Control", "Connection",
@@ -26,7 +26,7 @@ package enum HeadConversion {
         return table
     }()
 
-    /// The fields of a block, in order. Names that are not tokens, which no parser accepts, are left out.
+    /// Returns the fields of a block, in order. Names that are not tokens are omitted; no parser accepts them.
     package static func fields(_ block: FieldBlock) -> HTTPFields {
         var fields = HTTPFields()
         fields.reserveCapacity(block.count)

@@ -1,6 +1,6 @@
-/// The words for an error of a decoder.
+/// The message texts of a decoder's errors.
 package enum DecodingFailure {
-    /// The first bytes of a document, at most 256, with escapes in place of what cannot be printed.
+    /// Returns the first bytes of a document, at most 256, with escapes instead of unprintable bytes.
     package static func beginning(of bytes: some Collection<UInt8>) -> String {
         let text = String(decoding: bytes.prefix(256), as: UTF8.self).unicodeScalars.map { scalar in
             switch scalar.properties.generalCategory {
@@ -12,13 +12,13 @@ package enum DecodingFailure {
         return text.joined() + (bytes.count > 256 ? "…" : "")
     }
 
-    /// - Parameter whole: The document in words, such as `the body`.
-    /// The part of the document that cannot be decoded, and the reason.
+    /// Returns the part of the document that cannot be decoded, and the reason.
+    /// - Parameter whole: The name of the document in the text, such as `the body`.
     package static func text(of error: any Error, in whole: String) -> String {
         let (context, what): (DecodingError.Context, String)
         switch error as? DecodingError {
         case .keyNotFound(let key, let found): (context, what) = (found, "has no “\(key.stringValue)”")
-        case .valueNotFound(let type, let found): (context, what) = (found, "is null, and not a \(type)")
+        case .valueNotFound(let type, let found): (context, what) = (found, "is null instead of a \(type)")
         case .typeMismatch(let type, let found): (context, what) = (found, "is not a \(type)")
         case .dataCorrupted(let found):
             let cause = found.underlyingError.map { " (\($0))" } ?? ""

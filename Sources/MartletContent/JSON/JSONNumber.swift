@@ -1,70 +1,69 @@
 import MartletWire
 
-/// A number of JSON with all its digits (RFC 8259 §6), however large or exact. Numbers are equal if their values are: 1, 1.0 and
-/// 10e-1. (Exponents of more than 15 digits are compared as written.)
+/// A JSON number with all its digits (RFC 8259 §6), of any size and precision. Numbers are equal if their values are:
+/// 1, 1.0 and 10e-1. Exponents of more than 15 digits are compared as written.
 public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     /// The number as written.
     public let text: String
 
-    /// An integer.
+    /// Creates a number from an integer.
     public init(_ value: some FixedWidthInteger) { text = "\(value)" }
 
-    /// The shortest number that reads back as this one; `nil` for infinities and NaN.
+    /// Creates the shortest number that parses to the same `Double`; `nil` for infinities and NaN.
     public init?(_ value: Double) {
         guard value.isFinite else { return nil }
         text = value.description
     }
 
-    /// A number as written; `nil` if it breaks the grammar of RFC 8259.
+    /// Creates a number as written; `nil` if it violates the grammar of RFC 8259.
     public init?(text: String) {
         let bytes = Array(text.utf8)
         guard (try? JSONParser.endOfNumber(in: bytes, from: 0)) == bytes.count else { return nil }
         self.text = text
     }
 
-    /// A number that the parser has read.
+    /// Creates a number that the parser has read.
     init(read text: String) { self.text = text }
 
-    /// The integer, such as 1.0 and 1e2; `nil` for other numbers, and if it does not fit.
+    /// The integer, also for 1.0 and 1e2; `nil` for other numbers, and if it does not fit.
     public var int: Int? { Int(text) ?? JSONDigits(text).integerText.flatMap { Int($0) } }
-    /// The integer; `nil` if it is negative or does not fit, and for other numbers.
+    /// The unsigned integer; `nil` if it is negative or does not fit, and for other numbers.
     public var uint64: UInt64? { UInt64(text) ?? JSONDigits(text).integerText.flatMap { UInt64($0) } }
-    /// The nearest `Double`; `nil` beyond the largest.
+    /// The nearest `Double`; `nil` beyond the largest finite one.
     public var double: Double? { Double(text).flatMap { $0.isFinite ? $0 : nil } }
     /// The same as ``text``.
     public var description: String { text }
 
-    /// Whether the values are equal.
+    /// Whether the values of two numbers are equal.
     public static func == (left: JSONNumber, right: JSONNumber) -> Bool {
         left.text == right.text || JSONDigits(left.text) == JSONDigits(right.text)
     }
 
-    /// Hashes the value.
+    /// Hashes the value of the number.
     public func hash(into hasher: inout Hasher) { hasher.combine(JSONDigits(text)) }
 }
 
 extension JSONNumber: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
-    /// An integer.
+    /// Creates a number from an integer literal.
     public init(integerLiteral value: Int) { self.init(value) }
-    /// A number; 0 for a literal beyond the largest `Double`.
+    /// Creates a number; 0 for a literal beyond the largest `Double`.
     public init(floatLiteral value: Double) { text = value.isFinite ? value.description : "0" }
 }
 
-/// The value of a number of JSON: its digits without leading and trailing zeros, times a power of ten.
+/// The value of a JSON number: its digits without leading and trailing zeros, times a power of ten.
 private struct JSONDigits: Hashable, Sendable {
-    /// The maximum number of digits of an exponent that is computed with.
+    /// The maximum number of digits of an exponent that is used in calculations.
     private static let exponentDigitLimit = 15
-
-    /// Whether it is below zero; `false` for -0.
+    /// Whether the value is below zero; `false` for -0.
     private let isNegative: Bool
-    /// The digits from the first to the last that is not 0; none for zero.
+    /// The digits from the first to the last that is not 0; empty for zero.
     private let digits: [UInt8]
     /// The power of ten.
     private let exponent: Int
-    /// An exponent that is too long to compute with, as written.
+    /// The digits of an exponent that is too long for calculations, as written.
     private let hugeExponent: [UInt8]
 
-    /// Parses a number that follows the grammar, in linear time.
+    /// Parses a number that is valid by the grammar, in linear time.
     init(_ text: String) {
         let bytes = Array(text.utf8)
         let end = bytes.firstIndex { $0 == UInt8(ascii: "e") || $0 == UInt8(ascii: "E") } ?? bytes.count

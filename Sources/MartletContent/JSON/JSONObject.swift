@@ -1,17 +1,17 @@
-/// The members of a JSON object, in the order they came. Names are compared by their bytes (RFC 8259 §8.3), unlike Swift's
-/// strings, for which “é” equals “e” with a combining accent. A name that occurs twice has its last value at its first
-/// position, as in JavaScript. Lookup takes constant time.
+/// The members of a JSON object, in the order received. Names are compared by their bytes (RFC 8259 §8.3), unlike
+/// Swift's strings, for which “é” equals “e” with a combining accent. A name that occurs twice has its last value at
+/// its first position, as in JavaScript. Lookup takes constant time.
 public struct JSONObject: Sendable {
-    /// A member.
+    /// A member of an object: a name and a value.
     public struct Member: Hashable, Sendable {
         fileprivate let exactName: ExactName
-        /// The value.
+        /// The value of the member.
         public var value: JSONValue
 
-        /// The name.
+        /// The name of the member.
         public var name: String { exactName.text }
 
-        /// Creates a member.
+        /// Creates a member with a name and a value.
         public init(_ name: String, _ value: JSONValue) {
             exactName = ExactName(text: name)
             self.value = value
@@ -30,26 +30,26 @@ public struct JSONObject: Sendable {
         }
     }
 
-    /// The number of members above which there is an index.
+    /// The number of members above which an index is built.
     private static let scanLimit = 8
 
     private var members: [Member] = []
-    /// The index of the names; empty up to the limit.
+    /// The positions of the names; empty up to ``scanLimit`` members.
     private var places: [ExactName: Int] = [:]
 
     /// Creates an object without members.
     public init() {}
 
-    /// Creates an object of members; of several with one name the last counts.
+    /// Creates an object of members; the last of several with one name is used.
     public init(_ members: some Sequence<Member>) { for member in members { set(member.name, member.value) } }
 
     /// Creates an object of names and values, in order.
     package init(_ members: [(String, JSONValue)]) { for (name, value) in members { set(name, value) } }
 
-    /// The names, in order.
+    /// The names of the members, in order.
     public var names: [String] { members.map(\.name) }
 
-    /// The value of a name; `nil` if there is none. Setting `nil` removes the member.
+    /// The value of a name; `nil` without such a member. Setting `nil` removes the member.
     public subscript(name: String) -> JSONValue? {
         get { place(of: name).map { members[$0].value } }
         set {
@@ -88,16 +88,16 @@ public struct JSONObject: Sendable {
 }
 
 extension JSONObject: RandomAccessCollection {
-    /// 0.
+    /// The first index, 0.
     public var startIndex: Int { 0 }
     /// The number of members.
     public var endIndex: Int { members.count }
-    /// The member at a position.
+    /// The member at a position, from 0.
     public subscript(position: Int) -> Member { members[position] }
 }
 
 extension JSONObject: Hashable {
-    /// Whether both have the same members, in any order.
+    /// Whether two objects have the same members, in any order.
     public static func == (left: JSONObject, right: JSONObject) -> Bool {
         left.count == right.count && left.allSatisfy { right[$0.name] == .some($0.value) }
     }

@@ -1,17 +1,17 @@
 import MartletURL
 import MartletWire
 
-/// Parses one value of JSON (RFC 8259), strictly and in linear time, without recursion.
+/// A parser of one JSON value (RFC 8259), strict, in linear time and without recursion.
 struct JSONParser {
-    /// The maximum depth, whatever the caller allows: trees are compared, written and freed recursively.
+    /// The upper bound of the depth limit: trees are compared, written and freed recursively.
     private static let greatestDepth = 1024
 
-    /// An array or an object that is not complete.
+    /// An incomplete array or object.
     private struct Container {
         let isObject: Bool
         var elements: [JSONValue] = []
         var members = JSONObject()
-        /// The name of the member before its value.
+        /// The name of the current member, before its value.
         var name = ""
 
         var value: JSONValue { isObject ? .object(members) : .array(elements) }
@@ -28,7 +28,7 @@ struct JSONParser {
         self.depthLimit = min(max(depthLimit, 0), JSONParser.greatestDepth)
     }
 
-    /// The value of the bytes.
+    /// Returns the value that the bytes contain.
     mutating func parse() throws(JSONError) -> JSONValue {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
         while true {
@@ -40,7 +40,7 @@ struct JSONParser {
         }
     }
 
-    /// A complete value at the cursor; `nil` at the beginning of an array or an object that is not empty.
+    /// Returns a complete value at the cursor; `nil` at the beginning of an array or an object that is not empty.
     private mutating func complete() throws(JSONError) -> JSONValue? {
         guard let byte = current else { throw fault(.unexpectedByte) }
         switch byte {
@@ -57,7 +57,7 @@ struct JSONParser {
         }
     }
 
-    /// Begins an array or an object, and returns it if it is empty.
+    /// Opens an array or an object, and returns it if it is empty.
     private mutating func opened() throws(JSONError) -> JSONValue? {
         guard containers.count < depthLimit else { throw fault(.tooDeep) }
         let container = Container(isObject: current == UInt8(ascii: "{"))
@@ -72,7 +72,8 @@ struct JSONParser {
         return nil
     }
 
-    /// Adds a value to its container, and so each container that it completes; returns the outermost one once complete.
+    /// Adds a value to its container, and closes each container that it completes. Returns the outermost value once
+    /// complete.
     private mutating func placed(_ value: JSONValue) throws(JSONError) -> JSONValue? {
         var value = value
         while !containers.isEmpty {
@@ -100,7 +101,7 @@ struct JSONParser {
         return value
     }
 
-    /// Reads the name of a member and its colon.
+    /// Parses the name of a member and its colon.
     private mutating func name() throws(JSONError) {
         guard current == UInt8(ascii: "\"") else { throw fault(.unexpectedByte) }
         let name = try string()
@@ -124,7 +125,7 @@ struct JSONParser {
         while let byte = current, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { position += 1 }
     }
 
-    /// The error at the cursor, or of a text that ends there.
+    /// Returns the error at the cursor, or at the end of the text.
     private func fault(_ reason: JSONError.Reason) -> JSONError {
         let isEnd = position == bytes.count && reason == .unexpectedByte
         return JSONError(reason: isEnd ? .unexpectedEnd : reason, offset: position)
@@ -132,7 +133,7 @@ struct JSONParser {
 
     // MARK: Strings
 
-    /// Reads the string at the cursor (RFC 8259 §7).
+    /// Parses the string at the cursor (RFC 8259 §7).
     private mutating func string() throws(JSONError) -> String {
         let start = position + 1
         var (end, hasEscapes) = (start, false)
@@ -155,7 +156,7 @@ struct JSONParser {
         return hasEscapes ? try JSONParser.unescaped(content) : raw
     }
 
-    /// The text of a content that is UTF-8.
+    /// Decodes the escapes of a string in UTF-8.
     private static func unescaped(_ content: ArraySlice<UInt8>) throws(JSONError) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(content.count)
@@ -179,11 +180,11 @@ struct JSONParser {
         }
     }
 
-    /// The character of an escape after its `u`, or of two that form a surrogate pair.
+    /// Returns the character of an escape after its `u`, or of two escapes that form a surrogate pair.
     private static func scalar(_ rest: inout ArraySlice<UInt8>, _ escape: Int) throws(JSONError) -> Unicode.Scalar {
         let unit = try unit(&rest, escape)
         if let scalar = Unicode.Scalar(unit) { return scalar }
-        // Not a character by itself, so a surrogate: a high one, followed by a low one.
+        // The unit is a surrogate: a high one must be followed by a low one.
         let second = rest.startIndex
         guard unit < 0xDC00, rest.starts(with: "\\u".utf8) else {
             throw JSONError(reason: .loneSurrogate, offset: escape)
@@ -196,7 +197,7 @@ struct JSONParser {
         return scalar
     }
 
-    /// The number of four hexadecimal digits.
+    /// Returns the number of four hexadecimal digits.
     private static func unit(_ rest: inout ArraySlice<UInt8>, _ escape: Int) throws(JSONError) -> UInt16 {
         var unit: UInt16 = 0
         for _ in 0..<4 {
@@ -210,7 +211,7 @@ struct JSONParser {
 
     // MARK: Numbers
 
-    /// The end of a number (RFC 8259 §6).
+    /// Returns the end position of a number (RFC 8259 §6).
     static func endOfNumber(in bytes: [UInt8], from start: Int) throws(JSONError) -> Int {
         var position = start
         func current() -> UInt8? { position < bytes.count ? bytes[position] : nil }
@@ -245,17 +246,17 @@ struct JSONParser {
 
 /// An error in JSON input (RFC 8259), with its byte offset.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of error. More may be added: a `switch` needs a default.
+    /// The kind of error. More kinds may be added: a `switch` needs a default.
     public enum Reason: String, Hashable, Sendable {
         /// The text ends within a value, or is empty.
         case unexpectedEnd
-        /// A byte that is not allowed here: not the value, comma, colon or bracket that is expected.
+        /// A byte is not allowed here: not the expected value, comma, colon or bracket.
         case unexpectedByte
-        /// A number breaks the grammar: a leading zero, a missing digit (RFC 8259 §6).
+        /// A number violates the grammar: a leading zero, a missing digit (RFC 8259 §6).
         case invalidNumber
-        /// A backslash without a valid escape (RFC 8259 §7).
+        /// A backslash is not followed by a valid escape (RFC 8259 §7).
         case invalidEscape
-        /// An unescaped control character in a string (RFC 8259 §7).
+        /// A string contains an unescaped control character (RFC 8259 §7).
         case controlCharacter
         /// A string is not UTF-8 (RFC 8259 §8.1).
         case invalidUTF8
@@ -272,25 +273,25 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The offset of the byte, counted from 0.
     public let offset: Int
 
-    /// Creates an error.
+    /// Creates an error at an offset.
     public init(reason: Reason, offset: Int) {
         self.reason = reason
         self.offset = offset
     }
 
-    /// The error and its position.
+    /// The error and its position, as text.
     public var description: String {
         let what =
             switch reason {
-            case .unexpectedEnd: "it ends in the middle of a value"
-            case .unexpectedByte: "nothing that could stand there"
+            case .unexpectedEnd: "the text ends within a value"
+            case .unexpectedByte: "an unexpected byte"
             case .invalidNumber: "no number"
             case .invalidEscape: "no escape"
             case .controlCharacter: "a control character in a string"
             case .invalidUTF8: "no UTF-8"
             case .loneSurrogate: "half of a surrogate pair"
-            case .tooDeep: "nested too deep"
-            case .trailingBytes: "something behind the value"
+            case .tooDeep: "the nesting is too deep"
+            case .trailingBytes: "unexpected bytes after the value"
             }
         return "no JSON at byte \(offset): \(what)"
     }

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A value of JSON as a tree (RFC 8259).
+/// A JSON value as a tree (RFC 8259).
 ///
 /// ```swift
 /// let page = try await session.get(url).json
@@ -8,27 +8,27 @@ public import FoundationEssentials
 /// let note: JSONValue = ["title": "Sea", "tags": ["blue", "wide"], "draft": nil]
 /// ```
 ///
-/// Numbers keep all their digits, and objects the order of their members.
+/// Numbers preserve all their digits, and objects the order of their members.
 public enum JSONValue: Hashable, Sendable {
-    /// `null`.
+    /// The literal `null`.
     case null
-    /// `true` or `false`.
+    /// The literal `true` or `false`.
     case bool(Bool)
-    /// A number.
+    /// A number with all its digits.
     case number(JSONNumber)
-    /// A string.
+    /// A string of any length.
     case string(String)
-    /// An array.
+    /// An array of values.
     case array([JSONValue])
-    /// An object.
+    /// An object with its members in order.
     case object(JSONObject)
 
-    /// The default limit on the depth of arrays and objects: that of Foundation's decoder. It stops texts of brackets alone,
-    /// which are cheap to send and costly to store.
+    /// The default limit on the depth of arrays and objects: that of Foundation's decoder. It rejects texts of many
+    /// brackets, which are cheap to send and expensive to store.
     public static let defaultDepthLimit = 512
 
-    /// Parses a text in UTF-8 in linear time, strictly by RFC 8259, except that a leading byte order mark is skipped. Of members
-    /// with one name the last counts. Half of a surrogate pair is rejected.
+    /// Parses a text in UTF-8 in linear time, strictly by RFC 8259, except that a leading byte order mark is skipped.
+    /// The last of several members with one name is used. Half of a surrogate pair is rejected.
     /// - Parameter depthLimit: The maximum depth of arrays and objects, 0–1,024.
     /// - Throws: The error and its byte offset.
     public init(parsing bytes: [UInt8], depthLimit: Int = JSONValue.defaultDepthLimit) throws(JSONError) {
@@ -36,18 +36,18 @@ public enum JSONValue: Hashable, Sendable {
         self = try parser.parse()
     }
 
-    /// Parses a text; otherwise as ``init(parsing:depthLimit:)-([UInt8],_)``.
+    /// Parses a text; otherwise like ``init(parsing:depthLimit:)-([UInt8],_)``.
     public init(parsing text: String, depthLimit: Int = JSONValue.defaultDepthLimit) throws(JSONError) {
         try self.init(parsing: Array(text.utf8), depthLimit: depthLimit)
     }
 
-    /// A number; `null` for infinities and NaN, which JSON does not have.
+    /// Creates a number; `null` for infinities and NaN, which JSON does not support.
     public init(_ value: Double) { self = JSONNumber(value).map { .number($0) } ?? .null }
 
-    /// An integer.
+    /// Creates a number from an integer.
     public init(_ value: some FixedWidthInteger) { self = .number(JSONNumber(value)) }
 
-    /// Whether it is `null`.
+    /// Whether the value is `null`.
     public var isNull: Bool { if case .null = self { true } else { false } }
     /// The Boolean; `nil` for other values.
     public var boolValue: Bool? { if case .bool(let value) = self { value } else { nil } }
@@ -55,7 +55,7 @@ public enum JSONValue: Hashable, Sendable {
     public var numberValue: JSONNumber? { if case .number(let value) = self { value } else { nil } }
     /// The integer; `nil` for other values, and if it does not fit.
     public var intValue: Int? { numberValue?.int }
-    /// The number as a `Double`; `nil` for other values, and beyond the largest.
+    /// The number as a `Double`; `nil` for other values, and beyond the largest finite one.
     public var doubleValue: Double? { numberValue?.double }
     /// The string; `nil` for other values.
     public var stringValue: String? { if case .string(let value) = self { value } else { nil } }
@@ -73,7 +73,8 @@ public enum JSONValue: Hashable, Sendable {
         return elements[index]
     }
 
-    /// The value without members that are `null`, at any depth. Elements of arrays stay, since their position matters.
+    /// Returns the value without members that are `null`, at any depth. Elements of arrays are not removed, because
+    /// their position matters.
     public func removingNulls() -> JSONValue {
         switch self {
         case .null, .bool, .number, .string: self
@@ -84,10 +85,10 @@ public enum JSONValue: Hashable, Sendable {
     }
 }
 
-/// Numbers are as exact as the coder; ``JSONValue/init(parsing:depthLimit:)-([UInt8],_)`` and ``JSONValue/bytes(_:)`` keep all
-/// digits, and the order of members.
+/// Numbers are as exact as the coder. To preserve all digits and the order of members, use
+/// ``JSONValue/init(parsing:depthLimit:)-([UInt8],_)`` and ``JSONValue/bytes(_:)``.
 extension JSONValue: Codable {
-    /// Decodes any value.
+    /// Decodes any JSON value.
     public init(from decoder: any Decoder) throws {
         if let container = try? decoder.container(keyedBy: ParameterKey.self) {
             let names = container.allKeys.sorted { $0.stringValue < $1.stringValue }
@@ -111,7 +112,7 @@ extension JSONValue: Codable {
         return .string(try container.decode(String.self))
     }
 
-    /// Encodes it.
+    /// Encodes the value and its members.
     /// - Throws: `EncodingError.invalidValue` for a number beyond the largest `Double`.
     public func encode(to encoder: any Encoder) throws {
         switch self {
@@ -149,18 +150,18 @@ extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expre
     ExpressibleByFloatLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral,
     ExpressibleByDictionaryLiteral
 {
-    /// `null`.
+    /// Creates the value `null`.
     public init(nilLiteral: ()) { self = .null }
-    /// A Boolean.
+    /// Creates a Boolean value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// An integer.
+    /// Creates a number from an integer literal.
     public init(integerLiteral value: Int) { self.init(value) }
-    /// A number; `null` for a literal beyond the largest `Double`.
+    /// Creates a number; `null` for a literal beyond the largest `Double`.
     public init(floatLiteral value: Double) { self.init(value) }
-    /// A string.
+    /// Creates a string value.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// An array.
+    /// Creates an array of values.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// An object; of several members with one name the last counts.
+    /// Creates an object; the last of several members with one name is used.
     public init(dictionaryLiteral members: (String, JSONValue)...) { self = .object(JSONObject(members)) }
 }

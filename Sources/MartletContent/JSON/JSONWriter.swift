@@ -1,4 +1,4 @@
-/// Writes values as JSON (RFC 8259).
+/// A writer of values as JSON (RFC 8259).
 struct JSONWriter {
     private let style: JSONValue.Style
     private var depth = 0
@@ -7,7 +7,7 @@ struct JSONWriter {
 
     init(_ style: JSONValue.Style) { self.style = style }
 
-    /// Writes a value.
+    /// Writes a value and its members.
     mutating func write(_ value: JSONValue) {
         switch value {
         case .null: bytes += "null".utf8
@@ -78,22 +78,22 @@ extension JSONValue: CustomStringConvertible {
         /// Creates a style from its bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// One line, with members in their order.
+        /// The default format: one line, with members in their order.
         public static let compact: Style = []
-        /// A line for each value, indented by two spaces for each level.
+        /// One line for each value, indented by two spaces for each level.
         public static let indented = Style(rawValue: 1)
         /// Members sorted by the bytes of their names.
         public static let sorted = Style(rawValue: 2)
     }
 
-    /// The value as JSON in UTF-8, with as few escapes as possible.
+    /// Returns the value as JSON in UTF-8, with as few escapes as possible.
     public func bytes(_ style: Style = .compact) -> [UInt8] {
         var writer = JSONWriter(style)
         writer.write(self)
         return writer.bytes
     }
 
-    /// The value as JSON.
+    /// Returns the value as JSON text.
     public func text(_ style: Style = .compact) -> String { String(decoding: bytes(style), as: UTF8.self) }
 
     /// The value as JSON on one line.

@@ -1,23 +1,23 @@
-/// The media types of files by their suffixes, as in a `mime.types` file, with built-in ones that a file may lack.
+/// A table of the media types of files by suffix, as in a `mime.types` file, with built-in types that a file may lack.
 public struct MediaTypeTable: Sendable {
     /// The maximum size of a suffix, in bytes.
     private static let suffixLimit = 64
 
     private let types: @Sendable () -> [String: String]
 
-    /// Creates a table whose types by suffix are read for each name.
+    /// Creates a table with a function that returns the types by suffix; it is called for each name.
     package init(types: @escaping @Sendable () -> [String: String]) { self.types = types }
 
-    /// Creates the table of a file's content.
+    /// Creates a table from the content of a file.
     package init(parsing bytes: [UInt8]) {
         let types = MediaTypeTable.parse(bytes)
         self.init { types }
     }
 
-    /// The built-in types.
+    /// The table of the built-in types only.
     public static let builtIn = MediaTypeTable { [:] }
 
-    /// The type by the suffix after the last dot of a name, in any case; `nil` if it is unknown.
+    /// Returns the type for the suffix after the last dot of a name, in any case; `nil` if it is unknown.
     public func contentType(ofFile name: String) -> String? {
         let bytes = Array(name.utf8.suffix(MediaTypeTable.suffixLimit + 1))
         guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")) else { return nil }
@@ -25,7 +25,7 @@ public struct MediaTypeTable: Sendable {
         return types()[suffix] ?? MediaTypeTable.common[suffix]
     }
 
-    /// The types of a file's content, by suffix. Takes time linear in it.
+    /// Returns the types in a file's content, by suffix, in linear time.
     package static func parse(_ bytes: [UInt8]) -> [String: String] {
         var types: [String: String] = [:]
         for line in bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
@@ -33,7 +33,7 @@ public struct MediaTypeTable: Sendable {
             let words = content.split { $0 == 0x20 || $0 == 0x09 }
             guard words.count > 1 else { continue }
             let type = String(decoding: words[0], as: UTF8.self)
-            // A parameter would end up in the head of a part; a table has none.
+            // A parameter would be written into the head of a part; a table has no parameters.
             guard let parsed = MediaType(type), parsed.parameters.isEmpty, parsed.essence == type.lowercased() else {
                 continue
             }

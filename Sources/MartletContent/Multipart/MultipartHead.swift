@@ -1,44 +1,44 @@
 import MartletWire
 public import SystemPackage
 
-/// An error of a multipart body that could not be built, or not be sent to its end.
+/// An error of a multipart body that could not be built or completely sent.
 public enum MultipartError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// A name, file name, content type or field of a part has a byte that is not allowed, such as NUL; the offset is
-    /// in bytes of its UTF-8.
+    /// A name, file name, content type or field of a part has a forbidden byte, such as NUL. The offset is in bytes of
+    /// its UTF-8.
     case invalidText(String, offset: Int)
-    /// A part's own field has a name that is not a token, or one that the form sets itself.
+    /// A part's own field has a name that is not a token, or a name that the form sets itself.
     case invalidFieldName(String)
-    /// A file had this length when the request began, and another one when it was read.
+    /// A file had this length when the request started, and another one when it was read.
     case fileChanged(FilePath, expected: UInt64)
     /// The source of a part returned more or less than its length.
     case lengthMismatch(part: String, expected: UInt64)
-    /// The source of a part can be read only once, and was read before.
+    /// The source of a part can be read only once, and was already read.
     case partNotReplayable(part: String)
 
-    /// The error and its place.
+    /// The error and the affected part, as text.
     public var description: String {
         switch self {
         case .invalidText(let what, let offset): "\(what) has a control character at byte \(offset)"
-        case .invalidFieldName(let name): "a part may not have the field “\(name)” of its own"
+        case .invalidFieldName(let name): "the field “\(name)” is not allowed in a part"
         case .fileChanged(let path, let expected):
-            "\(path) is no longer of the \(expected) bytes it had when the request began"
+            "the size of \(path) changed from \(expected) bytes during the request"
         case .lengthMismatch(let part, let expected):
-            "the source of the part “\(part)” did not give exactly \(expected) bytes"
-        case .partNotReplayable(let part): "the part “\(part)” can be read only once, and was read before"
+            "the source of the part “\(part)” did not return exactly \(expected) bytes"
+        case .partNotReplayable(let part): "the part “\(part)” can be read only once, and was already read"
         }
     }
 }
 
-/// The way in which quotes in names are written in the head of a part.
+/// The quoting of names in the head of a part.
 package enum MultipartQuoting: Hashable, Sendable {
-    /// `"`, CR and LF percent-encoded, as browsers do (WHATWG HTML §4.10.21.8).
+    /// Percent-encoding of `"`, CR and LF, as in browsers (WHATWG HTML §4.10.21.8).
     case percent
-    /// A backslash before `"` and `\`, as in other fields (RFC 9110 §5.6.4), and as curl's `--form-escape` has it; CR and LF
-    /// cannot be sent.
+    /// A backslash before `"` and `\`, as in other fields (RFC 9110 §5.6.4) and as with curl's `--form-escape`. CR and
+    /// LF are rejected.
     case backslash
 }
 
-/// Writes the head of a part (RFC 7578 §4): no text in it can end the head, or the part, early.
+/// A writer of the head of a part (RFC 7578 §4). No text in it can end the head, or the part, early.
 package struct PartHead {
     /// The lines so far, each with its CRLF.
     package private(set) var bytes: [UInt8] = []
@@ -46,7 +46,7 @@ package struct PartHead {
 
     package init(quoting: MultipartQuoting) { self.quoting = quoting }
 
-    /// `Content-Disposition` with the part's name, and the file's name where there is one.
+    /// Writes `Content-Disposition` with the part's name, and the file's name if it has one.
     package mutating func disposition(name: String, filename: String?) throws(MultipartError) {
         bytes += "Content-Disposition: form-data; name=\"".utf8
         try quoted(name, "the name of a part")
@@ -57,7 +57,7 @@ package struct PartHead {
         bytes += "\"\r\n".utf8
     }
 
-    /// A field that the form sets.
+    /// Writes a field that the form sets.
     package mutating func field(_ name: String, _ value: String) throws(MultipartError) {
         for (offset, byte) in value.utf8.enumerated() where !ByteClass.isFieldValue(byte) {
             throw .invalidText("the value of \(name)", offset: offset)
@@ -65,7 +65,7 @@ package struct PartHead {
         bytes += "\(name): \(value)\r\n".utf8
     }
 
-    /// A field that the caller adds.
+    /// Writes a field that the caller adds.
     package mutating func ownField(_ name: String, _ value: String) throws(MultipartError) {
         let isSetByForm = ["content-disposition", "content-type"].contains(name.lowercased())
         guard !name.isEmpty, name.utf8.allSatisfy(ByteClass.isToken), !isSetByForm else {
@@ -74,7 +74,8 @@ package struct PartHead {
         try field(name, value)
     }
 
-    /// Writes a name between quotes: bytes that would end them, or the line, are escaped; bytes that cannot be are rejected.
+    /// Writes a name between quotes. Bytes that would end the quotes or the line are escaped; bytes that cannot be
+    /// escaped are rejected.
     private mutating func quoted(_ text: String, _ what: String) throws(MultipartError) {
         for (offset, byte) in text.utf8.enumerated() {
             switch (byte, quoting) {
@@ -93,17 +94,18 @@ package struct PartHead {
 
 /// The boundary between the parts of a form (RFC 2046 §5.1.1).
 package struct MultipartBoundary: Hashable, Sendable {
-    /// 48 characters of the 70 that are allowed, none of which needs quotes in `Content-Type`; or a chosen text.
+    /// The text of the boundary: 48 of the 70 allowed characters that need no quotes in `Content-Type`, or a chosen
+    /// text.
     package let text: String
 
-    /// Draws a boundary of 160 random bits that occurs in none of these bytes.
+    /// Creates a boundary of 160 random bits that does not occur in these bytes.
     ///
     /// An accidental occurrence in a file is as likely as guessing a key of that length.
     package init(avoiding texts: [[UInt8]], using generator: inout some RandomNumberGenerator) {
         repeat { self.init(using: &generator) } while texts.contains(where: occurs)
     }
 
-    /// A chosen boundary; `nil` if it is invalid (RFC 2046 §5.1.1).
+    /// Creates a chosen boundary; `nil` if it is invalid (RFC 2046 §5.1.1).
     package init?(_ text: String) {
         let isValid = text.utf8.allSatisfy { byte in
             (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || "'()+_,-./:=? ".utf8.contains(byte)
@@ -123,7 +125,8 @@ package struct MultipartBoundary: Hashable, Sendable {
         let mark = Array(text.utf8)
         guard bytes.count >= mark.count else { return false }
         let (hay, needle) = (bytes.span, mark.span)
-        // Its first letter occurs nowhere else in it: a search that fails continues where it failed.
+        // The first letter does not occur again in it: after a failed comparison, the search continues at the same
+        // position.
         var matched = 0
         for index in hay.indices {
             if hay[index] == needle[matched] {

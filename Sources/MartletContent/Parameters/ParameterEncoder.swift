@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// Encodes any `Encodable` as a ``ParameterValue``.
+/// An encoder of any `Encodable` as a ``ParameterValue``.
 struct ParameterEncoder: Encoder {
     /// The state of one encoding.
     final class Run {
-        /// The first error of a function that cannot throw: those that create containers.
+        /// The first error of a function that cannot throw, such as those that create containers.
         var fault: ParameterError?
         let keys: JSONEncoder.KeyEncodingStrategy
         let dates: JSONEncoder.DateEncodingStrategy
@@ -20,12 +20,12 @@ struct ParameterEncoder: Encoder {
     /// The number of values around this one, including those that only wrap it.
     let depth: Int
     let run: Run
-    /// Whether names are kept, as those of a dictionary are by `JSONEncoder`.
+    /// Whether names are not converted, as `JSONEncoder` does for the keys of a dictionary.
     var keepsNames = false
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// The tree of a value.
+    /// Returns the tree of a value.
     static func value(of value: some Encodable, by rules: JSONEncoder?) throws -> ParameterValue {
         let encoder = ParameterEncoder(node: ParameterNode(), codingPath: [], depth: 0, run: Run(rules))
         try encoder.encode(value)
@@ -33,7 +33,7 @@ struct ParameterEncoder: Encoder {
         return encoder.node.value
     }
 
-    /// The encoder of a value inside.
+    /// Returns the encoder of a nested value.
     func inner(_ node: ParameterNode, _ key: any CodingKey) -> ParameterEncoder {
         ParameterEncoder(node: node, codingPath: codingPath + [key], depth: depth + 1, run: run)
     }
@@ -46,7 +46,8 @@ struct ParameterEncoder: Encoder {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    /// This encoder if its node can become the kind of a container; else one that drops values, the error recorded.
+    /// Returns this encoder if its node can become the kind of a container. Otherwise records the error and returns an
+    /// encoder that drops values.
     private func usable(as kind: ParameterNode.Kind) -> ParameterEncoder {
         if node.become(kind) { return self }
         run.fault = run.fault ?? fault(.conflictingContainers)
@@ -55,7 +56,7 @@ struct ParameterEncoder: Encoder {
         return ParameterEncoder(node: dropped, codingPath: codingPath, depth: depth, run: run)
     }
 
-    /// The name of a value in the tree.
+    /// Returns the name of a value in the tree.
     func name(of key: any CodingKey) -> String {
         switch run.keys {
         case .convertToSnakeCase where !keepsNames: SnakeCase.text(key.stringValue)
@@ -72,7 +73,7 @@ struct ParameterEncoder: Encoder {
 extension ParameterEncoder: SingleValueEncodingContainer {
     func encodeNil() { node.set(.null) }
 
-    // One function for all the types that the protocol lists.
+    // One function for all types that the protocol lists.
     func encode(_ value: some Encodable) throws {
         if let fault = run.fault { throw fault }
         guard depth <= ParameterValue.depthLimit else { throw fault(.tooDeep) }
@@ -93,7 +94,7 @@ extension ParameterEncoder: SingleValueEncodingContainer {
         try value.encode(to: wrapped)
     }
 
-    /// The value if it is of a type with its own case.
+    /// Returns the value if its type has its own case.
     private func plain(_ value: some Encodable) throws(ParameterError) -> ParameterValue? {
         switch value {
         case let value as ParameterValue: return value
@@ -101,7 +102,7 @@ extension ParameterEncoder: SingleValueEncodingContainer {
         case let value as Bool: return .bool(value)
         case let value as Int: return .integer(value)
         case let value as Double: return try number(value)
-        // By its digits: 0.1 as Float is not 0.1 as Double.
+        // Converted by its digits: 0.1 as Float is not 0.1 as Double.
         case let value as Float: return try number(Double(value.description) ?? Double(value))
         case let value as Date:
             if case .custom = run.dates { return nil }
@@ -145,7 +146,7 @@ private protocol StringKeyedDictionary {}
 
 extension Dictionary: StringKeyedDictionary where Key == String, Value: Encodable {}
 
-/// Writes the values of a record.
+/// A container that writes the values of a record.
 private struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: ParameterEncoder
 
@@ -153,7 +154,7 @@ private struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerPr
 
     func encodeNil(forKey key: Key) { encoder.node.replace(encoder.name(of: key)).set(.null) }
 
-    // One function for all the types that the protocol lists.
+    // One function for all types that the protocol lists.
     func encode(_ value: some Encodable, forKey key: Key) throws { try replacing(key).encode(value) }
 
     func nestedContainer<Inner: CodingKey>(keyedBy type: Inner.Type, forKey key: Key) -> KeyedEncodingContainer<Inner> {
@@ -166,7 +167,8 @@ private struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerPr
 
     func superEncoder(forKey key: Key) -> any Encoder { replacing(key) }
 
-    /// The encoder of a nested container. Its contents are kept: a class and its subclass may write to the same one.
+    /// Returns the encoder of a nested container. Its contents are preserved, because a class and its subclass may
+    /// write to the same container.
     private func nested(_ key: Key) -> ParameterEncoder {
         encoder.inner(encoder.node.child(encoder.name(of: key)), key)
     }
@@ -176,7 +178,7 @@ private struct KeyedParameterContainer<Key: CodingKey>: KeyedEncodingContainerPr
     }
 }
 
-/// Writes the values of a list.
+/// A container that writes the values of a list.
 private struct UnkeyedParameterContainer: UnkeyedEncodingContainer {
     let encoder: ParameterEncoder
 
@@ -186,7 +188,7 @@ private struct UnkeyedParameterContainer: UnkeyedEncodingContainer {
 
     func encodeNil() { encoder.node.append().set(.null) }
 
-    // One function for all the types that the protocol lists.
+    // One function for all types that the protocol lists.
     func encode(_ value: some Encodable) throws { try next().encode(value) }
 
     func nestedContainer<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {

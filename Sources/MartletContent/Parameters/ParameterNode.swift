@@ -1,5 +1,5 @@
-/// A value that containers write into, on its way to become a ``ParameterValue``. It is a class, since containers are copied,
-/// and all copies must write to one place.
+/// A node that containers write into, and that becomes a ``ParameterValue``. It is a class, because containers are
+/// copied, and all copies must write to the same node.
 final class ParameterNode {
     enum Kind: Equatable {
         case empty
@@ -9,15 +9,15 @@ final class ParameterNode {
     }
 
     private var kind = Kind.empty
-    // Apart from the kind, so that they grow in place.
+    // Stored apart from the kind, so that they grow in place.
     private var list: [ParameterNode] = []
     private var record: [String: ParameterNode] = [:]
 
-    /// Makes it a plain value, whatever it was.
+    /// Makes the node a plain value, regardless of its kind.
     func set(_ value: ParameterValue) { kind = .value(value) }
 
     /// Makes an empty node a list or a record.
-    /// - Returns: Whether it is of that kind now.
+    /// - Returns: Whether the node is now of that kind.
     func become(_ wanted: Kind) -> Bool {
         if kind == .empty { kind = wanted }
         return kind == wanted
@@ -33,17 +33,17 @@ final class ParameterNode {
         return node
     }
 
-    /// A new value of the record, in place of the one with the name.
+    /// Returns a new node of the record, which replaces the one with the name.
     func replace(_ key: String) -> ParameterNode {
         let node = ParameterNode()
         record[key] = node
         return node
     }
 
-    /// The value of the record with the name.
+    /// Returns the node of the record with the name, and creates it if it does not exist.
     func child(_ key: String) -> ParameterNode { record[key] ?? replace(key) }
 
-    /// The value; an empty object if nothing was written.
+    /// The value of the node; an empty object if nothing was written.
     var value: ParameterValue {
         switch kind {
         case .empty: .object([:])
@@ -56,16 +56,16 @@ final class ParameterNode {
 
 /// A position in a tree of parameters, such as `filter[price][0]`.
 struct ParameterPath {
-    /// The names and numbers on the way, outermost first.
+    /// The names and indexes of the path, outermost first.
     private(set) var steps: [String]
 
-    /// The position of a coding path; the top without one.
+    /// Creates the position of a coding path; the top for an empty one.
     init(_ codingPath: [any CodingKey] = []) {
         steps = codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
     }
 
-    /// The position of a value by its name, or by its number in a list.
-    /// - Throws: If it is too deep.
+    /// Returns the position of a nested value by its name, or by its index in a list.
+    /// - Throws: A ``ParameterError`` if it is too deep.
     func inside(_ key: some CustomStringConvertible) throws(ParameterError) -> ParameterPath {
         guard steps.count < ParameterValue.depthLimit else { throw ParameterError(.tooDeep, at: self) }
         var path = self
@@ -73,7 +73,7 @@ struct ParameterPath {
         return path
     }
 
-    /// The path in words; a long one is truncated.
+    /// The path as text; a long one is truncated.
     var text: String {
         guard var text = steps.first else { return "at the top" }
         for step in steps.dropFirst() {
@@ -99,21 +99,21 @@ struct ParameterKey: CodingKey {
 
 /// Parameters that cannot be encoded. The error contains the position of the value, and never the value.
 public struct ParameterError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of error. More may be added: a `switch` needs a default.
+    /// The kind of error. More kinds may be added: a `switch` needs a default.
     public enum Code: String, Hashable, Sendable {
-        /// Infinity or NaN, which no format has.
+        /// A number is infinite or NaN, which no format supports.
         case notFinite
-        /// A date that the chosen format cannot hold: ISO 8601 ends at the year 9999.
+        /// A date is outside of the chosen format: ISO 8601 ends at the year 9999.
         case dateOutOfRange
-        /// An integer with more digits than any format keeps.
+        /// An integer has more digits than any format preserves.
         case numberOutOfRange
-        /// Deeper than ``ParameterValue/depthLimit``: most often an object that contains itself.
+        /// A value is nested deeper than ``ParameterValue/depthLimit``: mostly an object that contains itself.
         case tooDeep
-        /// Parameters of a form or a query are not an object, whose keys are their names.
+        /// The parameters of a form or a query are not an object, whose keys would be their names.
         case notAnObject
-        /// A comma-separated list contains something other than plain values.
+        /// A comma-separated list contains values that are not plain.
         case notAList
-        /// A property list has no null.
+        /// A property list contains null, which the format does not support.
         case nullNotAllowed
         /// A value requested containers of two kinds from its encoder.
         case conflictingContainers
@@ -129,29 +129,29 @@ public struct ParameterError: Error, Hashable, Sendable, CustomStringConvertible
         self.path = path.text
     }
 
-    /// The error and its position in words.
+    /// The error and its position, as text.
     public var description: String {
         let problem =
             switch code {
-            case .notFinite: "a number is infinite or not a number"
+            case .notFinite: "a number is infinite or NaN"
             case .dateOutOfRange: "a date cannot be written in the chosen format"
-            case .numberOutOfRange: "a whole number has more digits than can be kept"
+            case .numberOutOfRange: "an integer has more digits than any format preserves"
             case .tooDeep: "values are nested more than \(ParameterValue.depthLimit) deep"
             case .notAnObject: "parameters of a query or a form must have names"
-            case .notAList: "a list separated by commas can hold plain values alone"
-            case .nullNotAllowed: "a property list has no null"
-            case .conflictingContainers: "a value encoded itself in two ways at once"
+            case .notAList: "a comma-separated list can contain only plain values"
+            case .nullNotAllowed: "a property list cannot contain null"
+            case .conflictingContainers: "a value requested two kinds of containers from its encoder"
             }
         return "\(problem) (\(path))"
     }
 }
 
-/// Converts names of Swift to the names of many services: `userName` to `user_name`.
+/// The conversion of Swift names to the names of many services: `userName` to `user_name`.
 enum SnakeCase {
-    /// The name in lower case, with `_` before each word.
+    /// Returns the name in lower case, with `_` before each word.
     ///
-    /// A word begins at a capital after a lower-case letter or digit, and at the last of several capitals before a lower-case
-    /// letter: `myURLProperty` is `my_url_property`. All other characters are kept.
+    /// A word begins at a capital after a lower-case letter or digit, and at the last of several capitals before a
+    /// lower-case letter: `myURLProperty` is `my_url_property`. All other characters are unchanged.
     static func text(_ name: String) -> String {
         let characters = Array(name)
         var text = ""

@@ -2,50 +2,53 @@ public import FoundationEssentials
 
 /// Parameters of a request: a tree of values as in JSON, with dates, data and sets.
 ///
-/// It is written as literals; other values are wrapped in the case of their kind:
+/// Write it with literals; wrap other values in the case of their kind:
 ///
 /// ```swift
 /// let page: ParameterValue = ["tags": ["swift", "linux"], "limit": 20, "after": .date(start), "q": .string(text)]
 /// ```
 ///
-/// ``init(encoding:)`` makes a tree of any `Encodable` value. A ``ParameterEncoding`` writes it.
+/// ``init(encoding:)`` creates a tree from any `Encodable` value. A ``ParameterEncoding`` writes it.
 public indirect enum ParameterValue: Hashable, Sendable {
-    /// Null: no parameters at all at the top; below, written as ``QueryEncoding/nulls`` specifies.
+    /// Null. At the top: no parameters. Nested: written as ``QueryEncoding/nulls`` specifies.
     case null
-    /// A Boolean.
+    /// A Boolean, `true` or `false`.
     case bool(Bool)
-    /// An integer.
+    /// An integer that fits into `Int`.
     case integer(Int)
     /// An integer above `Int.max`.
     case unsigned(UInt64)
-    /// A number. Infinity and NaN are rejected when it is written.
+    /// A floating-point number. Infinity and NaN are rejected when it is written.
     case number(Double)
     /// A decimal number with all its digits.
     case decimal(Decimal)
-    /// A text.
+    /// A text, in Unicode.
     case string(String)
     /// A point in time.
     case date(Date)
-    /// Bytes.
+    /// A sequence of bytes.
     case data(Data)
-    /// Values in order.
+    /// A list of values in order.
     case array([ParameterValue])
-    /// Values without order, written sorted, so that equal sets give equal bytes.
+    /// A set of values, written sorted, so that equal sets give equal bytes.
     case set(Set<ParameterValue>)
-    /// Values by name, written in the order of their names.
+    /// An object: values by name, written in the order of their names.
     case object([String: ParameterValue])
 
-    /// The maximum depth of arrays, sets and objects: 100. It keeps an object that contains itself from filling the stack.
+    /// The maximum depth of arrays, sets and objects: 100. It prevents a stack overflow by an object that contains
+    /// itself.
     public static let depthLimit = 100
 
     /// Creates the tree of a value.
     ///
-    /// Dates, data, decimal numbers, URLs and sets keep their kind, whatever their `encode(to:)` does. Synthesized encoders
-    /// omit absent optionals; a value written with `encodeNil` is ``null``. A key that is encoded twice has its last value.
-    /// - Throws: A ``ParameterError`` with the path of the value; the errors of the value's own `encode(to:)`, unchanged.
+    /// Dates, data, decimal numbers, URLs and sets preserve their kind, regardless of their `encode(to:)`. Synthesized
+    /// encoders omit absent optionals; a value written with `encodeNil` is ``null``. The last value of a repeated key
+    /// is used.
+    /// - Throws: A ``ParameterError`` with the path of the value; the errors of the value's own `encode(to:)`,
+    ///   unchanged.
     public init(encoding value: some Encodable) throws { try self.init(encoding: value, by: nil) }
 
-    /// Creates the tree of a value, with the names and the closure for dates of an encoder.
+    /// Creates the tree of a value, with the key strategy and the date closure of an encoder.
     package init(encoding value: some Encodable, by rules: JSONEncoder?) throws {
         self = try ParameterEncoder.value(of: value, by: rules)
     }
@@ -71,7 +74,7 @@ extension ParameterValue: Encodable {
         }
     }
 
-    /// Rejects values that no format can hold.
+    /// Throws an error for values that no format supports.
     /// - Parameter allowsNull: Whether ``null`` is allowed.
     package func check(allowsNull: Bool = true) throws(ParameterError) {
         try check(at: ParameterPath(), allowsNull: allowsNull)
@@ -101,19 +104,19 @@ extension ParameterValue: Encodable {
 extension ParameterValue: ExpressibleByStringInterpolation, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByBooleanLiteral, ExpressibleByNilLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// A text.
+    /// Creates a text value.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// An integer.
+    /// Creates an integer value.
     public init(integerLiteral value: Int) { self = .integer(value) }
-    /// A number.
+    /// Creates a floating-point value.
     public init(floatLiteral value: Double) { self = .number(value) }
-    /// A Boolean.
+    /// Creates a Boolean value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// Null.
+    /// Creates a null value.
     public init(nilLiteral: ()) { self = .null }
-    /// Values in order.
+    /// Creates a list of values in order.
     public init(arrayLiteral elements: ParameterValue...) { self = .array(elements) }
-    /// Values by name; of two with one name the last counts.
+    /// Creates an object; the last of several values with one name is used.
     public init(dictionaryLiteral elements: (String, ParameterValue)...) {
         self = .object(Dictionary(elements) { _, last in last })
     }

@@ -1,50 +1,51 @@
 /// The rules by which parameters become a query or a form.
 ///
-/// By default, `["tag": ["swift", "linux"], "done": true, "page": nil]` is `done=true&tag=swift&tag=linux`, as most servers
-/// expect. ``bracketed`` are the rules of AFNetworking, for servers in PHP and Rails: `done=1&page&tag[]=swift&tag[]=linux`.
+/// By default, `["tag": ["swift", "linux"], "done": true, "page": nil]` is `done=true&tag=swift&tag=linux`, as most
+/// servers expect. ``bracketed`` has the rules of AFNetworking, for servers in PHP and Rails:
+/// `done=1&page&tag[]=swift&tag[]=linux`.
 ///
-/// - Names are sorted at each level by their Unicode scalars, upper case before lower case; canonically equivalent texts are
-///   equal. AFNetworking's `compare:` gives the same order for ASCII.
-/// - The values of an object are named `outer[inner]`. Those of an array are named by ``arrays``, and those of a set `name`, in
-///   the order of their texts.
-/// - Names, with their brackets, and values are percent-encoded in UTF-8, byte by byte, all but letters, digits and
-///   `-._~/?`: a `?` and a `/` are allowed in a query (RFC 3986 §3.4).
-/// - Numbers have the fewest digits that read back the same; integers have no point.
+/// - Names are sorted at each level by their Unicode scalars, upper case before lower case; canonically equivalent
+///   texts are equal. AFNetworking's `compare:` gives the same order for ASCII.
+/// - The values of an object are named `outer[inner]`. Those of an array are named by ``arrays``, and those of a set
+///   `name`, in the order of their texts.
+/// - Names, with their brackets, and values are percent-encoded in UTF-8, byte by byte, except letters, digits and
+///   `-._~/?`: a query may contain `?` and `/` (RFC 3986 §3.4).
+/// - Numbers have the fewest digits that parse to the same value; integers have no decimal point.
 /// - Empty arrays, sets and objects are omitted.
 public struct QueryEncoding: Sendable {
     /// The names of the values of an array.
     public enum Arrays: String, Hashable, Sendable, Codable {
-        /// `a[]=1&a[]=2`, as AFNetworking, PHP and Rails.
+        /// Brackets: `a[]=1&a[]=2`, as in AFNetworking, PHP and Rails.
         case brackets
-        /// `a[0]=1&a[1]=2`.
+        /// Brackets with an index: `a[0]=1&a[1]=2`.
         case indexed
-        /// `a=1&a=2`.
+        /// The same name for each value: `a=1&a=2`.
         case repeated
-        /// `a=1,2`, with commas of the values encoded. Values must be plain; sets are written the same way.
+        /// One value: `a=1,2`, with commas in values encoded. Values must be plain; sets are written the same way.
         case commaSeparated
     }
 
-    /// The form of Booleans.
+    /// The form of Booleans in a query.
     public enum Booleans: String, Hashable, Sendable, Codable {
-        /// `1` and `0`, as AFNetworking.
+        /// The digits `1` and `0`, as in AFNetworking.
         case numeric
-        /// `true` and `false`.
+        /// The words `true` and `false`.
         case literal
     }
 
-    /// The form of dates.
+    /// The form of dates in a query.
     public enum Dates: String, Hashable, Sendable, Codable {
-        /// As in `2026-11-21T20:15:00Z`; a fraction of a second is dropped. Years 0 to 9999.
+        /// ISO 8601, such as `2026-11-21T20:15:00Z`; a fraction of a second is dropped. Years 0 to 9999.
         case iso8601
-        /// As in `2026-11-21T20:15:00.250Z`.
+        /// ISO 8601 with milliseconds, such as `2026-11-21T20:15:00.250Z`. Years 0 to 9999.
         case iso8601WithMilliseconds
-        /// Seconds since 1970, with their fraction where there is one.
+        /// Seconds since 1970-01-01, with their fraction if they have one.
         case secondsSince1970
-        /// Whole milliseconds since 1970.
+        /// Whole milliseconds since 1970-01-01.
         case millisecondsSince1970
     }
 
-    /// The form of data.
+    /// The form of data in a query.
     public enum Bytes: String, Hashable, Sendable, Codable {
         /// Base64 (RFC 4648 §4), percent-encoded like other texts.
         case base64
@@ -52,25 +53,25 @@ public struct QueryEncoding: Sendable {
         case base64URL
     }
 
-    /// The form of a null.
+    /// The form of null in a query.
     public enum Nulls: String, Hashable, Sendable, Codable {
-        /// Its name alone, as AFNetworking.
+        /// The name without `=`, as in AFNetworking.
         case bareKey
-        /// Its name and `=`.
+        /// The name followed by `=`.
         case emptyValue
-        /// Nothing.
+        /// Nulls are omitted.
         case dropped
     }
 
-    /// The form of names, of dictionaries as well as of types.
+    /// The form of names, of types as well as of dictionaries.
     public enum Keys: String, Hashable, Sendable, Codable {
-        /// Unchanged.
+        /// Names are not changed.
         case asIs
-        /// `userName` as `user_name`, `baseURLString` as `base_url_string`.
+        /// Snake case: `userName` becomes `user_name`, `baseURLString` becomes `base_url_string`.
         case snakeCase
     }
 
-    /// The names of the values of an array; the name repeated by default.
+    /// The names of the values of an array; the repeated name by default.
     public var arrays = Arrays.repeated
     /// The form of Booleans; `true` and `false` by default.
     public var booleans = Booleans.literal
@@ -78,20 +79,19 @@ public struct QueryEncoding: Sendable {
     public var dates = Dates.iso8601
     /// The form of data; Base64 by default.
     public var data = Bytes.base64
-    /// The form of a null; nothing by default.
+    /// The form of a null; omitted by default.
     public var nulls = Nulls.dropped
     /// The form of names; unchanged by default.
     public var keys = Keys.asIs
-
-    /// Writes the query, without `?`, in place of all the rules above. The call throws its errors. In a URL, characters that
-    /// are not allowed in a query are percent-encoded afterwards.
+    /// A function that writes the query, without `?`, and replaces all the rules above. The call throws its errors. In
+    /// a URL, characters that are not allowed in a query are percent-encoded afterwards.
     public var serializer: (@Sendable (ParameterValue) throws -> String)?
 
     /// Creates the default rules.
     public init() {}
 
-    /// The rules of AFNetworking, byte for byte: `name[]` for the values of arrays, `1` and `0` for Booleans, and the name alone
-    /// for a null.
+    /// The rules of AFNetworking, byte for byte: `name[]` for the values of arrays, `1` and `0` for Booleans, and the
+    /// name without `=` for a null.
     public static var bracketed: QueryEncoding {
         var encoding = QueryEncoding()
         encoding.arrays = .brackets
@@ -100,7 +100,7 @@ public struct QueryEncoding: Sendable {
         return encoding
     }
 
-    /// The query, or the form, of parameters; empty for none.
+    /// Returns parameters as a query or a form; empty for no parameters.
     /// - Throws: A ``ParameterError``; the errors of ``serializer``.
     public func encoded(_ parameters: ParameterValue) throws -> String {
         if case .null = parameters { return "" }
@@ -108,7 +108,7 @@ public struct QueryEncoding: Sendable {
         return try QueryWriter.text(of: parameters, by: self)
     }
 
-    /// A text of a query or a form, percent-encoded, all but letters, digits and `-._~/?`.
+    /// Returns a text of a query or a form, percent-encoded, except letters, digits and `-._~/?`.
     public static func escaped(_ text: String) -> String {
         var bytes: [UInt8] = []
         QueryWriter.append(text, to: &bytes)

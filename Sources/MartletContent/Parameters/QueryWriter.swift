@@ -1,14 +1,14 @@
 import MartletURL
 import FoundationEssentials
 
-/// Writes a tree of parameters as pairs of names and values by the rules of a ``QueryEncoding``.
+/// A writer of a tree of parameters as pairs of names and values, by the rules of a ``QueryEncoding``.
 struct QueryWriter {
     private let encoding: QueryEncoding
     private var bytes: [UInt8] = []
-    // The bytes do not show it: a null without a name has none.
+    // The bytes are not sufficient: a null without a name has no bytes.
     private var hasPairs = false
 
-    /// The pairs of parameters, joined by `&`.
+    /// Returns the pairs of parameters, joined by `&`.
     static func text(of parameters: ParameterValue, by encoding: QueryEncoding) throws(ParameterError) -> String {
         guard case .object = parameters else { throw ParameterError(.notAnObject, at: ParameterPath()) }
         var writer = QueryWriter(encoding: encoding)
@@ -16,7 +16,7 @@ struct QueryWriter {
         return String(decoding: writer.bytes, as: UTF8.self)
     }
 
-    /// The values of a set in the default order.
+    /// Returns the values of a set in the default order.
     static func sorted(_ values: Set<ParameterValue>) throws(ParameterError) -> [ParameterValue] {
         try QueryWriter(encoding: QueryEncoding()).sorted(values, at: ParameterPath())
     }
@@ -88,7 +88,8 @@ struct QueryWriter {
 
     private func styled(_ key: String) -> String { encoding.keys == .asIs ? key : SnakeCase.text(key) }
 
-    /// The values of a set by their texts; values that are not plain by the text that would be written for them.
+    /// Returns the values of a set, sorted by their texts. Values that are not plain are sorted by the text that would
+    /// be written.
     private func sorted(_ values: Set<ParameterValue>, at path: ParameterPath) throws(ParameterError)
         -> [ParameterValue]
     {
@@ -102,7 +103,7 @@ struct QueryWriter {
         return keyed.sorted { $0.text < $1.text }.map(\.value)
     }
 
-    /// The text of a plain value; `nil` for others.
+    /// Returns the text of a plain value; `nil` for others.
     private func text(of value: ParameterValue, at path: ParameterPath) throws(ParameterError) -> String? {
         switch value {
         case .null, .array, .set, .object: return nil
@@ -124,7 +125,7 @@ struct QueryWriter {
         }
     }
 
-    /// A number with the fewest digits that read back the same; integers have no point.
+    /// Returns a number with the fewest digits that parse to the same value; integers have no decimal point.
     private static func text(of value: Double) -> String {
         let text = value.description
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
@@ -144,10 +145,10 @@ struct QueryWriter {
         throw ParameterError(.dateOutOfRange, at: path)
     }
 
-    /// The years 0 to 9999, which have four digits.
+    /// The years 0 to 9999 in seconds since 1970; their numbers have at most four digits.
     private static let secondsOfISO8601 = -62_167_219_200.0..<253_402_300_799.0
 
-    /// The characters that are encoded: all but letters, digits and `-._~/?` (RFC 3986 §2.3, §3.4).
+    /// The characters that are encoded: all except letters, digits and `-._~/?` (RFC 3986 §2.3, §3.4).
     private static let set = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>@[\\]^`{|} ")
 
     /// Appends a text, percent-encoded.

@@ -1,11 +1,11 @@
-/// Checks the references of a binary property list: an object graph that any bytes can describe.
+/// A scanner that checks the references of a binary property list: an object graph that any bytes can describe.
 ///
 /// The only specification is CFBinaryPList.c: `bplist0`, a digit, objects, a table of their offsets, a 32-byte trailer.
 struct BinaryPropertyListScanner {
-    /// An array or a dictionary with references that are being followed.
+    /// An array or a dictionary whose references are being followed.
     private struct Frame {
         let object: Int
-        /// The range of the references that are left, in the bytes.
+        /// The range of the remaining references, in the bytes.
         var position: Int
         let end: Int
     }
@@ -17,10 +17,10 @@ struct BinaryPropertyListScanner {
     private let tableOffset: Int
     private let topObject: Int
     private var frames: [Frame] = []
-    /// The objects of the frames.
+    /// Whether each object is in a frame.
     private var isOpen: [Bool]
 
-    /// Reads the trailer.
+    /// Reads the trailer of the list.
     init(_ bytes: [UInt8]) throws(PropertyListError) {
         let trailer = bytes.count - 32
         guard trailer > 8 else { throw PropertyListError(reason: .malformed) }
@@ -36,7 +36,8 @@ struct BinaryPropertyListScanner {
         isOpen = [Bool](repeating: false, count: objectCount)
     }
 
-    /// Follows all references from the top object as a decoder does: a few bytes of shared objects can make 2⁶⁴ visits.
+    /// Follows all references from the top object, as a decoder does: a few bytes of shared objects can cause 2⁶⁴
+    /// visits.
     mutating func check() throws(PropertyListError) {
         var visitCount = 1
         try visit(topObject)
@@ -79,7 +80,7 @@ struct BinaryPropertyListScanner {
         frames.append(Frame(object: object, position: start, end: start + count * unit))
     }
 
-    /// The position and the number of an object's parts, all of which lie before the table of offsets.
+    /// Returns the position and the number of an object's parts, all before the table of offsets.
     private func counted(_ marker: UInt8, at offset: Int, unit: Int) throws(PropertyListError) -> (
         start: Int, count: Int
     ) {
@@ -98,8 +99,8 @@ struct BinaryPropertyListScanner {
         return (start, count)
     }
 
-    /// A big-endian number.
-    /// - Throws: If it is greater than any count can be.
+    /// Returns a big-endian number.
+    /// - Throws: A ``PropertyListError`` if it is greater than any possible count.
     private static func number(_ bytes: ArraySlice<UInt8>) throws(PropertyListError) -> Int {
         let number = Int(exactly: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
         guard let number else { throw PropertyListError(reason: .malformed) }

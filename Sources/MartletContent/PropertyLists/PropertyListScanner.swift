@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// Checks the depth, the object count and the references of a property list without recursion, in time linear in its size
-/// and the objects that a decoder visits.
+/// A scanner that checks the depth, the object count and the references of a property list without recursion. It takes
+/// time linear in the list's size and in the objects that a decoder visits.
 ///
-/// Foundation's decoder overflows the stack or traps otherwise. The scanner accepts some lists that Foundation rejects; it
-/// never counts fewer levels or objects than Foundation visits.
+/// Without these checks Foundation's decoder can overflow the stack or trap. The scanner accepts some lists that
+/// Foundation rejects; it never counts fewer levels or objects than Foundation visits.
 package enum PropertyListScanner {
     /// The maximum depth, that of Foundation's JSON decoder.
     static let depthLimit = 512
@@ -19,12 +19,12 @@ package enum PropertyListScanner {
         } else {
             let text = try utf8(bytes)
             let first = text.first { ![0x09, 0x0A, 0x0D, 0x20].contains($0) }
-            // Foundation limits the depth of OpenStep lists, the texts that do not begin with `<`.
+            // Foundation itself limits the depth of OpenStep lists, the texts that do not begin with `<`.
             if first == UInt8(ascii: "<") { try checkMarkup(text) }
         }
     }
 
-    /// The text in UTF-8, without its byte order mark. Without a mark Foundation decodes UTF-8 only.
+    /// Returns the text in UTF-8, without its byte order mark. Without a mark Foundation decodes only UTF-8.
     private static func utf8(_ bytes: [UInt8]) throws(PropertyListError) -> ArraySlice<UInt8> {
         let marks: [([UInt8], String.Encoding)] = [
             ([0x00, 0x00, 0xFE, 0xFF], .utf32BigEndian), ([0xFE, 0xFF, 0x00, 0x00], .utf32LittleEndian),
@@ -39,7 +39,8 @@ package enum PropertyListScanner {
         return ArraySlice(text.utf8)
     }
 
-    /// Follows the markup as Foundation's scanner does: the beginning of its name identifies a tag, which ends at the next `>`.
+    /// Follows the markup as Foundation's scanner does: a tag is identified by the beginning of its name, and ends at
+    /// the next `>`.
     private static func checkMarkup(_ text: ArraySlice<UInt8>) throws(PropertyListError) {
         var rest = text
         var depth = 0
@@ -51,7 +52,8 @@ package enum PropertyListScanner {
             } else if rest.starts(with: "![CDATA[".utf8) {
                 rest = rest.dropFirst(8).after("]]>")
             } else if rest.first == UInt8(ascii: "?") {
-                // Within a list Foundation ends `<?>` immediately, before it not: counting too much there is harmless.
+                // Foundation ends `<?>` immediately only inside a list. Ending it everywhere may count too much, which
+                // is harmless.
                 rest = rest.after("?>")
             } else {
                 let isClosing = rest.first == UInt8(ascii: "/")
@@ -73,7 +75,7 @@ package enum PropertyListScanner {
 }
 
 extension ArraySlice<UInt8> {
-    /// The bytes after the first occurrence of a delimiter; none if it does not occur.
+    /// Returns the bytes after the first occurrence of a delimiter; empty if it does not occur.
     fileprivate func after(_ delimiter: String) -> ArraySlice<UInt8> {
         let wanted = Array(delimiter.utf8)
         let start = indices.first { self[$0] == wanted.first && self[$0...].starts(with: wanted) }
@@ -81,14 +83,15 @@ extension ArraySlice<UInt8> {
     }
 }
 
-/// A property list that is rejected before it is decoded. Foundation's parsers are recursive and follow every reference of
-/// a binary property list. A list that would exhaust the stack, the memory or the time is rejected first.
+/// The error of a property list that is rejected before it is decoded. Foundation's parsers are recursive and follow
+/// every reference of a binary property list. A list that would exhaust the stack, the memory or the time is rejected
+/// first.
 public struct PropertyListError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of error. More may be added: a `switch` needs a default.
+    /// The kind of error. More kinds may be added: a `switch` needs a default.
     public enum Reason: String, Hashable, Sendable {
         /// Arrays and dictionaries are nested more than 512 deep.
         case tooDeep
-        /// The list has more than a million objects, each reference to an object counted.
+        /// The list has more than a million objects, counting each reference to an object.
         case tooManyObjects
         /// An array or a dictionary of a binary list contains itself.
         case cycle
@@ -100,16 +103,16 @@ public struct PropertyListError: Error, Hashable, Sendable, CustomStringConverti
     /// The kind of error.
     public let reason: Reason
 
-    /// Creates an error.
+    /// Creates an error of a kind.
     public init(reason: Reason) { self.reason = reason }
 
-    /// The error in words.
+    /// The error, as text.
     public var description: String {
         switch reason {
         case .tooDeep: "the property list is nested more than \(PropertyListScanner.depthLimit) deep"
         case .tooManyObjects: "the property list has more than \(PropertyListScanner.objectLimit) objects"
         case .cycle: "an array or a dictionary of the property list contains itself"
-        case .malformed: "the property list points outside itself, or does not fit its byte order mark"
+        case .malformed: "the property list has an invalid reference, or does not match its byte order mark"
         }
     }
 }

@@ -4,15 +4,15 @@ import MartletWire
 package struct MediaRange: Hashable, Sendable {
     /// The type in lower case, or `*`.
     package let type: String
-    /// The subtype in lower case, `*`, or for example `*+json` for all subtypes with that suffix (RFC 6838 §4.2.8), which is
-    /// an extension for accepted types in code.
+    /// The subtype in lower case, `*`, or for example `*+json` for all subtypes with that suffix (RFC 6838 §4.2.8). The
+    /// suffix form is an extension for accepted types in code.
     package let subtype: String
     /// The parameters except `q`.
     package let parameters: [MediaType.Parameter]
     /// The weight in thousandths, 0–1000; 0 excludes the range.
     package let weight: Int
 
-    /// Parses a range; `nil` if it is invalid. A `*` alone, which old clients send, is `*/*`.
+    /// Parses a range; `nil` if it is invalid. A single `*`, which old clients send, means `*/*`.
     package init?(_ text: String) {
         let wildcard = text.drop { $0 == " " || $0 == "\t" }
         let isBare = wildcard.first == "*" && wildcard.dropFirst().first != "/"
@@ -24,15 +24,16 @@ package struct MediaRange: Hashable, Sendable {
         weight = parsed["q"].map(MediaRange.weight) ?? 1000
     }
 
-    /// The specificity: the most specific of the matching ranges counts.
+    /// The specificity; the most specific matching range is used.
     package var specificity: Int {
         if type == "*" { return 0 }
         if subtype == "*" { return 1 }
         return subtype.hasPrefix("*+") ? 2 : 3 + parameters.count
     }
 
-    /// Whether the range contains a type. The type must have each parameter of the range; but a `charset` only excludes
-    /// another `charset`, since servers omit it where there is one choice, and is compared without regard to case.
+    /// Whether the range contains a type. The type must have each parameter of the range. As an exception, a `charset`
+    /// excludes only another `charset`, because servers omit it if there is one choice; it is compared without regard
+    /// to case.
     package func contains(_ other: MediaType) -> Bool {
         guard type == "*" || type == other.type else { return false }
         if subtype.hasPrefix("*+") {
@@ -47,7 +48,7 @@ package struct MediaRange: Hashable, Sendable {
         }
     }
 
-    /// The weight in thousandths; an invalid one is 1000, since the sender named the range on purpose.
+    /// Returns the weight in thousandths; 1000 for an invalid one, because the sender named the range on purpose.
     private static func weight(_ text: String) -> Int {
         let bytes = Array(text.utf8)
         guard let whole = bytes.first.flatMap(ByteClass.digit), whole <= 1, bytes.count <= 5,
@@ -60,17 +61,18 @@ package struct MediaRange: Hashable, Sendable {
 
 /// The accepted media types, as an `Accept` field lists them (RFC 9110 §12.5.1).
 package struct MediaRangeList: Hashable, Sendable {
-    /// The ranges in the order they came, without invalid members.
+    /// The ranges in the order received, without invalid members.
     package let ranges: [MediaRange]
 
-    /// Parses the ranges of field values, each of which may have several. Takes time linear in them.
+    /// Parses the ranges of field values, each with one or several ranges, in linear time.
     package init(_ fieldValues: [String]) {
         ranges = fieldValues.flatMap { value in
             ElementList(Array(value.utf8)[...]).compactMap { MediaRange(String(decoding: $0, as: UTF8.self)) }
         }
     }
 
-    /// The weight of a type in thousandths: that of the most specific range with it, the highest of several, else 0.
+    /// Returns the weight of a type in thousandths: that of the most specific matching range, or the highest if several
+    /// match equally; 0 if none matches.
     package func weight(of type: MediaType) -> Int {
         let matches = ranges.lazy.filter { $0.contains(type) }
         return matches.max { ($0.specificity, $0.weight) < ($1.specificity, $1.weight) }?.weight ?? 0
@@ -79,6 +81,6 @@ package struct MediaRangeList: Hashable, Sendable {
     /// Whether a type is accepted.
     package func accepts(_ type: MediaType) -> Bool { weight(of: type) > 0 }
 
-    /// Whether a response without a type is accepted: if every type is.
+    /// Whether a response without a type is accepted, which requires that every type is.
     package var acceptsUntyped: Bool { ranges.contains { $0.type == "*" && $0.weight > 0 } }
 }

@@ -5,7 +5,7 @@ import MartletWire
 /// Type, subtype and parameter names are compared without regard to case and stored in lower case; parameter values are
 /// stored unchanged. Parsing takes time linear in the text.
 public struct MediaType: Hashable, Sendable, CustomStringConvertible {
-    /// One parameter.
+    /// One parameter of a media type.
     public struct Parameter: Hashable, Sendable {
         /// The name, in lower case.
         public let name: String
@@ -17,13 +17,13 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
     public let type: String
     /// The subtype, in lower case: `html` in `text/html`.
     public let subtype: String
-    /// The parameters in the order they came; of several with one name the first counts.
+    /// The parameters in the order received; the first of several with one name is used.
     public let parameters: [Parameter]
 
     /// Parses a field value; `nil` if it does not begin with `type/subtype`.
     ///
-    /// A malformed parameter (no `=`, white space around it, an unclosed quote) is skipped, because many servers send such,
-    /// and the rest is still valid.
+    /// A malformed parameter (no `=`, white space around it, an unclosed quote) is skipped, because many servers send
+    /// such parameters, and the rest is still valid.
     public init?(_ text: String) {
         var reader = FieldValueParser(text)
         reader.skipBlanks()
@@ -38,9 +38,9 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Type and subtype without parameters: `text/html`.
+    /// The type and subtype without parameters: `text/html`.
     public var essence: String { "\(type)/\(subtype)" }
-    /// The `charset` parameter; `nil` if there is none.
+    /// The `charset` parameter; `nil` if it is missing.
     public var charset: String? { self["charset"] }
 
     /// Whether the content is JSON: `application/json`, `text/json` or any `+json` (RFC 6839 §3.1).
@@ -48,13 +48,13 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
         subtype.hasSuffix("+json") || subtype == "json" && (type == "application" || type == "text")
     }
 
-    /// The value of a parameter, its name in any case.
+    /// The value of a parameter, with its name in any case; `nil` if it is missing.
     public subscript(_ name: String) -> String? {
         let wanted = name.lowercased()
         return parameters.first { $0.name == wanted }?.value
     }
 
-    /// The media type as a field value, with values quoted that are not tokens.
+    /// The media type as a field value; values that are not tokens are quoted.
     public var description: String {
         parameters.reduce(into: essence) { text, parameter in
             let isToken = !parameter.value.isEmpty && parameter.value.utf8.allSatisfy(ByteClass.isToken)
@@ -78,25 +78,26 @@ struct FieldValueParser {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// Creates a reader at the beginning of a value.
+    /// Creates a parser at the beginning of a value.
     init(_ text: String) { bytes = Array(text.utf8) }
 
     private var current: UInt8? { position < bytes.endIndex ? bytes[position] : nil }
 
-    /// Moves over spaces and tabs.
+    /// Skips spaces and tabs.
     mutating func skipBlanks() { while let byte = current, ByteClass.isBlank(byte) { position += 1 } }
 
-    /// Moves over a byte if it is the one at the cursor.
+    /// Skips a byte if it is at the cursor; returns whether it was.
     mutating func take(_ byte: UInt8) -> Bool {
         guard current == byte else { return false }
         position += 1
         return true
     }
 
-    /// A token of at least one character; `nil`, without movement, if there is none.
+    /// Returns a token of at least one character; `nil`, without moving the cursor, if no token follows.
     mutating func token() -> String? { word(ByteClass.isToken) }
 
-    /// The parameters up to the end, without malformed ones; `nil` if the cursor is neither at one nor at the end.
+    /// Returns the parameters up to the end, without malformed ones; `nil` if the cursor is neither at a parameter nor
+    /// at the end.
     /// - Parameter isLenient: Whether blanks around the equals sign and values that are not tokens are accepted.
     mutating func parameters(isLenient: Bool) -> [(name: String, value: String, isQuoted: Bool)]? {
         skipBlanks()
@@ -105,7 +106,7 @@ struct FieldValueParser {
         while take(UInt8(ascii: ";")) {
             skipBlanks()
             if let parameter = parameter(isLenient) { parameters.append(parameter) }
-            // The next semicolon outside quotes.
+            // Skips to the next semicolon outside quotes.
             while let byte = current, byte != UInt8(ascii: ";") {
                 if byte == UInt8(ascii: "\"") { _ = quotedString() } else { position += 1 }
             }
@@ -126,7 +127,7 @@ struct FieldValueParser {
         return (name.lowercased(), word, isQuoted)
     }
 
-    /// Whether a byte may be in a value that is not quoted, as servers send it in place of a token.
+    /// Whether a byte may be in an unquoted value, as servers send it instead of a token.
     private static func isInWord(_ byte: UInt8) -> Bool {
         byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: ";") && byte != UInt8(ascii: "\"")
     }
@@ -137,7 +138,7 @@ struct FieldValueParser {
         return position == start ? nil : String(decoding: bytes[start..<position], as: UTF8.self)
     }
 
-    /// The content of a quoted string; `nil` if it is not closed, with the cursor at the end.
+    /// Returns the content of a quoted string; `nil` with the cursor at the end if it is not closed.
     private mutating func quotedString() -> String? {
         position += 1
         var value: [UInt8] = []

@@ -1,31 +1,31 @@
-/// Decodes the bytes of a body as text: by the byte order mark, else the charset, else as UTF-8.
+/// A decoding of the bytes of a body as text: by the byte order mark, else the charset, else as UTF-8.
 ///
 /// The labels are those of the WHATWG Encoding Standard for the encodings below (there ISO-8859-1 and US-ASCII mean
 /// windows-1252), and those of UTF-32. Lenient decoding never fails: malformed bytes become U+FFFD.
 package struct TextDecoding: Hashable, Sendable {
-    /// The encoding without a byte order mark.
+    /// The encoding used without a byte order mark.
     package let encoding: Encoding
 
-    /// Creates a decoding for a charset label, such as ``MediaType/charset``; none, or an unknown one, means UTF-8.
+    /// Creates a decoding for a charset label, such as ``MediaType/charset``; UTF-8 for none or an unknown one.
     package init(charset: String? = nil) { encoding = charset.flatMap { Encoding(label: $0) } ?? .utf8 }
 
-    /// Creates a decoding for an encoding.
+    /// Creates a decoding with an encoding.
     package init(_ encoding: Encoding) { self.encoding = encoding }
 
-    /// Creates a decoding for a charset label that must be known; none means UTF-8.
+    /// Creates a decoding for a charset label that must be known; UTF-8 for none.
     /// - Throws: ``ResponseDecodingError/unknownCharset(_:)``.
     package init(known charset: String?) throws(ResponseDecodingError) {
         self.init(charset: charset)
         if let charset, Encoding(label: charset) == nil { throw .unknownCharset(charset) }
     }
 
-    /// The text of a whole body, without its byte order mark.
+    /// Returns the text of a whole body, without its byte order mark.
     package func text(from bytes: some Collection<UInt8>) -> String {
         let (encoding, mark) = beginning(of: bytes)
         return TextDecoding.text(bytes.dropFirst(mark), in: encoding)
     }
 
-    /// The text of a whole body without malformed bytes.
+    /// Returns the text of a whole body, which must be well-formed.
     /// - Throws: ``ResponseDecodingError/malformedText(charset:offset:)``.
     package func strictText(from bytes: [UInt8]) throws(ResponseDecodingError) -> String {
         let (encoding, mark) = beginning(of: bytes)
@@ -37,8 +37,8 @@ package struct TextDecoding: Hashable, Sendable {
         return TextDecoding.text(content, in: encoding)
     }
 
-    /// The encoding in force, and the size of the byte order mark. Four bytes are a mark only with a charset of UTF-32: as
-    /// UTF-16, `FF FE 00 00` is a mark and a character.
+    /// Returns the encoding in force, and the size of the byte order mark. Four bytes are a mark only with a charset of
+    /// UTF-32: in UTF-16, `FF FE 00 00` is a mark and a character.
     private func beginning(of bytes: some Collection<UInt8>) -> (encoding: Encoding, mark: Int) {
         let start = Array(bytes.prefix(4))
         if encoding == .utf32LittleEndian || encoding == .utf32BigEndian {
@@ -51,7 +51,7 @@ package struct TextDecoding: Hashable, Sendable {
         return (encoding, 0)
     }
 
-    /// The text of bytes without a byte order mark.
+    /// Returns the text of bytes without a byte order mark.
     package static func text(_ bytes: some Collection<UInt8>, in encoding: Encoding) -> String {
         func wide<Codec: Unicode.Encoding>(_ codec: Codec.Type, isBig: Bool) -> String
         where Codec.CodeUnit: FixedWidthInteger {
@@ -66,7 +66,7 @@ package struct TextDecoding: Hashable, Sendable {
         }
     }
 
-    /// The code units of a text, and whether no bytes are left over.
+    /// Returns the code units of a text, and whether they use all bytes.
     private static func units<Codec: Unicode.Encoding>(
         of codec: Codec.Type, in bytes: some Collection<UInt8>, isBig: Bool
     ) -> (units: [Codec.CodeUnit], isWhole: Bool) where Codec.CodeUnit: FixedWidthInteger {
@@ -85,7 +85,7 @@ package struct TextDecoding: Hashable, Sendable {
         return (units, filled == 0)
     }
 
-    /// The offset of the first malformed byte in the whole array; `nil` if there is none.
+    /// Returns the offset of the first malformed byte in the whole array; `nil` if all bytes are valid.
     static func malformedOffset(in bytes: ArraySlice<UInt8>, _ encoding: Encoding) -> Int? {
         func wide<Codec: Unicode.Encoding>(_ codec: Codec.Type, isBig: Bool) -> Int?
         where Codec.CodeUnit: FixedWidthInteger {
@@ -104,7 +104,7 @@ package struct TextDecoding: Hashable, Sendable {
         }
     }
 
-    /// The number of code units before the first malformed one, and whether there is one.
+    /// Returns the number of code units before the first malformed one, and whether one was found.
     private static func validCount<Codec: Unicode.Encoding>(
         of units: some Sequence<Codec.CodeUnit>, _ codec: Codec.Type
     ) -> (count: Int, hasError: Bool) {
@@ -122,7 +122,7 @@ package struct TextDecoding: Hashable, Sendable {
 extension TextDecoding {
     /// The encodings that Martlet decodes.
     package enum Encoding: String, Hashable, Sendable, CaseIterable {
-        /// UTF-8.
+        /// UTF-8, the default encoding.
         case utf8 = "utf-8"
         /// windows-1252, the superset of ISO-8859-1 and US-ASCII.
         case windows1252 = "windows-1252"
@@ -137,7 +137,7 @@ extension TextDecoding {
         /// UTF-32, big-endian; also `utf-32` without a byte order mark.
         case utf32BigEndian = "utf-32be"
 
-        /// The encoding of a charset label, in any case and between any blanks; `nil` if Martlet does not know it.
+        /// Creates the encoding of a charset label, in any case and between any blanks; `nil` for an unknown label.
         package init?(label: String) {
             let trimmed = label.lowercased().split { " \t\n\u{0C}\r".contains($0) }
             switch trimmed.count == 1 ? trimmed[0] : "" {
@@ -170,7 +170,7 @@ extension TextDecoding {
             0xBD: "\u{0153}", 0xBE: "\u{0178}",
         ]
 
-        /// The character of a byte in a single-byte encoding.
+        /// Returns the character of a byte in a single-byte encoding.
         func character(of byte: UInt8) -> Unicode.Scalar {
             switch (self, byte) {
             case (.windows1252, 0x80...0x9F): Unicode.Scalar(Encoding.windowsCharacters[Int(byte) - 0x80]) ?? "\u{FFFD}"

@@ -1,26 +1,22 @@
-import MartletURL
-public import MartletStorage
-import MartletTransport
-import MartletWire
 public import MartletCore
 
 /// The public suffix list, as publicsuffix.org and Debian's package `publicsuffix` distribute it.
 ///
-/// Wildcards (`*.ck`), exceptions (`!www.ck`) and names in any script are supported. Invalid lines are skipped and listed. Its
-/// ten thousand rules take about a mebibyte of memory and a few milliseconds to read.
+/// Wildcards (`*.ck`), exceptions (`!www.ck`) and names in any script are supported. Invalid lines are skipped and
+/// listed. Its ten thousand rules take about a mebibyte of memory and a few milliseconds to read.
 public struct PublicSuffixList: PublicSuffixes {
     /// The sections of the list.
     public enum Section: Sendable {
         /// Suffixes of registries: `com`, `co.uk`.
         case registries
-        /// These, and suffixes below which others register names: `github.io`. The right choice for cookies.
+        /// Suffixes of registries, and suffixes below which others register names: `github.io`. The right choice for
+        /// cookies.
         case all
     }
 
     /// The rules of a name.
     private struct Kind: OptionSet, Sendable {
         let rawValue: UInt8
-
         /// The name is a public suffix.
         static let plain = Kind(rawValue: 1)
         /// Every label before the name makes a public suffix: `*.name`.
@@ -36,8 +32,8 @@ public struct PublicSuffixList: PublicSuffixes {
 
     /// The rules, by names in lower case and A-labels.
     private var rules: [ArraySlice<UInt8>: Kind] = [:]
-
-    /// The maximum size of a file, in bytes: 16 MiB, to stop a mistaken path from filling the memory; the list has 0.3.
+    /// The maximum size of a file, in bytes: 16 MiB, to stop a wrong path from filling the memory; the list has about
+    /// 0.3 MiB.
     private static let byteLimit: UInt64 = 16 << 20
     /// The maximum number of invalid lines that are listed.
     private static let malformedLimit = 1000
@@ -76,7 +72,7 @@ public struct PublicSuffixList: PublicSuffixes {
     /// Whether there is a rule at all.
     public var isComplete: Bool { ruleCount > 0 }
 
-    /// The public suffix of a name: by the rule with most labels, or an exception before all others; otherwise the last label.
+    /// The public suffix of a name: by an exception, otherwise by the rule with most labels, otherwise the last label.
     public func publicSuffix(of name: String) -> Substring {
         let bytes = Array(name.utf8)
         let hasTrailingDot = bytes.count > 1 && bytes.last == PublicSuffixList.dot
@@ -92,7 +88,7 @@ public struct PublicSuffixList: PublicSuffixes {
         // Each label is looked up with all labels after it, from the last one.
         for index in name.indices.reversed() where index == 0 || isDot(name[index - 1]) {
             let length = name.count - index
-            // A longer name has no rule; a host can only be that long if it was created by the caller.
+            // A longer name has no rule; only a host that the caller created can be longer.
             guard length <= PublicSuffixList.nameLimit else { break }
             longest = longest ?? length
             guard let kind = rules[name[index...]] else { continue }

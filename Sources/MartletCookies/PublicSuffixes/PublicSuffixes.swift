@@ -1,6 +1,6 @@
 import MartletTransport
 
-/// A source of public suffixes: names such as `com`, `co.uk` or `github.io` below which anyone may register a name.
+/// A source of public suffixes: names such as `com`, `co.uk` or `github.io` below which the public may register names.
 ///
 /// No site may set a cookie for a public suffix, since it could then set cookies of unrelated sites (RFC 6265bis §5.7).
 /// ``PublicSuffixList`` reads Mozilla's list from a file; ``SystemPublicSuffixes`` finds the file of the machine.
@@ -9,8 +9,8 @@ import MartletTransport
 public protocol PublicSuffixes: Sendable {
     /// Whether there is a list.
     ///
-    /// Without one, only the last label of a name counts as its public suffix: `com` is one, `co.uk` is not, and a site below
-    /// `co.uk` can set cookies for all others there.
+    /// Without one, only the last label of a name counts as its public suffix: `com` is one, `co.uk` is not, and a site
+    /// below `co.uk` can set cookies for all others there.
     var isComplete: Bool { get }
 
     /// The public suffix of a name: by the rule with most labels, otherwise the last label.
@@ -24,7 +24,7 @@ public protocol PublicSuffixes: Sendable {
 }
 
 extension PublicSuffixes {
-    /// Does nothing.
+    /// Does nothing; the default implementation.
     public func prepare() async {}
 
     /// Whether the whole name is a public suffix.
@@ -44,10 +44,10 @@ extension PublicSuffixes {
 
 /// The public suffix list of the machine: that of Debian's package `publicsuffix`.
 ///
-/// It is read once in a process, before the first lookup. If the package is not installed, ``isComplete`` is false and the last
-/// label of a name counts as its public suffix; give a ``CookieJar`` your own ``PublicSuffixList`` then.
+/// It is read once in a process, before the first lookup. If the package is not installed, ``isComplete`` is false and
+/// the last label of a name counts as its public suffix; give a ``CookieJar`` your own ``PublicSuffixList`` then.
 public struct SystemPublicSuffixes: PublicSuffixes {
-    /// The paths of the list, in the order in which they are tried.
+    /// The paths of the list, in the order of the attempts.
     static let paths = [
         "/usr/share/publicsuffix/public_suffix_list.dat", "/usr/share/publicsuffix/effective_tld_names.dat",
     ]

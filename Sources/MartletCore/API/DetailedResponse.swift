@@ -1,15 +1,14 @@
-/// A response with the bytes of its heads, and with its body still to be read, for programs that show them.
+/// A response whose heads are available byte by byte and whose body is not read yet, for programs that print them.
 package struct DetailedResponse: Sendable {
     let answer: StreamedResponse
-
     /// The body, as it arrives.
     package let body: ResponseBody
 
     /// The final head, byte by byte.
     package var head: ResponseHead { answer.head }
-    /// The interim heads that came first, byte by byte.
+    /// The interim heads before the final one, byte by byte.
     package var interim: [ResponseHead] { answer.interim }
-    /// The fields after a chunked body, once it has been read to its end.
+    /// The trailers of a chunked body; available after the body was read to its end.
     package var trailers: FieldBlock? { answer.trailers }
     /// The metrics so far.
     package var metrics: HTTPMetrics { answer.metrics }
@@ -21,23 +20,24 @@ package struct DetailedResponse: Sendable {
     package var source: HTTPExchange.Source { answer.source }
     /// The action of the cache and its reason, as a member of `Cache-Status` (RFC 9211); `nil` without a cache.
     package var cacheStatus: String? { answer.provenance?.cacheStatus }
-    /// The exchange with the beginning of its body, for an error: up to 64 KiB, as far as they come within two seconds.
+    /// Returns the exchange with the beginning of its body, for an error: at most 64 KiB, and what arrives within two
+    /// seconds.
     package func withBeginning() async -> HTTPExchange {
         answer.exchange(
             with: await body.reader.beginning(
                 upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningPatience))
     }
 
-    /// Whether only the cache was allowed to respond, and had nothing: the head is a 504 that it made (RFC 9111 §5.2.1.7). A
-    /// stored response of that status is not.
+    /// Whether the cache made the head: a 504, because only the cache was allowed to respond and had no usable response
+    /// (RFC 9111 §5.2.1.7). `false` for a stored response with the status 504.
     package var isUnsatisfied: Bool { answer.provenance?.isUnsatisfied ?? false }
 
-    /// The exchange so far, with the part of the body that was collected.
+    /// Returns the exchange so far, with the part of the body that was collected.
     package func exchange(with body: [UInt8]) -> HTTPExchange { answer.exchange(with: body) }
 }
 
 extension HTTPSession {
-    /// Streams a response with everything that is known of it. The URL is used as it is parsed, dot segments included.
+    /// Streams a response with all its details. The URL is used as it is parsed, dot segments included.
     ///
     /// - Throws: An ``HTTPError``; `CancellationError`; any error of the closure, as it is.
     package nonisolated func streamDetailed<Result>(
@@ -61,8 +61,9 @@ extension TransferControl {
     package var uploadProgress: ProgressSequence { ProgressSequence(state: upload ?? ProgressState()) }
     /// The progress of the response's body.
     package var downloadProgress: ProgressSequence { ProgressSequence(state: download ?? ProgressState()) }
-    /// The bytes of the response's body that have come, from the network or the cache, before any coding is decoded.
+    /// The number of bytes of the response's body received, from the network or the cache, before content codings are
+    /// decoded.
     package var downloadedByteCount: UInt64 { download?.value.completedByteCount ?? 0 }
-    /// The bytes of the request's body that were sent.
+    /// The number of bytes of the request's body sent.
     package var uploadedByteCount: UInt64 { upload?.value.completedByteCount ?? 0 }
 }

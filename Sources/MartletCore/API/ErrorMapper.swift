@@ -1,22 +1,24 @@
 public import FoundationEssentials
 
-/// Turns the failures of calls into a service's own errors.
+/// A mapper from the errors of failed calls to a service's own errors.
 ///
 /// ```swift
 /// let api = try session.host("https://api.example.com/v2") { $0.errors = .decoding(APIProblem.self) }
 /// ```
 ///
-/// It is set for a session (``SessionConfiguration/errors``) or a host (``HTTPHost/errors``), and receives each ``HTTPError`` of
-/// their calls once, after all retries, also those of `HTTPExchange.decode` and ``HTTPExchange/validated()``. It does not
-/// receive `CancellationError` and the errors of the program's middleware, encoders and closures. An error about a response,
-/// such as one with the code `.unacceptableStatus`, has the head and the collected part of the body in ``HTTPError/exchange``.
+/// It is set for a session (``SessionConfiguration/errors``) or a host (``HTTPHost/errors``). It receives each
+/// ``HTTPError`` of their calls once, after all retries, also those of `HTTPExchange.decode` and
+/// ``HTTPExchange/validated()``. It does not receive `CancellationError` or the errors of the program's middleware,
+/// encoders and closures. An error about a response, such as one with the code `.unacceptableStatus`, has the head and
+/// the collected part of the body in ``HTTPError/exchange``.
 public struct ErrorMapper: Sendable {
     private let map: @Sendable (HTTPError) -> any Error
 
-    /// A mapper that calls a closure, which returns the error to throw: another one, or the same. It must not block.
+    /// Creates a mapper that calls a closure. The closure returns the error to throw, which may be the one it receives.
+    /// It must not block. Errors of decoding ``HTTPError/exchange`` within the closure do not pass the mapper again.
     public init(_ map: @escaping @Sendable (HTTPError) -> any Error) { self.map = map }
 
-    /// Decodes the body of a response that is not 2xx: the value is thrown. If the body is not such a value, the
+    /// Decodes the body of a response that is not 2xx and throws the decoded value. If the body cannot be decoded, the
     /// ``HTTPError`` is thrown.
     ///
     /// The body may be `application/problem+json` (RFC 9457) or any other JSON; its content type is not checked.
@@ -25,8 +27,8 @@ public struct ErrorMapper: Sendable {
         -> ErrorMapper
     { decoding(type, using: decoder) { failure, _ in failure } }
 
-    /// Decodes the body of a response that is not 2xx, and throws the error that a closure makes of the value, such as a case of an
-    /// enum; otherwise as the other function of this name.
+    /// Decodes the body of a response that is not 2xx, and passes the value to a closure. The call throws the error
+    /// that the closure returns, such as a case of an enum. If the body cannot be decoded, the ``HTTPError`` is thrown.
     ///
     /// ```swift
     /// $0.errors = .decoding(Problem.self) { problem, error in
@@ -36,8 +38,8 @@ public struct ErrorMapper: Sendable {
     ///     }
     /// }
     /// ```
-    /// - Parameter make: Receives the value and the ``HTTPError``, and returns the error to throw: another one, or the same. It
-    ///   must not block.
+    /// - Parameter make: Receives the value and the ``HTTPError``, and returns the error to throw, which may be the
+    ///   ``HTTPError``. It must not block.
     public static func decoding<Problem: Decodable & SendableMetatype>(
         _ type: Problem.Type, using decoder: JSONDecoder? = nil,
         _ make: @escaping @Sendable (_ problem: Problem, _ error: HTTPError) -> any Error
@@ -53,15 +55,16 @@ public struct ErrorMapper: Sendable {
         }
     }
 
-    /// The error that is thrown in place of another.
+    /// Returns the error to throw instead of another one.
     func error(for error: any Error) -> any Error {
         guard var error = error as? HTTPError, !error.isMapped else { return error }
         error.isMapped = true
+        error.exchange?.mapsErrors = false
         return map(error)
     }
 }
 
 extension SessionSettings {
-    /// The error that is thrown in place of another.
+    /// Returns the error to throw instead of another one.
     package func mapped(_ error: any Error) -> any Error { coding.mapped(error) }
 }

@@ -2,14 +2,16 @@ public import FoundationEssentials
 
 /// The error of a failed call: one type for all errors of Martlet.
 ///
-/// It names the request: its description, which `localizedDescription` returns too, is
-/// `GET https://api.example.com/v2/posts?limit=20: 404 Not Found (application/json, 58 bytes)`.
+/// It names the request: its description, which `localizedDescription` returns too, is `GET
+/// https://api.example.com/v2/posts?limit=20: 404 Not Found (application/json, 58 bytes)`.
 ///
-/// A cancelled call throws `CancellationError`, and a caller's closure throws its own error; neither is ever wrapped in this one.
+/// A cancelled call throws `CancellationError`, and a caller's closure throws its own error. Neither is ever wrapped in
+/// an `HTTPError`.
 public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// The kind of an error. Features add their own: a `switch` needs a default. Those of the core, by the step in which they occur:
+    /// The kind of an error. Features add their own codes: a `switch` needs a default. The codes of the core, by the
+    /// step that fails:
     ///
     /// | step | codes |
     /// |---|---|
@@ -17,21 +19,21 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     /// | body of the request | `.bodyNotReplayable`, `.bodyLengthMismatch`, `.bodySourceFailed`, `.fileFailed` |
     /// | connection | `.resolutionFailed`, `.connectFailed`, `.tlsFailed`, `.proxyFailed`, `.systemFailed` |
     /// | transfer | `.timedOut`, `.connectionLost`, `.emptyResponse`, `.truncated`, `.protocolViolation`, `.limitExceeded` |
-    /// | redirects and credentials | `.tooManyRedirects`, `.redirectRefused`, `.authenticationFailed` |
+    /// | redirects and credentials | `.tooManyRedirects`, `.redirectRejected`, `.authenticationFailed` |
     /// | body of the response | `.bodyTooLarge`, `.contentDecodingFailed`, `.bodyAlreadyRead`, `.cachedBodyCorrupted` |
     /// | validation, decoding | `.unacceptableStatus`, `.unacceptableContentType`, `.unacceptableBody`, `.decodingFailed` |
     /// | files | `.fileExists`, `.fileFailed`, `.diskFull`, `.alreadyInProgress` |
     ///
-    /// Downloads add `.checksumMismatch`, `.representationChanged`, `.rangeRefused` and `.notResumable`, and limits on metered networks
-    /// `.meteredNetwork`.
+    /// Downloads add `.checksumMismatch`, `.representationChanged`, `.rangeRejected` and `.notResumable`, and limits on
+    /// metered networks `.meteredNetwork`.
     public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        /// The name of the code.
+        /// The name of the code, such as `timedOut`.
         public var rawValue: String
 
-        /// A code by its name.
+        /// Creates a code by its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The name of the code.
+        /// The name of the code, the same as ``rawValue``.
         public var description: String { rawValue }
 
         /// The URL cannot be parsed, or has a part that cannot be used.
@@ -42,89 +44,90 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         public static let invalidHeader = Code(rawValue: "invalidHeader")
         /// The host's name does not resolve.
         public static let resolutionFailed = Code(rawValue: "resolutionFailed")
-        /// No address of the host could be connected to.
+        /// The connection to every address of the host failed.
         public static let connectFailed = Code(rawValue: "connectFailed")
         /// The TLS handshake failed, or a certificate was rejected.
         public static let tlsFailed = Code(rawValue: "tlsFailed")
-        /// A proxy did not open a way to the server, or a setting about proxies is invalid;
-        /// ``HTTPError/underlying`` is a ``ProxyError``, or an ``HTTPURL/ParseError``.
+        /// A proxy did not connect to the server, or a proxy setting is invalid. ``HTTPError/underlying`` is a
+        /// ``ProxyError`` or an ``HTTPURL/ParseError``.
         ///
-        /// A proxy that cannot be reached is `.resolutionFailed`, `.connectFailed` or `.tlsFailed`, like a server that cannot
-        /// be; ``HTTPError/proxy`` tells them apart.
+        /// A proxy that cannot be reached has the code `.resolutionFailed`, `.connectFailed` or `.tlsFailed`, as a
+        /// server has. ``HTTPError/proxy`` is set if the proxy failed.
         public static let proxyFailed = Code(rawValue: "proxyFailed")
         /// A timeout expired; ``HTTPError/timeout`` is the timeout.
         public static let timedOut = Code(rawValue: "timedOut")
-        /// The connection broke.
+        /// The connection was lost during the exchange.
         public static let connectionLost = Code(rawValue: "connectionLost")
-        /// The server closed the connection without a byte of a response, except interim ones (1xx).
+        /// The server closed the connection without a response, other than interim ones (1xx).
         public static let emptyResponse = Code(rawValue: "emptyResponse")
         /// The response ended before it was complete.
         public static let truncated = Code(rawValue: "truncated")
-        /// The response is not HTTP, or breaks its rules.
+        /// The response is not HTTP, or violates the protocol.
         public static let protocolViolation = Code(rawValue: "protocolViolation")
         /// A part of the response exceeds the limit set for it.
         public static let limitExceeded = Code(rawValue: "limitExceeded")
         /// The body is larger than the limit for collected bodies.
         public static let bodyTooLarge = Code(rawValue: "bodyTooLarge")
-        /// The body of a response was read to its end before: it can be read once.
+        /// The body of a response was read before: it can be read only once.
         public static let bodyAlreadyRead = Code(rawValue: "bodyAlreadyRead")
         /// The content coding is corrupt, truncated, unknown, or expands beyond its limits.
         public static let contentDecodingFailed = Code(rawValue: "contentDecodingFailed")
-        /// The status was not one of those accepted.
+        /// The status is not accepted by the validators.
         public static let unacceptableStatus = Code(rawValue: "unacceptableStatus")
-        /// The content type was not one of those accepted.
+        /// The content type is not accepted by the validators.
         public static let unacceptableContentType = Code(rawValue: "unacceptableContentType")
-        /// The body of the response does not have the expected form; ``HTTPError/underlying`` is the error of the decoder,
-        /// and ``HTTPError/exchange`` the response.
+        /// The body of the response does not have the expected form; ``HTTPError/underlying`` is the error of the
+        /// decoder, and ``HTTPError/exchange`` the response.
         public static let decodingFailed = Code(rawValue: "decodingFailed")
-        /// The body was not one of those accepted.
+        /// The body is not accepted by the validators.
         public static let unacceptableBody = Code(rawValue: "unacceptableBody")
         /// More redirects than the policy allows; ``HTTPError/exchange`` is the last one.
         public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
         /// A redirect that must not be followed: from https to http, to another scheme, or to an invalid URL;
         /// ``HTTPError/exchange`` is the redirect.
-        public static let redirectRefused = Code(rawValue: "redirectRefused")
-        /// The server failed to prove that it knows the password (RFC 7616 §3.5), or a request of the token provider failed with
-        /// the ``HTTPError`` in ``HTTPError/underlying``.
+        public static let redirectRejected = Code(rawValue: "redirectRejected")
+        /// The server failed to prove that it knows the password (RFC 7616 §3.5), or a request of the token provider
+        /// failed with the ``HTTPError`` in ``HTTPError/underlying``.
         public static let authenticationFailed = Code(rawValue: "authenticationFailed")
         /// A body that can be read only once would have to be sent again.
         public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
         /// The body's source returned more or less than its length.
         public static let bodyLengthMismatch = Code(rawValue: "bodyLengthMismatch")
-        /// The source of the request's body threw ``HTTPError/underlying``.
+        /// The source of the request's body threw an error, which is ``HTTPError/underlying``.
         public static let bodySourceFailed = Code(rawValue: "bodySourceFailed")
         /// A file could not be read, written or published.
         public static let fileFailed = Code(rawValue: "fileFailed")
-        /// The disk, a quota, or the limit on the size of files has no room for more.
+        /// The disk is full, or a quota or the limit on file sizes is reached.
         public static let diskFull = Code(rawValue: "diskFull")
-        /// A file of that name exists, and may not be replaced.
+        /// A file of that name exists and may not be replaced.
         public static let fileExists = Code(rawValue: "fileExists")
         /// The same file or directory is in use, by this process or another one.
         public static let alreadyInProgress = Code(rawValue: "alreadyInProgress")
-        /// A stored body turned out damaged after a part of it was delivered. Its entry was removed. The core sends the
-        /// request of such a response again.
+        /// A stored body turned out to be corrupt after a part of it was delivered. Its entry was removed. The core
+        /// retries a request that fails with this error.
         public static let cachedBodyCorrupted = Code(rawValue: "cachedBodyCorrupted")
-        /// The session's delegate ended the call by ``ResponseDisposition/cancel``; ``HTTPError/exchange`` has the head.
+        /// The session's delegate ended the call with ``ResponseDisposition/cancel``; ``HTTPError/exchange`` has the
+        /// head.
         public static let cancelledByDelegate = Code(rawValue: "cancelledByDelegate")
         /// The session was invalidated.
         public static let sessionInvalidated = Code(rawValue: "sessionInvalidated")
-        /// The system refused a resource, such as a descriptor.
+        /// The system could not provide a resource, such as a descriptor.
         public static let systemFailed = Code(rawValue: "systemFailed")
     }
 
     /// The phase of a call.
     public enum Phase: String, Hashable, Sendable {
-        /// Nothing has happened on the network.
+        /// Nothing has happened on the network yet.
         case preparing
         /// Waiting for a connection to become free.
         case waitingForConnection
-        /// Resolving the name.
+        /// Resolving the host's name.
         case resolving
-        /// Connecting.
+        /// Opening a connection to the server or the proxy.
         case connecting
-        /// Waiting for a proxy to open the way to the server.
+        /// Waiting for a proxy to open a tunnel to the server.
         case tunneling
-        /// TLS handshake.
+        /// Performing the TLS handshake.
         case tlsHandshake
         /// Sending the request.
         case sending
@@ -138,57 +141,58 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
 
     /// The timeouts of ``Timeouts``.
     public enum Timeout: String, Hashable, Sendable {
-        /// ``Timeouts/poolWait``.
+        /// The timeout ``Timeouts/poolWait``.
         case poolWait
-        /// ``Timeouts/connect``.
+        /// The timeout ``Timeouts/connect``.
         case connect
-        /// ``Timeouts/head``.
+        /// The timeout ``Timeouts/head``.
         case head
-        /// ``Timeouts/idle``.
+        /// The timeout ``Timeouts/idle``.
         case idle
-        /// ``Timeouts/unread``.
+        /// The timeout ``Timeouts/unread``.
         case unread
-        /// ``Timeouts/total``.
+        /// The timeout ``Timeouts/total``.
         case total
     }
 
     /// The kind of the error.
     public var code: Code
-    /// The phase in which it occurred.
+    /// The phase of the call when the error occurred.
     public var phase: Phase
-    /// The error and its place, in words.
+    /// A description of the error, with its position in the input if there is one.
     public var message: String
     /// Whether any byte of the request may have reached the server.
     public var wasSent: Bool
-    /// The request, as far as it is known. One reference, because each frame that can receive an error has room for it.
+    /// The request, as far as it is known. A single reference, because each stack frame that can receive an error
+    /// reserves space for it.
     private var request: FailedRequest?
-    /// The proxy that failed, such as `http://proxy.example:3128`, without user or password; `nil` if the error is not about
-    /// a proxy.
+    /// The proxy that failed, such as `http://proxy.example:3128`, without user or password; `nil` if the error is not
+    /// about a proxy.
     public var proxy: String?
     /// The timeout that expired, if one did.
     public var timeout: Timeout?
-    /// The duration of the call, or of the wait that a timeout ended.
+    /// The duration of the call, or of the wait that the timeout ended.
     public var elapsed: Duration?
-    /// The number of times the request was begun.
+    /// The number of attempts to send the request.
     public var attempts: Int
     /// The error of the layer below: a ``TLSError``, ``ConnectFailure``, ``ResolutionError``, ``ProxyError``,
-    /// ``HTTPURL/ParseError`` (also of a `Location`), ``StorageError``, or one that the body's source threw. That of an invalid
-    /// message has no public type: the code and the message describe it.
+    /// ``HTTPURL/ParseError`` (also for a `Location`), ``StorageError``, or the error of the body's source. The error
+    /// of an invalid message has no public type: the code and the message describe it.
     public var underlying: (any Error)?
-    /// All failed attempts to connect, in the order they ended.
+    /// All failed connection attempts, in the order they ended.
     public var connectFailures: [ConnectFailure]
     /// The response, if the error is about its status or body: the head, and the part of the body that was collected.
     public var exchange: HTTPExchange?
-    /// The call whose request failed; `nil` for an error that code of the program made.
+    /// The call whose request failed; `nil` for an error that the program created.
     var call: ObjectIdentifier?
-    /// Whether an ``ErrorMapper`` has received it: it receives each error once.
+    /// Whether an ``ErrorMapper`` has received the error. Each error is mapped once.
     var isMapped = false
-    /// The connection of the failed request; `nil` if it had none, or if a response came.
+    /// The connection of the failed request; `nil` if there was no connection, or if a response was received.
     package var connection: FailedConnection?
-    /// The file with the bytes of a download that was complete and could not get its name; `nil` if nothing was kept. The
-    /// caller owns and removes it.
+    /// The file with a complete download that could not be renamed to its final name; `nil` if nothing was stored. The
+    /// caller owns the file and removes it.
     public var unpublishedFile: FilePath?
-    /// The number of bytes of a download that are kept, after which it resumes; `nil` for none.
+    /// The number of stored bytes from which a download can resume; `nil` if none are stored.
     public var resumableByteCount: UInt64?
 
     /// Creates an error. Secrets of the URL are masked.
@@ -239,13 +243,13 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     /// The status of the response; `nil` if no final head was received.
     public var status: Int? { exchange?.statusCode ?? request?.status }
 
-    /// The number of the call, as in ``HTTPExchange/callNumber``; `nil` if the error is not that of a call that began.
+    /// The number of the call, as in ``HTTPExchange/callNumber``; `nil` if no call was started.
     public var callNumber: UInt64? { request?.call }
 
-    /// The error with a request, in so far as it has none.
-    package func about(
-        _ method: HTTPRequest.Method?, _ url: HTTPURL?, status: Int? = nil, call: UInt64? = nil
-    ) -> HTTPError {
+    /// Returns the error with a request added, unless it has one.
+    package func about(_ method: HTTPRequest.Method?, _ url: HTTPURL?, status: Int? = nil, call: UInt64? = nil)
+        -> HTTPError
+    {
         guard
             request?.url == nil || request?.method == nil || (status != nil && request?.status == nil)
                 || (call != nil && request?.call == nil)
@@ -264,7 +268,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var isConnectFailure: Bool {
         switch code {
         case .resolutionFailed, .connectFailed, .proxyFailed: true
-        // TLS can also fail later, by an invalid record, or by a certificate that is rejected after the handshake.
+        // TLS can also fail later: by an invalid record, or by a certificate that is rejected after the handshake.
         case .tlsFailed: !isAfterHandshake
         case .timedOut: timeout == .connect
         default: false
@@ -279,7 +283,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         Mirror(self, children: ["description": description, "code": code.rawValue, "phase": phase.rawValue])
     }
 
-    /// The method and the URL, without secrets, and the message; the code and the message if the error is not about a request.
+    /// The method and the URL, without secrets, and the message; the code and the message if the error is not about a
+    /// request.
     public var description: String {
         let request = [method?.rawValue, url?.absoluteString].compactMap(\.self).joined(separator: " ")
         return "\(request.isEmpty ? code.rawValue : request): \(message)"

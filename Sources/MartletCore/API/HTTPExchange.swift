@@ -1,86 +1,92 @@
 import Synchronization
 
-/// The head of a response, read with the same names wherever the library hands out a response: ``HTTPExchange``, ``OpenResponse``
-/// (also in the closure of a stream) and ``HTTPCall/Response``.
+/// The head of a response, with the same names in all public response types: ``HTTPExchange``, ``OpenResponse`` (also
+/// in the closure of a stream) and ``HTTPCall/Response``.
 public protocol HTTPResponseHead: Sendable {
-    /// The status.
+    /// The status of the response.
     var status: HTTPResponse.Status { get }
-    /// The header fields, in the order they came: `response.headers["X-Name"]`, `response.headers[.contentType]`.
+    /// The header fields, in the order received: `response.headers["X-Name"]`, `response.headers[.contentType]`.
     var headers: HTTPFields { get }
-    /// The source of the response: the network, a middleware, or that of a feature, such as `.cache`.
+    /// The source of the response: the network, a middleware, or a feature, such as `.cache`.
     var source: HTTPExchange.Source { get }
 }
 
 extension HTTPResponseHead {
     /// The status code, 200–999: the same as `status.code`.
     public var statusCode: Int { status.code }
-    /// The media type in `Content-Type`; `nil` without the field, and for an invalid one, which ``headers`` has.
+    /// The media type in `Content-Type`; `nil` if the field is missing or invalid. ``headers`` has the field as
+    /// received.
     public var contentType: MediaType? { headers[.contentType].flatMap { MediaType($0) } }
 }
 
 /// A request and its response, with the body collected.
 ///
-/// It holds no connection and no descriptor: it may be kept, copied and passed around at will. Its description is one line and
-/// has neither its body nor its fields, which may be large or secret.
+/// It holds no connection and no descriptor, so it can be stored, copied and passed on freely. Its description is one
+/// line without the body and the fields, which may be large or secret.
 public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The source of a response. Features add their own.
+    /// The source of a response. Features add their own sources.
     public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        /// The name of the source.
+        /// The name of the source, such as `network`.
         public var rawValue: String
 
-        /// A source by its name.
+        /// Creates a source by its name.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The name of the source.
+        /// The name of the source, the same as ``rawValue``.
         public var description: String { rawValue }
 
         /// A server, through the network.
         public static let network = Source(rawValue: "network")
-        /// A middleware, which made the response without the network.
+        /// A middleware that made the response without the network.
         public static let middleware = Source(rawValue: "middleware")
     }
 
     /// One object, so that a copy of an exchange costs one reference.
     let storage: ExchangeStorage
+    /// Whether the errors of decoding and validation pass the mapper. Those of an exchange that a mapper received do
+    /// not: a mapper that decodes the body would be called without end.
+    var mapsErrors = true
 
-    /// The request as it was made.
+    /// The request as the caller made it, before redirects.
     public var request: HTTPRequest { storage.request }
     /// The URL of the response, after redirects, without user info.
     public var url: HTTPURL { storage.url }
-    /// Status and fields. Several fields of one name are in the order they came.
+    /// The status and the fields. Fields with the same name are in the order received.
     public var response: HTTPResponse { storage.response }
-    /// The status.
+    /// The status of the response.
     public var status: HTTPResponse.Status { storage.response.status }
-    /// The header fields, in the order they came.
+    /// The header fields, in the order received.
     public var headers: HTTPFields { storage.response.headerFields }
     /// The status code, 200–999: the same as `status.code`.
     public var statusCode: Int { storage.head.status }
     /// The body, with content codings decoded.
     public var body: [UInt8] { storage.body }
-    /// The same as ``body``, beside ``text`` and ``json``.
+    /// The body; the same as ``body``, named like ``text`` and ``json``.
     public var bytes: [UInt8] { storage.body }
-    /// The fields after a chunked body; they are never merged into the head (RFC 9110 §6.5).
+    /// The trailers of a chunked body. They are never merged into the head (RFC 9110 §6.5).
     public var trailers: HTTPFields? { storage.trailers.map(HeadConversion.fields) }
-    /// The interim responses that came first: 100, 102, 103 (RFC 9110 §15.2).
+    /// The interim responses that preceded the final one: 100, 102, 103 (RFC 9110 §15.2).
     public var interimResponses: [HTTPResponse] { storage.interim.map(HeadConversion.response) }
     /// The times and byte counts of the call.
     public var metrics: HTTPMetrics { storage.measured.metrics }
-    /// The source of the response.
+    /// The source of the response, such as the network.
     public var source: Source { storage.source }
-    /// The number of the call, which differs from that of every other call of the process.
+    /// The number of the call, unique in the process.
     ///
-    /// ``HTTPError/callNumber``, ``SessionEvent/call``, ``CallContext/number``, ``HTTPTask/id``, ``RunningCall/id`` and `call` in the
-    /// metadata of logs are the same number. It is never sent: for an id that servers see, add a field by a middleware.
+    /// ``HTTPError/callNumber``, ``SessionEvent/call``, ``CallContext/number``, ``HTTPTask/id``, ``RunningCall/id`` and
+    /// `call` in the metadata of logs are the same number. It is never sent: to give servers an id, add a field in a
+    /// middleware.
     public var callNumber: UInt64 { storage.callNumber }
-    /// The action of the cache and its reason, as a member of the field `Cache-Status` (RFC 9211); `nil` without a cache.
+    /// The action of the cache and its reason, as a member of the field `Cache-Status` (RFC 9211); `nil` without a
+    /// cache.
     public var cacheStatus: String? { storage.provenance?.cacheStatus }
     /// The header fields that the request was sent with, except `Host` and those of its body.
     package var sentFields: HTTPFields { HeadConversion.fields(storage.sentFields) }
     /// Whether another response, from the network, follows this one.
     package var isPreview: Bool { storage.provenance?.isPreview ?? false }
-    /// The number of the stored body, which it has as long as the cache keeps that body; `nil` if there is none.
+    /// The number of the stored body, valid while the cache stores that body; `nil` without a stored body.
     package var representation: UInt64? { storage.representation }
-    /// The head's fields byte by byte, in order, `Set-Cookie` apart.
+    /// The head's fields byte by byte, in order, with each `Set-Cookie` field separate.
     package var rawHead: ResponseHead { storage.head }
     /// The interim heads byte by byte.
     package var rawInterim: [ResponseHead] { storage.interim }
@@ -89,21 +95,23 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
 
     init(_ storage: ExchangeStorage) { self.storage = storage }
 
-    /// A safe name for a file of the body: what `Content-Disposition` proposes, else the last segment of the URL's path.
+    /// A safe file name for the body: the name that `Content-Disposition` proposes, else the last segment of the URL's
+    /// path.
     ///
-    /// It is one component, not hidden, without control characters, of at most 255 bytes; `nil` if there is none.
+    /// It is one path component of at most 255 bytes, not hidden, without control characters; `nil` if no such name
+    /// exists.
     public var suggestedFilename: String? {
         SuggestedFilename.of(contentDisposition: storage.head.fields.firstValue(of: "content-disposition"), url: url)
     }
 
-    /// The body as text: by its byte order mark, else the `charset` of `Content-Type`, else UTF-8.
+    /// The body as text, decoded by its byte order mark, else by the `charset` of `Content-Type`, else as UTF-8.
     ///
-    /// Invalid bytes become U+FFFD, and a charset that is not known is decoded as UTF-8: ``textError`` shows both. For an error in
-    /// place of such a text use `decode(using: .strictText)`. The charsets are those of ``ResponseDecoder/text``.
+    /// Invalid bytes become U+FFFD, and an unknown charset is decoded as UTF-8; ``textError`` reports both. To throw an
+    /// error instead, use `decode(using: .strictText)`. The supported charsets are those of ``ResponseDecoder/text``.
     public var text: String { TextDecoding(charset: contentType?.charset).text(from: body) }
 
-    /// The reason why ``text`` is not exactly the body's text: a charset that is not known, or bytes that are invalid in theirs; `nil`
-    /// if it is.
+    /// The reason why ``text`` differs from the body's text: an unknown charset, or bytes that are invalid in the
+    /// charset; `nil` if it does not differ.
     public var textError: ResponseDecodingError? {
         do throws(ResponseDecodingError) {
             _ = try TextDecoding(known: contentType?.charset).strictText(from: body)
@@ -116,35 +124,35 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
 
     /// The same as ``description``.
     public var debugDescription: String { description }
-    /// What debuggers and `dump` show: the same as ``description``.
+    /// The mirror for debuggers and `dump`: the same as ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
 extension HTTPExchange {
-    /// The body as JSON, whatever the status and the content type. Digits of numbers and the order of members are kept.
-    /// - Throws: A ``JSONError`` that names the byte.
+    /// The body as JSON, for any status and content type. Digits of numbers and the order of members are preserved.
+    /// - Throws: A ``JSONError`` with the byte offset.
     public var json: JSONValue { get throws(JSONError) { try JSONValue(parsing: body) } }
 
-    /// The exchange itself if all of these accept it, in this order.
+    /// Returns the exchange if all of these validators accept it. They run in this order.
     ///
     /// ```swift
     /// try await session.get(url).validated(.status(200..<300), .contentType("application/json"))
     /// ```
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus`, `.unacceptableContentType`, `.bodyTooLarge` or
-    ///   `.unacceptableBody` that carries this exchange, or its replacement by ``SessionConfiguration/errors``; any other
-    ///   error of a closure, as it is.
+    ///   `.unacceptableBody` that carries this exchange, or the error that ``SessionConfiguration/errors`` maps it to.
+    ///   An error of a closure is thrown unchanged.
     public func validated(_ first: ResponseValidator, _ others: ResponseValidator...) async throws -> HTTPExchange {
         let subject = ValidationSubject(self)
         do {
             try await first.check(subject)
             for validator in others { try await validator.check(subject) }
             return self
-        } catch { throw coding.mapped(error) }
+        } catch { throw mapsErrors ? coding.mapped(error) : error }
     }
 }
 
-/// The parts of an exchange as they were on the wire. The types of the public API are made on demand: many callers need only
-/// the status and the body.
+/// The parts of an exchange as they were on the wire. The types of the public API are created on demand, because many
+/// callers need only the status and the body.
 final class ExchangeStorage: Sendable {
     let callNumber: UInt64
     let method: HTTPRequest.Method
@@ -154,17 +162,18 @@ final class ExchangeStorage: Sendable {
     let url: HTTPURL
     let head: ResponseHead
     let body: [UInt8]
-    /// Whether the body is all that came: not written elsewhere, nor left unread, nor that of a HEAD, which never comes.
+    /// Whether the body holds everything that was received: it was not written elsewhere, not left unread, and the
+    /// method is not HEAD.
     let isBodyCollected: Bool
     let trailers: FieldBlock?
     let interim: [ResponseHead]
     let measured: DeferredMetrics
     let source: HTTPExchange.Source
     let representation: UInt64?
-    /// The part that a stage had in the response; `nil` for one of the network.
-    let provenance: (any AnswerProvenance)?
+    /// The part that a stage had in the response; `nil` for a response from the network.
+    let provenance: (any ResponseProvenance)?
     let coding: ResponseCoding
-    /// Guards the response, which its first reader makes.
+    /// The lock on the converted response, which is created on first access.
     private let converted = Mutex<HTTPResponse?>(nil)
 
     init(_ answer: StreamedResponse, _ body: [UInt8], isCollected: Bool) {

@@ -1,52 +1,53 @@
 public import FoundationEssentials
 
-/// The times of a call's parts, on the monotonic clock, and the bytes that were transferred.
+/// The durations of a call's parts, on the monotonic clock, and the number of bytes transferred.
 public struct HTTPMetrics: Hashable, Sendable {
-    /// The wait for a connection for the last request: for a free one, or for a new one.
+    /// The time that the last request waited for a connection, free or new.
     public var wait: Duration = .zero
-    /// Name resolution; `nil` if no name was resolved for this call.
+    /// The duration of name resolution; `nil` if no name was resolved for this call.
     public var dns: Duration?
-    /// The connection of the transport; `nil` for a reused connection.
+    /// The duration of the transport connect; `nil` for a reused connection.
     public var connect: Duration?
-    /// From there to an established tunnel through a proxy, including TLS with the proxy; `nil` for a reused connection,
-    /// and without a tunnel.
+    /// The time from the transport connect to an established proxy tunnel, including TLS with the proxy; `nil` for a
+    /// reused connection, and without a tunnel.
     public var tunnel: Duration?
-    /// The TLS handshake; `nil` for a plain or reused connection.
+    /// The duration of the TLS handshake; `nil` for a plain or reused connection.
     public var tls: Duration?
-    /// Writing the request including its body; `nil` until that is done.
+    /// The time to write the request including its body; `nil` until that is done.
     public var send: Duration?
-    /// From the call's start to the response's head.
+    /// The time from the call's start to the response's head.
     public var firstByte: Duration?
-    /// From the call's start to its end.
+    /// The time from the call's start to its end.
     public var total: Duration = .zero
-    /// Whether the connection had carried another exchange before.
+    /// Whether an earlier exchange used the connection.
     public var isConnectionReused = false
     /// The number of bytes written: head, framing and body.
     public var sentByteCount: UInt64 = 0
-    /// The number of bytes of the body received, before content codings were decoded.
+    /// The number of body bytes received, before content codings were decoded.
     public var receivedBodyByteCount: UInt64 = 0
-    /// The number of times the request was begun: more than 1 after a dead reused connection, a 417, and for each of ``hops``.
+    /// The number of attempts to send the request: more than 1 after a stale connection, a 417, and for each of
+    /// ``hops``.
     public var attempts = 1
-    /// The connection that was used. Through a proxy its addresses are those of the connection to the proxy, and TLS is
-    /// that with the server in a tunnel, or with an HTTPS proxy that was handed the request.
+    /// The connection that was used. With a proxy, its addresses are those of the connection to the proxy. Its TLS
+    /// properties are those of the server in a tunnel, or those of an HTTPS proxy that forwarded the request.
     public var connection: ConnectionInformation?
     /// The proxy that was used, such as `http://proxy.example:3128`, without user or password; `nil` for none.
     public var proxy: String?
-    /// The requests before the last one: redirected, challenged, or retried.
+    /// The requests before the last one, each redirected, challenged, or retried.
     public var hops: [HTTPHop] = []
 
-    /// From the call's start to the beginning of the last request, after all ``hops``.
+    /// The time from the call's start to the beginning of the last request, after all ``hops``.
     package var lastBegin: Duration { hops.last.map { $0.ended + $0.delay } ?? .zero }
 
     /// The start of the call on the monotonic clock.
     package var start: MonotonicTime?
 
-    /// Creates the metrics of a call on which nothing has happened.
+    /// Creates the metrics of a call that has not started.
     public init() {}
 
     /// The start of the call on the wall clock; `nil` for metrics that were not measured.
     ///
-    /// It is computed back from now by the monotonic clock, and so changes when the wall clock is set.
+    /// It is computed from the current time and the monotonic clock, so it changes when the wall clock is set.
     public var startedAt: Date? {
         start.map { start in
             let elapsed = MonotonicTime.now().since(start)
@@ -56,7 +57,7 @@ public struct HTTPMetrics: Hashable, Sendable {
 }
 
 extension HTTPMetrics: CustomStringConvertible {
-    /// The times in milliseconds and the counts, in one line, without the parts that did not happen.
+    /// The durations in milliseconds and the counts, in one line, without the parts that did not happen.
     public var description: String {
         func text(_ time: Duration) -> String {
             let tenths = max(0, time.wholeNanoseconds) / 100_000
@@ -86,32 +87,32 @@ extension HTTPMetrics: CustomStringConvertible {
 public struct HTTPHop: Hashable, Sendable {
     /// The reason why another request followed.
     public enum Reason: String, Hashable, Sendable {
-        /// The server named another URL.
+        /// The server redirected to another URL.
         case redirect
-        /// The server, or the proxy, requested credentials.
+        /// The server or the proxy requested credentials.
         case challenge
-        /// It failed, or was rejected temporarily.
+        /// The request failed, or was rejected temporarily.
         case retry
-        /// A middleware sent another.
+        /// A middleware sent another request.
         case middleware
     }
 
     /// The reason why another request followed.
     public var reason: Reason
-    /// The method.
+    /// The method of the request.
     public var method: HTTPRequest.Method
-    /// The URL, without user info.
+    /// The URL of the request, without user info.
     public var url: HTTPURL
     /// The status of the response; `nil` if the request failed.
     public var status: Int?
-    /// The error; `nil` if there was a response.
+    /// The error code; `nil` if there was a response.
     public var error: HTTPError.Code?
-    /// From the call's start to its end.
+    /// The time from the call's start to the end of this request.
     public var ended: Duration
     /// The delay before the next request.
     public var delay: Duration
 
-    /// Creates the record of a request that was followed by another.
+    /// Creates the record of a request that another one followed.
     public init(
         reason: Reason, method: HTTPRequest.Method, url: HTTPURL, status: Int? = nil, error: HTTPError.Code? = nil,
         ended: Duration, delay: Duration = .zero
@@ -126,7 +127,7 @@ public struct HTTPHop: Hashable, Sendable {
     }
 }
 
-/// The source of the metrics of a call. Most callers never ask for them, so they are computed on demand.
+/// The source of a call's metrics. Most callers do not use them, so they are computed on demand.
 enum DeferredMetrics: Sendable {
     indirect case made(HTTPMetrics)
     /// A call that used a connection.
@@ -137,7 +138,7 @@ enum DeferredMetrics: Sendable {
     /// The measurements of a call that used a connection.
     struct Measurement: Sendable {
         let start: MonotonicTime
-        /// The time since which there was a connection.
+        /// The time since when the call had a connection.
         let waited: MonotonicTime
         let ended: MonotonicTime
         let attempts: Int
@@ -169,7 +170,7 @@ extension DeferredMetrics.Measurement {
 }
 
 extension HTTPMetrics {
-    /// The metrics of a call that the cache answered, made of those of the transfer that it shares.
+    /// Returns the metrics of a call that the cache responded to, based on the metrics of the shared transfer.
     func stored(_ start: MonotonicTime, _ ended: MonotonicTime, _ attempts: Int, _ hops: [HTTPHop]) -> HTTPMetrics {
         var metrics = self
         metrics.attempts = attempts
@@ -203,13 +204,13 @@ extension HTTPMetrics {
     }
 }
 
-/// The properties of a connection on which a request, or the way to its server, failed before there was a response.
+/// The properties of a connection that failed, itself or on the way to the server, before a response was received.
 ///
 /// A class, so that errors stay small.
 package final class FailedConnection: Sendable {
-    /// The times of its parts, and the bytes that were transferred.
+    /// The durations of its parts, and the number of bytes transferred.
     package let metrics: HTTPMetrics
-    /// The heads of a proxy's responses to CONNECT, if it opened a tunnel and what followed failed.
+    /// The heads of a proxy's responses to CONNECT, if the tunnel was opened and a later step failed.
     package let tunnelHeads: [ResponseHead]
 
     init(_ measurement: DeferredMetrics.Measurement, tunnelHeads: [ResponseHead] = []) {

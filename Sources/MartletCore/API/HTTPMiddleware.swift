@@ -1,7 +1,7 @@
-/// Code of the program that handles each request of a session, and its response before the caller gets it.
+/// Code of the program that handles each request of a session, and its response before the caller receives it.
 ///
-/// A middleware may change the request's head and body, answer without the network, call `next` more than once, and change or
-/// wrap the response's head and body. Signing, compressing, recording, caching and refreshing tokens need nothing else:
+/// A middleware may change the request's head and body, respond without the network, or call `next` more than once. It
+/// may also change or wrap the response's head and body. It can sign, compress, record, cache, or refresh tokens:
 ///
 ///     struct Signed: HTTPMiddleware {
 ///         let key: Key
@@ -15,21 +15,22 @@
 ///         }
 ///     }
 ///
-/// A middleware runs after redirects and retries, and before authentication, cookies and the cache. It is called again for
-/// each request that a redirect or a retry causes, and its response may be redirected or retried. A request that is repeated
-/// with credentials does not pass it again. The first middleware in ``SessionConfiguration/middleware`` is the outermost.
+/// A middleware runs after redirects and retries, and before authentication, cookies and the cache. It is called again
+/// for each request that a redirect or a retry causes, and its response may be redirected or retried. It is not called
+/// again for a request that is repeated with credentials. The first middleware in ``SessionConfiguration/middleware``
+/// is the outermost.
 ///
-/// A middleware runs in its own task, and a connection that the call holds meanwhile does not count in the pool. So it may
-/// make calls on the same session, also to the same host.
-/// When the call is cancelled, the session is invalidated or the total timeout expires, that task is cancelled, and the call
-/// ends without waiting for it. The call throws the error of the middleware.
+/// A middleware runs in its own task. While it runs, the connection that the call holds does not count in the pool. So
+/// it may make calls on the same session, also to the same host. When the call is cancelled, the session is invalidated
+/// or the total timeout expires, that task is cancelled, and the call ends without waiting for it. If the middleware
+/// throws an error, the call throws it.
 public protocol HTTPMiddleware: Sendable {
-    /// Answers a request.
+    /// Handles a request and returns a response.
     /// - Parameters:
-    ///   - request: The request, without the fields that come later: cookies, credentials and the session's defaults.
-    ///   - context: The present state of the call.
+    ///   - request: The request, without the fields added later: cookies, credentials and the session's defaults.
+    ///   - context: The current state of the call.
     ///   - next: Sends a request, and returns the response when its head has arrived.
-    /// - Returns: The response that the caller gets, unless a redirect or a retry follows.
+    /// - Returns: The response that the caller receives, unless a redirect or a retry follows.
     func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws -> HTTPCall.Response
 
     /// Observes the events of the call. The call waits for it, so it must return quickly.
@@ -39,26 +40,26 @@ public protocol HTTPMiddleware: Sendable {
 }
 
 extension HTTPMiddleware {
-    /// Passes the request on, and the response back.
+    /// Passes the request to the next stage, and returns its response unchanged.
     public func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws
         -> HTTPCall.Response
     { try await next(request) }
 
-    /// Does nothing.
+    /// Ignores the event.
     public func observe(_ event: SessionEvent, in context: CallContext) {}
 }
 
-/// Sends a request to the stages after a middleware.
+/// A function that sends a request to the stages after a middleware.
 ///
 /// It may be called repeatedly, one call at a time, until the middleware returns. Each call first releases the
 /// previous response, whose body can then no longer be read.
 public struct HTTPNext: Sendable {
     let send: @Sendable (HTTPCall.Request) async throws -> HTTPCall.Response
 
-    /// Sends a request, and returns the response when its head has come.
+    /// Sends a request, and returns the response when its head has arrived.
     ///
     /// A request for another origin is sent without the credentials of the call.
-    /// - Throws: An ``HTTPError``, such as `.bodyNotReplayable` for a body that was read; `CancellationError`.
+    /// - Throws: An ``HTTPError``, such as `.bodyNotReplayable` for a body that was already read; `CancellationError`.
     public func callAsFunction(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
         try await send(request)
     }
@@ -72,65 +73,65 @@ public struct CallContext: Sendable {
     public let sentCount: Int
     /// The number of redirects that were followed.
     public let redirectCount: Int
-    /// The time since the call began.
+    /// The time since the call started.
     public let elapsed: Duration
 }
 
 /// The namespace of the requests and responses that middleware handles.
 public enum HTTPCall {
-    /// A request: head and body.
+    /// A request with its head and body.
     public struct Request: Sendable {
-        /// The head: method, address and fields.
+        /// The head: method, URL and fields.
         public var head: HTTPRequest
-        /// The body.
+        /// The body of the request.
         public var body: HTTPBody
 
-        /// The head's fields.
+        /// The header fields of the head.
         public var headers: HTTPFields {
             get { head.headerFields }
             set { head.headerFields = newValue }
         }
 
-        /// A request.
+        /// Creates a request from a head and a body.
         public init(_ head: HTTPRequest, body: HTTPBody = .none) {
             self.head = head
             self.body = body
         }
     }
 
-    /// A response: head and body.
+    /// A response with its head and body.
     public struct Response: HTTPResponseHead {
-        /// A body in place of that of the network's response.
+        /// A body that replaces the body from the network.
         enum Replacement: Sendable {
             case bytes([UInt8])
             case source(any RequestBodySource, length: UInt64?)
         }
 
-        /// The head: status and fields.
+        /// The head of the response: status and fields.
         public var head: HTTPResponse
         /// The network's response; `nil` for one that a middleware made.
-        let answer: OpenAnswer?
+        let answer: OpenMiddlewareResponse?
         var replacement: Replacement?
 
-        init(_ answer: OpenAnswer) {
+        init(_ answer: OpenMiddlewareResponse) {
             head = HeadConversion.response(answer.answer.head)
             self.answer = answer
         }
 
-        /// A response without the network, whose body is bytes in memory.
+        /// Creates a response without the network, with a body in memory.
         public init(_ head: HTTPResponse, body: some Sequence<UInt8> = []) {
             self.head = head
             answer = nil
             replacement = .bytes(Array(body))
         }
 
-        /// The status.
+        /// The status of the response.
         public var status: HTTPResponse.Status {
             get { head.status }
             set { head.status = newValue }
         }
 
-        /// The head's fields.
+        /// The header fields of the head.
         public var headers: HTTPFields {
             get { head.headerFields }
             set { head.headerFields = newValue }
@@ -139,19 +140,19 @@ public enum HTTPCall {
         /// The URL of the response, without user info; `nil` for a response that this middleware made.
         public var url: HTTPURL? { answer?.answer.call.url }
 
-        /// The source of the response: the network, a middleware, or that of a feature, such as `.cache`.
+        /// The source of the response: the network, a middleware, or a feature, such as `.cache`.
         public var source: HTTPExchange.Source { answer?.answer.source ?? .middleware }
 
         /// The body from the network, with content codings decoded; `nil` for a response that a middleware made.
         ///
-        /// The caller does not receive the part that the middleware reads. The body can be read until the middleware returns or
-        /// calls `next` again; after that only by a body that wraps it.
+        /// The caller does not receive the part that the middleware reads. The body can be read until the middleware
+        /// returns or calls `next` again. After that, only a body that wraps it can read it.
         public var body: ResponseBody? { answer?.body }
 
-        /// Replaces the body by bytes in memory.
+        /// Replaces the body with bytes in memory.
         public mutating func setBody(_ bytes: some Sequence<UInt8>) { replacement = .bytes(Array(bytes)) }
 
-        /// Replaces the body by a sequence that is read as the caller reads the response. It may wrap ``body``.
+        /// Replaces the body with a sequence that is read as the caller reads the response. It may wrap ``body``.
         ///
         /// When the call is cancelled or its total timeout expires, reading ends without waiting for the sequence.
         /// - Parameter length: The length in bytes, if it is known.

@@ -1,20 +1,21 @@
-// Each verb takes its query as a literal of mixed values or as any `Encodable`. They differ in the method alone.
+// Each verb takes its query as a literal of mixed values or as any `Encodable`. The verbs differ only in the method.
 
 extension HTTPSession {
     /// Sends a request and collects the response. A status of 400 or more is a response, not an error.
     ///
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
-    ///   - query: Parameters that are appended to the query of the URL by ``SessionConfiguration/queryEncoding``; null for none.
+    ///   - query: Parameters that are appended to the query of the URL by ``SessionConfiguration/queryEncoding``; null
+    ///     for none.
     ///   - headers: Fields that replace those of the request and of the session.
     ///   - body: The body; none by default.
     ///   - timeout: The maximum duration of the whole call, ``Timeouts/total``; the other timeouts are unchanged.
     ///   - options: The settings that override those of the session.
-    ///   - validate: The conditions for the response, as in `validate: .success`; `nil` for those of `options` or the session. The error
-    ///     of a rejection carries the response.
-    /// - Throws: An ``HTTPError``, with the code `.invalidURL` if the string is not a URL, `.invalidHeader` for a field that cannot
-    ///   be sent, and `.invalidRequest` for a query that cannot be encoded; the error of a ``QueryEncoding/serializer``;
-    ///   `CancellationError`.
+    ///   - validate: The conditions for the response, as in `validate: .success`; `nil` to use those of `options` or
+    ///     the session. The error of a rejection carries the response.
+    /// - Throws: An ``HTTPError``, with the code `.invalidURL` if the string is not a URL, `.invalidHeader` for a field
+    ///   that cannot be sent, and `.invalidRequest` for a query that cannot be encoded; the error of a
+    ///   ``QueryEncoding/serializer``; `CancellationError`.
     public nonisolated func send(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none, timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -34,7 +35,8 @@ extension HTTPSession {
 
     /// Fetches a URL and collects the response. Append `.decode()` to decode JSON, or `.validated()` to require 2xx.
     ///
-    /// The method of a request is ignored. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// The method of a request is ignored. The parameters and errors are those of
+    /// ``send(_:query:headers:body:timeout:options:validate:)``.
     public nonisolated func get(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -42,7 +44,7 @@ extension HTTPSession {
         try await collect(call(.get, target, query, headers, .none, timeout, options, validate))
     }
 
-    /// The same with a query of any `Encodable`.
+    /// Fetches a URL with a query of any `Encodable`; otherwise like the other function of this name.
     public nonisolated func get(
         _ target: some HTTPTarget, query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -50,7 +52,8 @@ extension HTTPSession {
         try await collect(call(.get, target, HTTPSession.query(query), headers, .none, timeout, options, validate))
     }
 
-    /// Requests only the head (RFC 9110 §9.3.2). The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// Requests only the head (RFC 9110 §9.3.2). The parameters and errors are those of
+    /// ``send(_:query:headers:body:timeout:options:validate:)``.
     public nonisolated func head(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -58,7 +61,7 @@ extension HTTPSession {
         try await collect(call(.head, target, query, headers, .none, timeout, options, validate))
     }
 
-    /// The same with a query of any `Encodable`.
+    /// Requests the head with a query of any `Encodable`; otherwise like the other function of this name.
     public nonisolated func head(
         _ target: some HTTPTarget, query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -66,7 +69,8 @@ extension HTTPSession {
         try await collect(call(.head, target, HTTPSession.query(query), headers, .none, timeout, options, validate))
     }
 
-    /// Deletes the resource at a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// Deletes the resource at a URL and collects the response. The parameters and errors are those of
+    /// ``send(_:query:headers:body:timeout:options:validate:)``.
     @discardableResult public nonisolated func delete(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -74,7 +78,7 @@ extension HTTPSession {
         try await collect(call(.delete, target, query, headers, .none, timeout, options, validate))
     }
 
-    /// The same with a query of any `Encodable`.
+    /// Deletes the resource with a query of any `Encodable`; otherwise like the other function of this name.
     @discardableResult public nonisolated func delete(
         _ target: some HTTPTarget, query: some Encodable, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -82,7 +86,8 @@ extension HTTPSession {
         try await collect(call(.delete, target, HTTPSession.query(query), headers, .none, timeout, options, validate))
     }
 
-    /// Posts a body to a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// Posts a body to a URL and collects the response. The parameters and errors are those of
+    /// ``send(_:query:headers:body:timeout:options:validate:)``.
     @discardableResult public nonisolated func post(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -91,16 +96,16 @@ extension HTTPSession {
         try await collect(call(.post, target, query, headers, body, timeout, options, validate))
     }
 
-    /// The same with a query of any `Encodable`.
+    /// Posts a body with a query of any `Encodable`; otherwise like the other function of this name.
     @discardableResult public nonisolated func post(
-        _ target: some HTTPTarget, query: some Encodable, body: HTTPBody = .none,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
-        validate: ResponseValidator? = nil
+        _ target: some HTTPTarget, query: some Encodable, body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
         try await collect(call(.post, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }
 
-    /// Puts a body at a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// Puts a body at a URL and collects the response. The parameters and errors are those of
+    /// ``send(_:query:headers:body:timeout:options:validate:)``.
     @discardableResult public nonisolated func put(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -109,16 +114,16 @@ extension HTTPSession {
         try await collect(call(.put, target, query, headers, body, timeout, options, validate))
     }
 
-    /// The same with a query of any `Encodable`.
+    /// Puts a body with a query of any `Encodable`; otherwise like the other function of this name.
     @discardableResult public nonisolated func put(
-        _ target: some HTTPTarget, query: some Encodable, body: HTTPBody = .none,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
-        validate: ResponseValidator? = nil
+        _ target: some HTTPTarget, query: some Encodable, body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
         try await collect(call(.put, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }
 
-    /// Patches the resource at a URL and collects the response. The parameters and errors are those of ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// Patches the resource at a URL and collects the response. The parameters and errors are those of
+    /// ``send(_:query:headers:body:timeout:options:validate:)``.
     @discardableResult public nonisolated func patch(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -127,11 +132,10 @@ extension HTTPSession {
         try await collect(call(.patch, target, query, headers, body, timeout, options, validate))
     }
 
-    /// The same with a query of any `Encodable`.
+    /// Patches the resource with a query of any `Encodable`; otherwise like the other function of this name.
     @discardableResult public nonisolated func patch(
-        _ target: some HTTPTarget, query: some Encodable, body: HTTPBody = .none,
-        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
-        validate: ResponseValidator? = nil
+        _ target: some HTTPTarget, query: some Encodable, body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(),
+        timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
         try await collect(call(.patch, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }

@@ -1,12 +1,12 @@
-/// Sends requests: a pool of connections, and the settings that calls start from.
+/// An object that sends requests: a pool of connections, and the default settings of its calls.
 ///
-/// A session needs no shutdown. When the last reference to it is released, its connections are closed; calls that run keep what
-/// they need until they end. Views made by ``with(_:)`` share its connections.
+/// A session needs no shutdown. When the last reference to it is released, its connections are closed; running calls
+/// keep the resources that they need until they end. Views made by ``with(_:)`` share its connections.
 ///
 /// Cancelling the task that awaits a call cancels the call: it throws `CancellationError` without waiting for the peer,
 /// and its connection is closed.
 public actor HTTPSession {
-    /// The settings. ``with(_:)`` makes a view that has others.
+    /// The settings of the session. ``with(_:)`` makes a view with other settings.
     public nonisolated var configuration: SessionConfiguration { settings.configuration }
 
     package nonisolated let settings: SessionSettings
@@ -14,13 +14,13 @@ public actor HTTPSession {
     package nonisolated let core: SessionCore
     nonisolated let dialer: Dialer
 
-    /// The executor of the session and its views: that of the state they share, so that all of them are one actor.
+    /// The executor of the session and its views. It belongs to their shared state, so that all of them are one actor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe core.unownedExecutor }
 
-    /// A session with the default settings, for scripts and for code that needs none of its own.
+    /// A session with the default settings, for scripts and for code that needs no settings of its own.
     ///
-    /// It lives as long as the process, and cannot be ended: ``finishAndInvalidate()`` and ``invalidateAndCancel()`` have no effect on
-    /// it and its views, as on `URLSession.shared`, since other code may use it. A session that you create needs no shutdown either.
+    /// It lives as long as the process and cannot be ended. As on `URLSession.shared`, ``finishAndInvalidate()`` and
+    /// ``invalidateAndCancel()`` have no effect on it and its views, since other code may use it.
     public static let shared = HTTPSession(configuration: .default, loop: EventLoop.sharedOrStalled, isPermanent: true)
 
     /// Creates a session with its own connections.
@@ -43,15 +43,15 @@ public actor HTTPSession {
 
     /// The executor that runs tasks on the event loop's own thread.
     ///
-    /// Tasks that prefer it (`Task(executorPreference:)`) are resumed without a change of threads. Where hundreds of connections
-    /// are busy this carries about a quarter more small requests, and fewer where only one is busy. Such tasks must not block:
-    /// the loop serves all sessions.
+    /// Tasks that prefer it (`Task(executorPreference:)`) are resumed without a change of threads. It serves about a
+    /// quarter more small requests when hundreds of connections are busy, and fewer when only one is. Such tasks must
+    /// not block: the loop serves all sessions.
     public static var loopExecutor: any TaskExecutor { EventLoop.sharedOrStalled }
 
-    /// A view of this session with other settings.
+    /// Returns a view of this session with other settings.
     ///
-    /// It shares the connections and their limits. Where the change affects how connections are opened (TLS, resolver,
-    /// addresses, sockets), connections of the view and of the session are never exchanged.
+    /// The view shares the connections and their limits. If the change affects how connections are opened (TLS,
+    /// resolver, addresses, sockets), the view and the session do not use each other's connections.
     public nonisolated func with(_ change: (inout SessionConfiguration) -> Void) -> HTTPSession {
         var changed = configuration
         change(&changed)
@@ -81,19 +81,19 @@ public actor HTTPSession {
 
     /// Sends a request and passes the response and its body to a closure as they arrive.
     ///
-    /// When the closure returns, a small rest of the body is read by a task that nothing waits for; a larger one closes the
-    /// connection. Bodies have no limit here, unless `options` sets one.
+    /// When the closure returns, a background task reads a small rest of the body; a larger rest closes the connection.
+    /// Bodies have no limit here, unless `options` sets one.
     ///
-    /// The closure may make calls on this session. They never wait for the connection that its own call holds: such calls
-    /// go first, and one at a time may have a connection above the limits of ``PoolLimits``. This holds for the closure's
-    /// task, its child tasks and tasks made by `Task`, not for detached tasks.
+    /// The closure may make calls on this session. They never wait for the connection that its own call holds: such
+    /// calls go first, and one at a time may use a connection above the limits of ``PoolLimits``. This applies to the
+    /// closure's task, its child tasks and tasks made by `Task`, not to detached tasks.
     ///
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields.
-    ///   - method: `nil` (the default) for that of the request, and for a URL GET without a body and POST with one.
-    ///   - validate: The conditions for the head under which the closure is called; `nil` for those of `options` or the
-    ///     session. A rejection carries up to 64 KiB of the body, see ``ResponseValidator``.
-    /// - Throws: An ``HTTPError``; `CancellationError`; any error of the closure, as it is.
+    ///   - method: `nil` (the default) for the method of the request; for a URL, GET without a body and POST with one.
+    ///   - validate: The conditions for the head under which the closure is called; `nil` to use those of `options` or
+    ///     the session. A rejection carries up to 64 KiB of the body, see ``ResponseValidator``.
+    /// - Throws: An ``HTTPError``; `CancellationError`; any error of the closure, unchanged.
     public nonisolated func stream<Result>(
         _ target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
         headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
@@ -104,7 +104,7 @@ public actor HTTPSession {
     }
 
     /// Passes the response of a call to a closure as it arrives.
-    /// - Parameter validators: The conditions for the head; `nil` for those of the call.
+    /// - Parameter validators: The conditions for the head; `nil` to use those of the call.
     package nonisolated func stream<Result>(
         _ call: Call, _ validators: [ResponseValidator]?, _ handle: (OpenResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
@@ -122,9 +122,9 @@ public actor HTTPSession {
     /// Sends a body and reports its progress.
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields.
-    ///   - method: `nil` (the default) for that of the request, and POST for a URL.
-    ///   - progress: Called on the caller's actor with the latest state, not with every one; see ``TransferProgress``. The last
-    ///     state is always reported, and the transfer does not wait for it.
+    ///   - method: `nil` (the default) for the method of the request; POST for a URL.
+    ///   - progress: Called on the caller's actor with the latest state; intermediate states may be skipped, see
+    ///     ``TransferProgress``. The last state is always reported, and the transfer does not wait for the closure.
     @discardableResult public nonisolated func upload(
         _ body: HTTPBody, to target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -136,19 +136,21 @@ public actor HTTPSession {
         return try await HTTPSession.reporting(control.upload, to: progress) { try await self.collect(call, control) }
     }
 
-    /// Sends a request and writes the body of the response to a file, which gets its name when it is complete.
+    /// Sends a request and writes the body of the response to a file, which is renamed to its final name when it is
+    /// complete.
     ///
-    /// Until then, and whatever fails, an existing file of that name is unchanged. The status must be 2xx; the error for any
-    /// other carries up to 64 KiB of the body, see ``ResponseValidator``. The bytes are synced before the file is renamed.
+    /// Until then, and if any step fails, an existing file of that name is unchanged. The status must be 2xx; the error
+    /// for another status carries up to 64 KiB of the body, see ``ResponseValidator``. The bytes are synced before the
+    /// file is renamed.
     ///
-    /// With `import Martlet`, a call without `overwrites`, `body`, `query`, `headers` and `timeout` is that of MartletDownloads,
-    /// which resumes and may use several connections.
+    /// With `import Martlet`, a call without `overwrites`, `body`, `query`, `headers` and `timeout` selects the
+    /// function of MartletDownloads, which resumes and may use several connections.
     ///
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - path: The file's name, a `String` or a `FilePath`; its directory must exist.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
-    ///   - validate: Conditions for the head, besides a status of 2xx.
+    ///   - validate: Conditions for the head, in addition to a status of 2xx.
     ///   - progress: As for ``upload(_:to:method:query:headers:timeout:options:validate:progress:)``.
     /// - Returns: The exchange, with an empty body.
     /// - Throws: An ``HTTPError``: `.fileExists` before the request is sent, `.unacceptableStatus` with the response,
@@ -171,7 +173,7 @@ public actor HTTPSession {
     package nonisolated func download(
         _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl, head: Outcome<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
-        // A delegate may choose another name when the response comes.
+        // A delegate may choose another name when the response arrives.
         let isNameFinal = settings.configuration.delegate == nil
         func prepare() async throws {
             guard !overwrites, isNameFinal else { return }
@@ -197,78 +199,84 @@ public actor HTTPSession {
 
     // MARK: The session as a whole
 
-    /// Counts of connections by what they do, and of requests that wait for one.
+    /// The number of connections in each state, and of requests that wait for a connection.
     public nonisolated var poolStatus: PoolStatus { core.pool.snapshot }
     /// The number of running calls.
     public nonisolated var runningCallCount: Int { core.runningCount }
 
-    /// The connections and calls that the session holds now, by host, and the resources that all sessions of the process hold.
-    ///
-    /// Takes time in proportion to the number of hosts and of open descriptors: it is meant for occasional use, not for each
-    /// request.
+    /// The connections and calls that the session holds now, by host, and the resources that all sessions of the
+    /// process hold. It takes time in proportion to the number of hosts and of open descriptors: use it occasionally,
+    /// not for each request.
     public nonisolated var diagnostics: SessionDiagnostics { SessionDiagnostics(core) }
 
-    /// The limits of connections in force: those of ``SessionConfiguration/pool`` or of the last ``setPoolLimits(_:)``, as
+    /// The connection limits in force: those of ``SessionConfiguration/pool`` or of the last ``setPoolLimits(_:)``, as
     /// changed by features such as the `concurrency` of `Martlet`.
     public nonisolated var poolLimits: PoolLimits { core.poolLimits }
 
-    /// Changes the limits of connections while calls run. Views share the change.
+    /// Changes the connection limits while calls run. Views share the change.
     ///
-    /// Connections in use are never closed: lower limits apply as these become free. Limits that a feature sets replace these.
+    /// Connections in use are never closed: lower limits take effect as these become free. Limits that a feature sets
+    /// replace these.
     public nonisolated func setPoolLimits(_ limits: PoolLimits) { core.setPoolLimits(limits) }
 
-    /// Changes the bandwidth limits of bodies, in bytes per second, also for running calls; `.none` removes them. Views share the
-    /// change. The initial ones are ``SessionConfiguration/bandwidth``, none by default.
+    /// Changes the bandwidth limits of bodies, in bytes per second, also for running calls; `.none` removes them. Views
+    /// share the change. The initial limits are ``SessionConfiguration/bandwidth``, none by default.
     ///
     /// ```swift
     /// session.setBandwidthLimits(BandwidthLimits(total: BandwidthLimit(download: .bytesPerSecond(2_000_000))))
     /// ```
     public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 
-    /// The running calls of this session and its views, in the order they were made: those of all verbs, and ``HTTPTask``s.
+    /// The running calls of this session and its views, in the order they were made: calls of all verbs, and
+    /// ``HTTPTask``s.
     public var tasks: [RunningCall] { core.calls.all }
 
-    /// The running calls of a kind, in the order they were made.
+    /// Returns the running calls of a kind, in the order they were made.
     public func tasks(of kind: HTTPTask.Kind) -> [RunningCall] { tasks.filter { $0.kind == kind } }
 
-    /// Lets the running calls end, then closes all connections. New calls throw immediately; views share the end.
+    /// Waits until the running calls have ended, then closes all connections. New calls throw immediately, also those
+    /// of views.
     ///
-    /// Awaited by code of a running call, such as the closure of a stream, it waits only for the other calls; the
-    /// session is closed when that call has ended. Opened responses (``OpenResponse``) are running calls until their body ends. Has no
-    /// effect on ``shared``.
+    /// If code of a running call awaits it, such as the closure of a stream, it waits only for the other calls; the
+    /// session is closed when that call has ended. Opened responses (``OpenResponse``) are running calls until their
+    /// body ends. Has no effect on ``shared``.
     ///
-    /// It has no limit: a call that never ends, such as an event stream, makes it wait forever. See ``finishAndInvalidate(within:)``.
+    /// The wait is unlimited: a call that never ends, such as an event stream, makes it wait forever. See
+    /// ``finishAndInvalidate(within:)``.
     public func finishAndInvalidate() async { await core.end(cancelling: false, notifying: configuration.delegate) }
 
-    /// Lets the running calls end for a time, then cancels those that are left, event streams and long polls among them; otherwise
-    /// like ``finishAndInvalidate()``. Calls that are cancelled throw `CancellationError`, also if this was awaited by their own code.
+    /// Waits for the running calls for a limited time, then cancels the remaining ones, such as event streams and long
+    /// polls. Otherwise like ``finishAndInvalidate()``. Cancelled calls throw `CancellationError`, also if their own
+    /// code awaits this.
     ///
-    /// It is meant for a server that was asked to end. Its own limit has to be longer: Kubernetes kills 30 s after SIGTERM, systemd 90 s.
+    /// It is meant for a server that receives a signal to stop. The limit of the environment has to be longer:
+    /// Kubernetes kills 30 s after SIGTERM, systemd 90 s.
     ///
     /// ```swift
     /// // On SIGTERM, with swift-service-lifecycle or a DispatchSource:
     /// await session.finishAndInvalidate(within: .seconds(20))
     /// ```
     ///
-    /// After the time it waits as ``invalidateAndCancel()``: no longer than closures of streams take to return. Cancelling the
-    /// task that awaits it changes nothing.
+    /// After the limit it waits as ``invalidateAndCancel()`` does: no longer than closures of streams take to return.
+    /// Cancelling the task that awaits it has no effect.
     /// - Parameter limit: The time for the running calls; zero or less cancels them immediately.
     public func finishAndInvalidate(within limit: Duration) async {
         await core.end(cancelling: false, after: limit, notifying: configuration.delegate)
     }
 
-    /// Cancels the running calls and closes all connections; returns when they have ended. New calls throw immediately;
-    /// views share the end.
+    /// Cancels the running calls and closes all connections; returns when they have ended. New calls throw immediately,
+    /// also those of views.
     ///
-    /// Awaited by code of a running call, such as a handler or the closure of a stream, it does not wait for that call,
-    /// which ends with `CancellationError` like the others. Has no effect on ``shared``.
+    /// If code of a running call awaits it, such as a handler or the closure of a stream, it does not wait for that
+    /// call. That call ends with `CancellationError` like the others. Has no effect on ``shared``.
     public func invalidateAndCancel() async { await core.end(cancelling: true, notifying: configuration.delegate) }
 
-    /// The object that works on behalf of this session and its views; `nil` if none was set, or nothing keeps it.
+    /// Returns the object that works on behalf of this session and its views; `nil` if none was set, or if it was
+    /// released.
     package nonisolated func companion<Object: AnyObject & Sendable>(as type: Object.Type) -> Object? {
         core.companion as? Object
     }
 
-    /// Sets the object that works on behalf of this session and its views. They do not keep it.
+    /// Sets the object that works on behalf of this session and its views. They hold it weakly.
     package nonisolated func setCompanion(_ object: any AnyObject & Sendable) { core.companion = object }
 }

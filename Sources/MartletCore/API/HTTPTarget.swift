@@ -1,20 +1,21 @@
 public import FoundationEssentials
 
-/// The URL of a call: a `String`, a `Substring`, an ``HTTPURL``, a Foundation `URL`, or an `HTTPRequest`, which brings its
-/// method and its header fields. For a host also a list of path segments, such as `["issues", id]`.
+/// The URL of a call: a `String`, a `Substring`, an ``HTTPURL``, a Foundation `URL`, or an `HTTPRequest` with its
+/// method and its header fields. A host also accepts a list of path segments, such as `["issues", id]`.
 ///
-/// A string is parsed when the call is made. The error of an invalid one has the code ``HTTPError/Code/invalidURL`` and names the
-/// character. The functions of an ``HTTPSession`` need a whole URL; those of a host also take a path.
+/// A string is parsed when the call is made. The error of an invalid string has the code ``HTTPError/Code/invalidURL``
+/// and names the character. The functions of an ``HTTPSession`` need an absolute URL; those of a host also accept a
+/// path.
 public protocol HTTPTarget: Sendable {
-    /// The target as it was given.
+    /// The target as the caller gave it.
     var httpTarget: HTTPTargetForm { get }
 }
 
 /// The forms of an ``HTTPTarget``.
 public enum HTTPTargetForm: HTTPTarget {
-    /// A text that was not parsed yet: a whole URL, or a path of a host.
+    /// A text that is not parsed yet: an absolute URL, or a path of a host.
     case text(String)
-    /// A URL.
+    /// A parsed URL.
     case url(HTTPURL)
     /// A request with its method and its header fields.
     case request(HTTPRequest)
@@ -44,7 +45,7 @@ extension [String]: HTTPTarget {
 }
 
 extension HTTPURL: HTTPTarget {
-    /// The URL.
+    /// The parsed URL.
     public var httpTarget: HTTPTargetForm { .url(self) }
 
     /// Parses the text of a Foundation `URL`, which is more lenient than this type.
@@ -56,22 +57,22 @@ extension URL: HTTPTarget {
     /// The text of the URL, resolved against its base.
     public var httpTarget: HTTPTargetForm { .text(absoluteString) }
 
-    /// The same URL for Foundation, with user info and fragment; `nil` if Foundation cannot parse it.
+    /// Creates the same URL for Foundation, with user info and fragment; `nil` if Foundation cannot parse it.
     public init?(_ url: HTTPURL) { self.init(string: url.absoluteString) }
 }
 
 extension HTTPRequest: HTTPTarget {
-    /// The request.
+    /// The request itself.
     public var httpTarget: HTTPTargetForm { .request(self) }
 
-    /// A request to a URL.
+    /// Creates a request to a URL, with header fields.
     public init(method: HTTPRequest.Method, url: HTTPURL, headers: HTTPFields = HTTPFields()) {
         self.init(
             method: method, scheme: url.scheme.rawValue, authority: url.hostFieldValue, path: url.requestTarget,
             headerFields: headers)
     }
 
-    /// A request to a URL given as a string.
+    /// Creates a request to a URL given as a string.
     /// - Throws: An ``HTTPError`` with the code `.invalidURL`, whose message points at the character.
     public init(method: HTTPRequest.Method, url: String, headers: HTTPFields = HTTPFields()) throws(HTTPError) {
         self.init(method: method, url: try HTTPSession.url(url), headers: headers)
@@ -79,7 +80,7 @@ extension HTTPRequest: HTTPTarget {
 }
 
 extension HTTPTargetForm {
-    /// The URL and the header fields, for a feature that makes GET requests of its own.
+    /// Returns the URL and the header fields, for a feature that makes its own GET requests.
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` for a request with another method.
     package func partsOfGET() throws(HTTPError) -> (url: HTTPURL, fields: HTTPFields) {
         switch self {
@@ -102,7 +103,7 @@ extension HTTPTargetForm {
 extension HTTPSession {
     /// Makes a call with the parameters of a verb. It sends nothing.
     /// - Parameters:
-    ///   - method: `nil` for that of a request, and for a URL GET without a body and POST with one.
+    ///   - method: `nil` for the method of a request; for a URL, GET without a body and POST with one.
     ///   - headers: Fields that replace those of a request.
     nonisolated func call(
         _ method: HTTPRequest.Method?, _ target: some HTTPTarget, _ query: ParameterValue, _ headers: HTTPHeaders,
@@ -126,7 +127,8 @@ extension HTTPSession {
             settings: settings)
     }
 
-    /// The request that a call would send, for features that store or repeat it. User name and password are not part of it.
+    /// Returns the request that a call would send, for features that store or repeat it. It does not contain the user
+    /// name and password.
     package nonisolated func request(
         for target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none
@@ -141,8 +143,7 @@ extension HTTPSession {
             return request
         }
         return HTTPRequest(
-            method: body.isPresent ? .post : .get, url: try adding(query, to: url),
-            headers: try headers.checked(url))
+            method: body.isPresent ? .post : .get, url: try adding(query, to: url), headers: try headers.checked(url))
     }
 
     /// Adds a query and header fields to a request.
@@ -159,7 +160,7 @@ extension HTTPSession {
         return url
     }
 
-    /// The URL with parameters appended to its query.
+    /// Returns the URL with parameters appended to its query.
     private nonisolated func adding(_ query: ParameterValue, to url: HTTPURL) throws -> HTTPURL {
         if case .null = query { return url }
         let encoding = settings.configuration.queryEncoding
@@ -169,35 +170,35 @@ extension HTTPSession {
         }
     }
 
-    /// Parameters as a tree.
+    /// Encodes parameters as a tree.
     package static func query(_ parameters: some Encodable) throws -> ParameterValue {
         do { return try ParameterValue(encoding: parameters) } catch { throw invalidQuery(error) }
     }
 
-    /// The error of parameters that cannot be encoded.
+    /// Returns the error of parameters that cannot be encoded.
     package static func invalidQuery(_ error: any Error, _ url: HTTPURL? = nil, _ method: HTTPRequest.Method? = nil)
         -> HTTPError
     {
-        let reason = (error as? ParameterError)?.description ?? "the encoder refused them"
+        let reason = (error as? ParameterError)?.description ?? "the encoder rejected them"
         return HTTPError(
             .invalidRequest, phase: .preparing, message: "the parameters could not be encoded: \(reason)",
             method: method, url: url, underlying: error)
     }
 
-    /// The URL that a request is for.
+    /// Returns the URL that a request is for.
     package static func url(of request: HTTPRequest) throws(HTTPError) -> HTTPURL {
         guard let scheme = request.scheme, let authority = request.authority else {
             throw invalidURL("the request has no scheme or authority; use an absolute http or https URL")
         }
         let path = Call.isAsteriskForm(request) ? "/" : request.path ?? "/"
-        // Joined to a URL, a part must not reach into the next one: the parts decide where the request goes.
+        // When joined to a URL, a part must not reach into the next one: the parts decide where the request is sent.
         guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }) else {
-            throw invalidURL("the request's authority is more than a host and a port")
+            throw invalidURL("the request's authority contains more than a host and a port")
         }
         guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") || path.utf8.first == UInt8(ascii: "?") else {
             throw invalidURL("the request's path does not begin with a slash")
         }
-        // A path that was parsed has no dot segments, unless they were meant to stay.
+        // A parsed path has dot segments only if they were meant to stay.
         return try url("\(scheme)://\(authority)\(path)", pathAsIs: true)
     }
 
@@ -209,11 +210,11 @@ extension HTTPSession {
 
     /// The error for a call of a session that was given only a path.
     package static var segmentsWithoutHost: HTTPError {
-        invalidURL("the segments of a path need a host: make one with session.host(_:), or give the whole URL")
+        invalidURL("path segments need a host: create one with session.host(_:), or pass an absolute URL")
     }
 
-    /// A text that is not a URL, for an error: without a query and a fragment, with `***` in place of user info and of a port that
-    /// is not a number (a password without its `@`), and at most 200 characters of it.
+    /// Returns a text that is not a URL, for an error: at most 200 characters, without a query and a fragment, with
+    /// `***` in place of possible user info and of a port that is not a number (a password without its `@`).
     private static func withoutSecrets(_ text: String) -> String {
         let head = text.prefix { $0 != "?" && $0 != "#" }
         let start = head.firstRange(of: "//")?.upperBound ?? head.startIndex
@@ -224,9 +225,7 @@ extension HTTPSession {
                 "\(start <= at ? head[..<start] : "")***\(head[at...])"
             } else if let port, start > head.startIndex, !port.allSatisfy(\.isNumber), !host.hasSuffix("]") {
                 "\(head[..<port.startIndex])***\(head[port.endIndex...])"
-            } else {
-                String(head)
-            }
+            } else { String(head) }
         return "\(shown.prefix(200).debugDescription.dropFirst().dropLast())\(shown.count > 200 ? "…" : "")"
     }
 
@@ -236,15 +235,15 @@ extension HTTPSession {
 }
 
 extension HTTPHeaders {
-    /// The fields, if all of them can be sent.
-    /// - Throws: An ``HTTPError`` with the code ``HTTPError/Code/invalidHeader`` that names the first invalid field and the byte,
-    ///   but never a value.
+    /// Returns the fields if all of them are valid.
+    /// - Throws: An ``HTTPError`` with the code ``HTTPError/Code/invalidHeader`` that names the first invalid field and
+    ///   the byte, but never a value.
     public func validated() throws(HTTPError) -> HTTPFields { try checked(nil) }
 
-    /// The fields, if all of them can be sent.
+    /// Returns the fields if all of them are valid.
     /// - Parameters:
     ///   - url: The URL of the request, for the error.
-    ///   - base: Fields that come first, unless there is one of the same name.
+    ///   - base: Fields that come first, unless these fields contain one with the same name.
     package func checked(_ url: HTTPURL?, over base: HTTPFields = HTTPFields()) throws(HTTPError) -> HTTPFields {
         if let error { throw error.about(nil, url) }
         if base.isEmpty { return fields }
@@ -256,7 +255,7 @@ extension HTTPHeaders {
 }
 
 extension RequestOptions {
-    /// The options with a total timeout, if there is one; the other timeouts are unchanged.
+    /// Returns the options with a total timeout, if one is given; the other timeouts are unchanged.
     package func limited(to total: Duration?) -> RequestOptions {
         guard let total else { return self }
         var options = self

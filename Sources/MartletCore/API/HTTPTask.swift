@@ -1,51 +1,53 @@
-/// A running call with its progress, pause and end.
+/// A running call with its progress, which can be paused, resumed and cancelled.
 ///
-/// It runs from the moment it is made. Releasing it does not stop it; ``cancel()`` does. Awaiting ``value`` in a task
-/// that is cancelled throws `CancellationError` there, and does not cancel the call, for which others may be waiting.
+/// It starts when it is made. Releasing it does not stop it; ``cancel()`` does. If a task that awaits ``value`` is
+/// cancelled, that wait throws `CancellationError`; the call itself is not cancelled, because others may wait for it.
 public actor HTTPTask {
     /// The kind of transfer.
     public enum Kind: String, Hashable, Sendable {
-        /// A request and a response in memory.
+        /// A request and a response, both in memory.
         case data
-        /// A body that is sent.
+        /// An upload: the request has a body.
         case upload
-        /// A body that is written to a file.
+        /// A download: the body of the response is written to a file.
         case download
-        /// A body that is read as it arrives: ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)``,
-        /// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)``, event streams. Tasks are never of this kind.
+        /// A body that is read as it arrives:
+        /// ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)``,
+        /// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)``, event streams. Tasks are never
+        /// of this kind.
         case stream
     }
 
     /// The state of a task.
     public enum State: Hashable, Sendable {
-        /// It waits: for a connection, between two attempts, or for the transfer of another call that it shares.
+        /// It waits for a connection, between two attempts, or for a transfer that it shares with another call.
         case waiting
-        /// It has a connection: the request is sent, and its response awaited.
+        /// It has a connection: the request is being sent, or the response is awaited.
         case sending
-        /// It has the head of a response, and receives the body.
+        /// It has the head of a response and receives the body.
         case receiving
         /// It is paused: nothing is read or written, and the idle timeout is suspended.
         case paused
         /// It has ended. No other state follows.
         case finished(Outcome)
 
-        /// How a task ended.
+        /// The way a task ended.
         public enum Outcome: String, Hashable, Sendable {
-            /// With a response.
+            /// The task received a response.
             case completed
-            /// With an error.
+            /// The task failed with an error.
             case failed
-            /// By a cancellation.
+            /// The task was cancelled.
             case cancelled
         }
 
-        /// Whether it is the last state.
+        /// Whether this state is the last one.
         public var isFinished: Bool { if case .finished = self { true } else { false } }
     }
 
     /// The number of its call, as in ``HTTPExchange/callNumber``.
     public nonisolated let id: UInt64
-    /// The kind of transfer. A task that became a download is one.
+    /// The kind of transfer. A task that became a download has the kind `.download`.
     public nonisolated var kind: Kind { control.destination == nil ? givenKind : .download }
     private nonisolated let givenKind: Kind
     /// The request as it was made; without a scheme, an authority and a path if its URL cannot be parsed.
@@ -56,7 +58,8 @@ public actor HTTPTask {
     private nonisolated let outcome = Outcome<HTTPExchange>()
     private nonisolated let head = Outcome<HTTPResponse>()
 
-    /// - Parameter callNumber: That of the call; `nil` if none could be made.
+    /// Creates the task of a call and starts it.
+    /// - Parameter callNumber: The number of the call; `nil` if the call could not be made.
     package init(
         kind: Kind, request: HTTPRequest, callNumber: UInt64?, core: SessionCore,
         run: @escaping @Sendable (TransferControl, Outcome<HTTPResponse>) async throws -> HTTPExchange
@@ -68,7 +71,7 @@ public actor HTTPTask {
         control = TransferControl()
         let (id, calls, control, outcome, head) = (id, core.calls, control, outcome, head)
         calls.add(self)
-        // Unstructured, since the call is this object's and not its maker's: it outlives the scope that began it.
+        // Unstructured, since the call belongs to this object, and outlives the scope that started it.
         Task {
             do {
                 let exchange = try await run(control, head)
@@ -87,11 +90,11 @@ public actor HTTPTask {
         }
     }
 
-    /// The exchange, once it is complete.
+    /// The exchange; waits until it is complete.
     /// - Throws: An ``HTTPError``; `CancellationError` if the call, or the task that awaits it, was cancelled.
     public var value: HTTPExchange { get async throws { try await outcome.value } }
-    /// The head of the response, as soon as it has come; after a retry, that of the latest response.
-    /// - Throws: As ``value``.
+    /// The head of the response, as soon as it is received; after a retry, the head of the latest response.
+    /// - Throws: The same errors as ``value``.
     public var response: HTTPResponse { get async throws { try await head.value } }
 
     /// The progress of the request's body.
@@ -107,28 +110,29 @@ public actor HTTPTask {
     /// The state of the task.
     public var state: State { control.presentState }
 
-    /// The states of the task: the current one immediately, then each that follows.
+    /// The states of the task: the current one immediately, then each new one.
     ///
-    /// Only the latest state is delivered: a slow consumer skips those that it missed. ``State/finished(_:)`` is always delivered,
-    /// also to consumers that come after the end; then the sequence ends. Any number of tasks may iterate. Cancelling one of them
-    /// ends its iteration only.
+    /// Only the latest state is delivered: a slow consumer misses intermediate states. ``State/finished(_:)`` is always
+    /// delivered, also to consumers that start after the end; then the sequence ends. Any number of tasks may iterate.
+    /// Cancelling one of them ends only its iteration.
     public nonisolated var states: LatestValues<State> {
         LatestValues(control.states ?? CurrentValue(control.presentState)) { $0 }
     }
 
-    /// Stops reading and writing. The peer is slowed down by the TCP window. The timeouts of the head and of idleness are
-    /// suspended; the total timeout is not.
+    /// Stops reading and writing. The TCP window slows the peer down. The head and idle timeouts are suspended; the
+    /// total timeout is not.
     ///
-    /// A task that waits for a connection leaves the queue, so that a paused task keeps no connection from other calls. When
-    /// it resumes, it has its old place by age; the timeout ``Timeouts/poolWait`` is suspended meanwhile.
+    /// A task that waits for a connection leaves the queue, so that a paused task does not keep a connection from other
+    /// calls. When it resumes, it returns to its old position by age. The timeout ``Timeouts/poolWait`` is suspended
+    /// during the pause.
     public func pause() { if control.pause() { tell(.suspended) } }
 
     /// Continues after a pause.
     public func resume() { if control.resume() { tell(.resumed) } }
 
-    /// Changes the priority of the call. In the queue for a connection it moves to the place that it would have had with that
-    /// priority from the start. A request that has its connection is not affected; those that may follow it, as
-    /// after a redirect, have the new priority.
+    /// Changes the priority of the call. In the queue for a connection, it moves to the position that it would have had
+    /// with that priority from the start. A request that has its connection is not affected; requests that follow it,
+    /// as after a redirect, have the new priority.
     public func setPriority(_ priority: RequestPriority) { control.setPriority(priority) }
 
     private func tell(_ kind: SessionEvent.Kind) {
@@ -136,29 +140,29 @@ public actor HTTPTask {
         events.tell(SessionEvent(kind, call: id, elapsed: MonotonicTime.now().since(start)))
     }
 
-    /// Turns the task into a download, before its response has come or during its body: the part of the body that was collected,
-    /// and all that follows, is written to a file, which gets its name when it is complete. No byte is lost or duplicated, and
-    /// the limit of bodies in memory does not apply. ``value`` has an empty body then.
+    /// Turns the task into a download, before its response arrives or during its body. The collected part of the body,
+    /// and all that follows, is written to a file, which is renamed to its final name when it is complete. No byte is
+    /// lost or duplicated, and the limit of bodies in memory does not apply. ``value`` then has an empty body.
     ///
-    /// The body is written whatever the status is; check ``response`` before. If the response was complete already, its
-    /// body, which ``value`` keeps, is written.
+    /// The body is written for any status; check ``response`` before. If the response was already complete, its body is
+    /// written, and ``value`` keeps it.
     ///
-    /// Returns when the file is there. Cancelling the task that awaits this does not cancel the call. A file that cannot be
-    /// created leaves the task as it was: its body is collected, and another file may be tried.
+    /// Returns when the file is complete. Cancelling the task that awaits this does not cancel the call. If the file
+    /// cannot be created, the task does not change: its body is collected, and another file may be tried.
     /// - Parameters:
     ///   - path: The file's name, a `String` or a `FilePath`; its directory must exist.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
-    /// - Throws: As ``value``; ``HTTPError/Code/fileFailed``; `.invalidRequest` if the task, or the session's
-    ///   delegate, has made it a download already.
+    /// - Throws: The same errors as ``value``; ``HTTPError/Code/fileFailed``; `.invalidRequest` if the task, or the
+    ///   session's delegate, has already made it a download.
     public func becomeDownload(to path: some FilePathConvertible, overwrites: Bool = false) async throws {
         let path = path.filePath
         let destination = DownloadDestination(path: path, overwrites: overwrites)
         guard givenKind != .download, control.setDestination(destination) else {
-            throw HTTPError(.invalidRequest, phase: .receivingBody, message: "the task is a download already")
+            throw HTTPError(.invalidRequest, phase: .receivingBody, message: "the task is already a download")
         }
         let exchange = try await outcome.value
         if let failure = control.takeFailure(of: destination) { throw failure }
-        // The last piece was taken before the destination was set, and nothing checks for one after it.
+        // The last piece was delivered before the destination was set, and no check for it follows.
         guard control.claimDestination() else { return }
         let download = FileDownload(path: path, overwrites: overwrites, call: nil)
         do { try await download.write(exchange.body) } catch let error as HTTPError {
@@ -167,15 +171,17 @@ public actor HTTPTask {
         }
     }
 
-    /// Ends the call: ``value`` throws `CancellationError`, and the connection is closed. Does nothing if it has ended.
+    /// Cancels the call: ``value`` throws `CancellationError`, and the connection is closed. Does nothing if the call
+    /// has ended.
     public func cancel() { control.cancel() }
 }
 
 extension HTTPSession {
     /// Starts a call and returns it.
     ///
-    /// It is an upload if it has a body, otherwise a data task. The parameters are those of ``stream(_:method:query:headers:body:timeout:options:validate:_:)``. If
-    /// no request can be made of them, ``HTTPTask/value`` throws the error.
+    /// It is an upload if it has a body, otherwise a data task. The parameters are those of
+    /// ``stream(_:method:query:headers:body:timeout:options:validate:_:)``. If the request is invalid,
+    /// ``HTTPTask/value`` throws the error.
     public func task(
         for target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
         headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
@@ -204,7 +210,7 @@ extension HTTPSession {
         _ run: @escaping @Sendable (Call, TransferControl, Outcome<HTTPResponse>) async throws -> HTTPExchange
     ) -> HTTPTask {
         let made = try? call.get()
-        // Without a URL, if that could not be parsed.
+        // The request has no URL if that could not be parsed.
         var request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
         if let made {
             request = made.publicRequest

@@ -1,20 +1,22 @@
 public import FoundationEssentials
 
-/// A response whose body is still to be read.
+/// A response whose body is not read yet.
 ///
-/// That of ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)`` can be read within the closure it is passed to.
-/// That of ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)`` outlives the call: the response and its ``body``
-/// together hold the connection, which returns to the pool when the body has been read to its end. When all copies of both are
-/// released, a small rest of the body is read in the background and a larger one closes the connection, as after the closure of a
-/// stream. ``cancel()`` closes it immediately.
+/// The response of ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)`` can be read within
+/// the closure it is passed to. The response of
+/// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)`` outlives the call: the response and its
+/// ``body`` together hold the connection, which returns to the pool when the body has been read to its end. When all
+/// copies of both are released, a small rest of the body is read in the background. A larger rest closes the
+/// connection, as after the closure of a stream. ``cancel()`` closes it immediately.
 public struct OpenResponse: HTTPResponseHead {
     private let answer: StreamedResponse
-    /// Status and fields.
+    /// The status and the fields.
     public let response: HTTPResponse
-    /// The body. One task reads it at a time; it is never read ahead.
+    /// The body. Only one task may read it at a time; it is never read ahead.
     ///
-    /// It may be kept without the response, and read in any task. Cancelling a task that reads it ends the body. After its end,
-    /// another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`; after a failure, reading throws the same error.
+    /// It may be stored without the response, and read in any task. Cancelling a task that reads it ends the body.
+    /// After its end, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`; after a failure, reading
+    /// throws the same error.
     public let body: ResponseBody
 
     init(_ answer: StreamedResponse, _ reader: BodyReader) {
@@ -23,21 +25,21 @@ public struct OpenResponse: HTTPResponseHead {
         body = ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength)
     }
 
-    /// The status.
+    /// The status of the response.
     public var status: HTTPResponse.Status { response.status }
-    /// The header fields, in the order they came.
+    /// The header fields, in the order received.
     public var headers: HTTPFields { response.headerFields }
     /// The URL of the response, after redirects, without user info.
     public var url: HTTPURL { answer.call.url }
     /// The length of the body in the head, before content codings are decoded; `nil` if the head has none.
     public var expectedContentLength: UInt64? { body.expectedContentLength }
-    /// The fields after a chunked body, once it has been read to its end.
+    /// The trailers of a chunked body; available after the body was read to its end.
     public var trailers: HTTPFields? { body.trailers }
-    /// The interim responses that came first: 100, 102, 103 (RFC 9110 §15.2).
+    /// The interim responses that preceded the final one: 100, 102, 103 (RFC 9110 §15.2).
     public var interimResponses: [HTTPResponse] { answer.interim.map(HeadConversion.response) }
     /// The number of the call, as in ``HTTPExchange/callNumber``.
     public var callNumber: UInt64 { answer.call.number }
-    /// The source of the response.
+    /// The source of the response, such as the network.
     public var source: HTTPExchange.Source { answer.source }
     /// The action of the cache and its reason, as a member of `Cache-Status` (RFC 9211); `nil` without a cache.
     public var cacheStatus: String? { answer.provenance?.cacheStatus }
@@ -57,28 +59,30 @@ public struct OpenResponse: HTTPResponseHead {
 }
 
 extension HTTPSession {
-    /// Sends a request and returns its response, whose body is still to be read, as long after the call as the program likes.
+    /// Sends a request and returns its response with an unread body, which may be read at any time after the call.
     ///
     /// ```swift
     /// let open = try await session.open("https://origin.internal/file")
     /// return Response(status: open.status, body: .init(asyncSequence: open.body))
     /// ```
     ///
-    /// Redirects, retries, authentication, middleware and the cache are done with the head when this returns. Cancelling the task
-    /// that awaits this function cancels the call; once it has returned, cancelling that task has no effect on the body.
+    /// When this returns, the redirects, retries, authentication, middleware and cache handling of the head are
+    /// complete. Cancelling the task that awaits this function cancels the call; once it has returned, cancelling that
+    /// task has no effect on the body.
     ///
-    /// The call runs until its body ends: ``tasks``, ``runningCallCount`` and ``diagnostics`` count it, ``finishAndInvalidate()``
-    /// waits for it, and ``invalidateAndCancel()`` ends it. A response without a body (HEAD, 204, 304, length 0) ends immediately.
+    /// The call runs until its body ends: ``tasks``, ``runningCallCount`` and ``diagnostics`` count it,
+    /// ``finishAndInvalidate()`` waits for it, and ``invalidateAndCancel()`` ends it. A response without a body (HEAD,
+    /// 204, 304, length 0) ends immediately.
     ///
-    /// ``Timeouts/total`` covers the call and its body, also while the body is not read. ``Timeouts/idle`` bounds the wait for the server
-    /// while the body is read, and ``Timeouts/unread`` the time between two reads: a response that is kept and forgotten ends with a
-    /// timeout, so that it does not hold a connection forever.
+    /// ``Timeouts/total`` covers the call and its body, also while the body is not read. ``Timeouts/idle`` limits the
+    /// wait for the server while the body is read, and ``Timeouts/unread`` the time between two reads: a forgotten
+    /// response ends with a timeout, so that it does not hold a connection forever.
     ///
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields.
-    ///   - method: `nil` (the default) for that of the request, and for a URL GET without a body and POST with one.
-    ///   - validate: The conditions for the head; `nil` for those of `options` or the session. A rejection carries up to 64 KiB of
-    ///     the body, see ``ResponseValidator``.
+    ///   - method: `nil` (the default) for the method of the request; for a URL, GET without a body and POST with one.
+    ///   - validate: The conditions for the head; `nil` to use those of `options` or the session. A rejection carries
+    ///     up to 64 KiB of the body, see ``ResponseValidator``.
     /// - Throws: An ``HTTPError``; `CancellationError`. Errors of the body are thrown where it is read.
     public nonisolated func open(
         _ target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
@@ -89,7 +93,7 @@ extension HTTPSession {
     }
 
     /// Opens the response of a call.
-    /// - Parameter validators: The conditions for the head; `nil` for those of the call.
+    /// - Parameter validators: The conditions for the head; `nil` to use those of the call.
     package nonisolated func open(_ call: Call, _ validators: [ResponseValidator]?) async throws -> OpenResponse {
         let control = TransferControl(tellsProgress: false)
         let lease = BodyLease(control, limit: call.timeouts.unread, totalDeadline: call.totalDeadline)
@@ -99,8 +103,7 @@ extension HTTPSession {
             do {
                 try await run(call, control, kind: .stream) { answer in
                     for validator in validators ?? call.validators {
-                        try await validator.admit(
-                            answer, control, BodyReader(answer, control: control, byteLimit: nil))
+                        try await validator.admit(answer, control, BodyReader(answer, control: control, byteLimit: nil))
                     }
                     lease.open(answer)
                     try await lease.ended(call, on: loop)

@@ -1,8 +1,8 @@
 /// The progress of a transfer as an `AsyncSequence` of its latest values.
 ///
-/// The first value comes immediately, also to those who come late. A slow consumer skips the values that it missed. The last
-/// value, which has ``TransferProgress/isFinished``, always comes. Any number of tasks may iterate.
-/// Cancelling the iterating task ends only its iteration.
+/// The first value is delivered immediately, also to consumers that start late. A slow consumer misses intermediate
+/// values. The last value, with ``TransferProgress/isFinished`` set, is always delivered. Any number of tasks may
+/// iterate. Cancelling the iterating task ends only its iteration.
 public struct ProgressSequence: AsyncSequence, Sendable {
     /// The type of the values.
     public typealias Element = TransferProgress
@@ -10,16 +10,14 @@ public struct ProgressSequence: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     let state: ProgressState
-    /// The task whose progress it is; `nil` for a call that is only awaited.
+    /// The task that the progress belongs to; `nil` for a call without a task.
     var task: HTTPTask?
 
     /// One pass over the values.
     public typealias Iterator = LatestValues<TransferProgress>.Iterator
 
-    /// A pass that starts with the current value.
+    /// Returns a pass that starts with the current value.
     public func makeAsyncIterator() -> Iterator { LatestValues(state.newest) { $0 }.makeAsyncIterator() }
-
-    // MARK: The task
 
     /// The latest value, without waiting.
     public var current: TransferProgress { state.value }
@@ -51,7 +49,7 @@ package final class ProgressState: Sendable {
         if isLast { newest.finish() }
     }
 
-    /// Restarts with a body of a length, if that is known.
+    /// Restarts with a body of the given length, if it is known.
     func restart(of byteCount: UInt64?) { update { ($0.completedByteCount, $0.totalByteCount) = (0, byteCount) } }
 }
 
@@ -63,7 +61,7 @@ extension HTTPSession {
     ) async throws -> HTTPExchange {
         guard let progress, let state else { return try await body() }
         return try await reporting(state.newest, to: progress) {
-            // Also if the call failed before it began: the last state is always reported.
+            // Runs also if the call failed before it started: the last state is always reported.
             defer { state.update { $0.isFinished = true } }
             return try await body()
         }
@@ -71,8 +69,8 @@ extension HTTPSession {
 
     /// Runs a transfer in a child task, and calls a closure with the latest values of its progress.
     ///
-    /// The closure runs in this task, on the caller's actor, so it need not be `Sendable`; the transfer does not wait for it.
-    /// The last value is always reported, also after a cancellation.
+    /// The closure runs in this task, on the caller's actor, so it need not be `Sendable`. The transfer does not wait
+    /// for it. The last value is always reported, also after a cancellation.
     /// - Parameter body: Runs the transfer; finishes the progress before it returns.
     package static func reporting<Progress, Value: Sendable>(
         _ newest: CurrentValue<Progress>, to progress: (Progress) -> Void,
@@ -94,11 +92,11 @@ extension HTTPSession {
 
 /// The progress of a transfer: a state, not an event.
 ///
-/// The last value has ``isFinished``, also after a failure. An upload is complete (``fractionCompleted`` is 1) before its response has come,
-/// and so may have that fraction twice: first while it waits, then in the last value. The count starts again at 0 whenever a body is
-/// transferred again: after a redirect, a challenge or a retry.
+/// The last value has ``isFinished``, also after a failure. An upload is complete (``fractionCompleted`` is 1) before
+/// its response arrives, so that fraction may be delivered twice: first while the call waits, then in the last value.
+/// The count restarts at 0 whenever a body is transferred again: after a redirect, a challenge or a retry.
 ///
-/// An `AsyncStream` of the progress of a verb:
+/// To receive the progress of a verb as an `AsyncStream`:
 ///
 /// ```swift
 /// let (values, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
@@ -110,7 +108,7 @@ extension HTTPSession {
 /// let exchange = try await uploaded
 /// ```
 ///
-/// An ``HTTPTask`` has such a sequence itself: ``HTTPTask/uploadProgress``.
+/// An ``HTTPTask`` has such a sequence: ``HTTPTask/uploadProgress``.
 public struct TransferProgress: Hashable, Sendable {
     /// The bytes of the body transferred so far; for downloads before content codings are decoded.
     public var completedByteCount: UInt64
@@ -119,14 +117,14 @@ public struct TransferProgress: Hashable, Sendable {
     /// Whether the transfer has ended: complete, failed or cancelled. No other value follows.
     public var isFinished: Bool
 
-    /// Creates a state.
+    /// Creates a progress state.
     public init(completedByteCount: UInt64 = 0, totalByteCount: UInt64? = nil, isFinished: Bool = false) {
         self.completedByteCount = completedByteCount
         self.totalByteCount = totalByteCount
         self.isFinished = isFinished
     }
 
-    /// The part that is done, 0 to 1; `nil` while the length is not known. An empty body is done from the start.
+    /// The completed fraction, 0 to 1; `nil` while the length is not known. An empty body is complete from the start.
     public var fractionCompleted: Double? {
         guard let totalByteCount else { return nil }
         return totalByteCount == 0 ? 1 : min(1, Double(completedByteCount) / Double(totalByteCount))

@@ -1,6 +1,7 @@
-/// A running call of a session, as ``HTTPSession/tasks`` lists it: what it is, how far it has come, and its end.
+/// A running call of a session, as ``HTTPSession/tasks`` lists it, with its progress; it can be cancelled.
 ///
-/// It does not keep the call running. After the call has ended, its progress remains that of the end, and ``cancel()`` does nothing.
+/// It does not keep the call running. After the call has ended, its progress keeps its last value, and ``cancel()``
+/// does nothing.
 public struct RunningCall: Identifiable, Sendable {
     private enum Source: Sendable {
         case task(HTTPTask)
@@ -11,7 +12,8 @@ public struct RunningCall: Identifiable, Sendable {
     private let source: Source
     let start: MonotonicTime
 
-    /// The task, if the call was made by ``HTTPSession/task(for:method:query:headers:body:timeout:options:validate:)`` or ``HTTPSession/downloadTask(for:to:overwrites:query:headers:timeout:options:validate:)``.
+    /// The task, if the call was made by ``HTTPSession/task(for:method:query:headers:body:timeout:options:validate:)``
+    /// or ``HTTPSession/downloadTask(for:to:overwrites:query:headers:timeout:options:validate:)``.
     public var task: HTTPTask? { if case .task(let task) = source { task } else { nil } }
     /// The number of the call, as in ``HTTPExchange/callNumber``.
     public let id: UInt64
@@ -48,7 +50,7 @@ public struct RunningCall: Identifiable, Sendable {
         }
     }
 
-    /// The state of the call. One that is paused, or has ended, is known as such only if it has a ``task``.
+    /// The state of the call. `.paused` and `.finished` are reported only if the call has a ``task``.
     public var state: HTTPTask.State { control.presentState }
 
     /// The progress of the request's body.
@@ -60,9 +62,10 @@ public struct RunningCall: Identifiable, Sendable {
         }
     }
 
-    /// The progress of the response's body, in bytes before content codings are decoded. A short body may be received in one step.
+    /// The progress of the response's body, in bytes before content codings are decoded. A short body may be received
+    /// in one step.
     public var downloadProgress: TransferProgress { control.presentDownload }
 
-    /// Ends the call: the code that awaits it receives `CancellationError`, and its connection is closed.
+    /// Cancels the call: the code that awaits it receives `CancellationError`, and its connection is closed.
     public func cancel() { control.cancel() }
 }

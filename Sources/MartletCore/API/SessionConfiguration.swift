@@ -6,103 +6,92 @@ public import Logging
     public import Tracing
 #endif
 
-/// The library's version (semantic versioning).
+/// The library's version, by semantic versioning.
 public let martletVersion = "0.1.0"
 
-/// The settings of a session, from which every call starts. ``RequestOptions`` overrides them for one call.
+/// The settings of a session, the defaults of every call. ``RequestOptions`` overrides them for one call.
 public struct SessionConfiguration: Sendable {
-    /// The timeouts of a call.
+    /// The timeouts of a call, such as those for connecting and for the response head.
     public var timeouts = Timeouts()
-
-    /// The largest body that is collected, after content codings are decoded; 16 MiB by default.
+    /// The maximum size of a collected body, after content codings are decoded; 16 MiB by default.
     ///
-    /// It keeps a server from filling the memory. Streaming and downloading to a file have no such limit.
+    /// It keeps a server from filling the memory. Streams and downloads to a file have no such limit.
     public var bufferedBodyLimit = ByteCount.mebibytes(16)
-
-    /// Fields that every request has unless it sets them itself.
+    /// Fields that are added to every request, unless the request sets them.
     ///
-    /// `Host`, `Content-Length` and `Transfer-Encoding` depend on the single request and are not taken from here. A field that
-    /// cannot be sent makes every call throw; see ``HTTPHeaders``.
+    /// `Host`, `Content-Length` and `Transfer-Encoding` depend on each request and are not taken from here. A field
+    /// that cannot be sent makes every call throw; see ``HTTPHeaders``.
     public var headers = HTTPHeaders()
-
-    /// The form of the parameters that calls append to the query of their URL.
+    /// The encoding of the parameters that calls append to the query of their URL.
     public var queryEncoding = QueryEncoding()
-
-    /// The value of `User-Agent`; `nil` sends none.
+    /// The value of `User-Agent`; with `nil` the field is not sent.
     public var userAgent: String? = "Martlet/\(martletVersion)"
-
     /// Whether content codings are requested, and decoded as the body streams; `true` by default.
     ///
     /// They are gzip and deflate, and Brotli and Zstandard if Martlet was built with the package traits of these names.
     ///
-    /// Only codings that were requested are decoded: a request that sets `Accept-Encoding` itself gets the body as it came.
+    /// Only requested codings are decoded: the body of a request that sets `Accept-Encoding` itself is not decoded.
     public var decompressesResponses = true
-
     /// The limits on the expansion of a compressed body.
     public var decompressionLimits = DecompressionLimits()
-    /// How long the body of a request with `Expect: 100-continue` waits for the server's response; 1 s by default, as curl.
+    /// The time that the body of a request with `Expect: 100-continue` waits for the server's response; 1 s by default,
+    /// as curl.
     public var continueTimeout = Duration.seconds(1)
     /// The limits on the number of connections and on their lifetime.
     public var pool = PoolLimits()
-
     /// The bandwidth limits of bodies, in total and for each host; none by default.
     ///
     /// ``HTTPSession/setBandwidthLimits(_:)`` changes them while calls run. A view has the limits of its session.
     public var bandwidth = BandwidthLimits.none
-
     /// The limits on the parts of a response.
     public var wireLimits = WireLimits()
-    /// The TLS settings.
+    /// The TLS settings of connections to servers.
     public var tls = TLSSettings()
-
     /// The proxies of calls; by default those of the environment.
     ///
-    /// If a unix domain socket is set, connections lead there, with or without a proxy.
+    /// If ``unixSocketPath`` is set, connections use that socket, with or without a proxy.
     public var proxy = ProxySettings.environment
-
     /// Whether redirects are followed; up to 20 by default.
     public var redirects = RedirectPolicy.follow()
     /// Whether calls are retried after transient failures; never by default.
     public var retry = RetryPolicy.never
-
-    /// The conditions under which a response is accepted; with `nil` (the default) any is, also one with a status of 400.
+    /// The conditions under which a response is accepted. With `nil` (the default) any response is, also one with a
+    /// status of 400 or more.
     ///
     /// They are checked at the end, after all redirects and retries.
     public var validator: ResponseValidator?
-
-    /// The program's own steps in each call, the first outermost; none by default.
+    /// The program's own steps in each call; the first is the outermost. Empty by default.
     public var middleware: [any HTTPMiddleware] = []
-    /// Takes decisions in calls and is notified of their progress; `nil` by default.
+    /// The delegate, which takes decisions in calls and is notified of their progress; `nil` by default.
     public var delegate: (any SessionDelegate)?
-
-    /// Encodes the values of `HTTPBody.json(_:)`; by default JSON as `JSONEncoder` writes it, with sorted names.
+    /// The encoder of the values of `HTTPBody.json(_:)`; by default JSON as `JSONEncoder` writes it, with sorted names.
     public var encoder = BodyEncoder()
-    /// Decodes the values of `HTTPExchange.decode` and of streams; JSON as `JSONDecoder` reads it by default.
+    /// The decoder of `HTTPExchange.decode` and of streams; by default JSON as `JSONDecoder` reads it.
     public var decoder = BodyDecoder.json()
-
-    /// Turns the failures of calls into a service's own errors; with `nil` (the default) calls throw ``HTTPError``.
+    /// The mapper from the errors of calls to a service's own errors. With `nil` (the default) calls throw
+    /// ``HTTPError``.
     ///
-    /// It receives every error of a call, also those of ``HTTPExchange/validated()`` and `decode`. It does not receive a URL that
-    /// cannot be parsed. Downloads in parts, event streams and the offline queue do not use it, because their errors decide
-    /// whether they continue: they end with an ``HTTPError``.
+    /// It receives every error of a call, also those of ``HTTPExchange/validated()`` and `decode`. It does not receive
+    /// the error of an invalid URL. Downloads in parts, event streams and the offline queue do not use it, because
+    /// their errors decide whether they continue: they end with an ``HTTPError``.
     public var errors: ErrorMapper?
 
     #if Metrics
-        /// The factory of the metrics of calls; `nil` for that of the process when the session is made.
+        /// The factory of the metrics of calls; `nil` for the process's factory when the session is created.
         ///
         /// Available if Martlet is built with the package trait `Metrics`.
         public var metricsFactory: (any MetricsFactory)?
     #endif
 
     #if Tracing
-        /// The tracer of calls; `nil` for that of the process.
+        /// The tracer of calls; `nil` for the process's tracer.
         ///
-        /// Available if Martlet is built with the package trait `Tracing`. Each request carries the fields with which its
+        /// Available if Martlet is built with the package trait `Tracing`. Each request has the fields with which its
         /// server can continue the trace, such as `traceparent`.
         public var tracer: (any Tracer)?
     #endif
 
-    /// Resolves names; the system's resolver by default, ``SystemResolver``.
+    /// The resolver of host names; by default the system's resolver, ``SystemResolver``.
     ///
     /// Views made by ``HTTPSession/with(_:)`` share the session's connections unless they assign another resolver.
     public var resolver: any Resolver {
@@ -110,46 +99,45 @@ public struct SessionConfiguration: Sendable {
         set { identifiedResolver = newValue is SystemResolver ? .systemResolver : Identified(newValue) }
     }
     private var identifiedResolver = Identified.systemResolver
-
-    /// Addresses to use in place of a lookup, as curl's `--resolve`; the host `*` stands for any.
+    /// Addresses to use instead of a lookup, as curl's `--resolve`. The host `*` matches any host.
     public var resolveOverrides: [Endpoint: [SocketAddress]] = [:]
-    /// Other places to connect to than the URL's, as curl's `--connect-to`; the first that applies is used. Names in the
-    /// request and in TLS remain those of the URL.
+    /// Hosts and ports to connect to instead of the URL's, as curl's `--connect-to`. The first match is used. Names in
+    /// the request and in TLS remain those of the URL.
     public var connectOverrides: [ConnectOverride] = []
-    /// A unix domain socket to connect to in place of the network, as curl's `--unix-socket`; a leading `@` names one in
-    /// the abstract space. `nil` by default.
+    /// A unix domain socket to connect to instead of the network, as curl's `--unix-socket`. A leading `@` selects the
+    /// abstract namespace. `nil` by default.
     public var unixSocketPath: String?
     /// The race between the addresses of a host (RFC 8305).
     public var happyEyeballs = HappyEyeballsOptions()
-    /// The options of each socket.
+    /// The socket options of each connection.
     public var socketOptions = SocketOptions()
-    /// The class of the traffic, for the network; `nil` (the default) for ordinary traffic. ``RequestOptions/serviceClass`` overrides it.
+    /// The class of the traffic, as a hint to the network; `nil` (the default) for ordinary traffic.
+    /// ``RequestOptions/serviceClass`` overrides it.
     public var serviceClass: ServiceClass?
     /// The priority among requests that wait for a connection.
     public var priority = RequestPriority.normal
-    /// The order of waiting requests of one priority; first come, first served by default.
+    /// The order of waiting requests with the same priority; first come, first served by default.
     public var queueOrder = QueueOrder.firstComeFirstServed
 
-    /// The logger; silent by default. Neither credentials nor bodies are ever logged.
+    /// The logger; silent by default. Credentials and bodies are never logged.
     public var logger = Logger(label: "martlet") { _ in SwiftLogNoOpLogHandler() }
 
-    /// Connects in place of the network; set by a mock transport.
+    /// A replacement for network connections, set by a mock transport.
     package var connector: (any StreamConnector)? {
         get { identifiedConnector.value }
         set { identifiedConnector = newValue == nil ? .networkConnector : Identified(newValue) }
     }
     private var identifiedConnector = Identified.networkConnector
-
-    /// The settings of features.
+    /// The settings that features add.
     var settings = SettingsStore()
 
     private init() {}
 
-    /// The defaults.
+    /// The default configuration.
     public static var `default`: SessionConfiguration { SessionConfiguration() }
 
-    /// The defaults, except that nothing of a call outlives it: nothing is written to disk, and TLS sessions are not resumed, so
-    /// that servers cannot link one connection to another by them.
+    /// The default configuration, except that no data of a call outlives it. Nothing is written to disk, and TLS
+    /// sessions are not resumed, so that servers cannot link connections to each other.
     public static var ephemeral: SessionConfiguration {
         var configuration = SessionConfiguration()
         configuration.tls.usesSessionTickets = false
@@ -171,55 +159,52 @@ public struct SessionConfiguration: Sendable {
 
 /// The settings of one call that override those of its host and its session.
 ///
-/// An option that is not set (`nil`, by default) is that of the host, and one that the host does not set is that of the session:
-/// ``merged(over:)`` has the details.
+/// An option that is not set (`nil`, the default) is taken from the host, or from the session if the host does not set
+/// it; see ``merged(over:)``.
 ///
 /// ```swift
 /// let response = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })
 /// ```
 public struct RequestOptions: Sendable {
-    /// The timeouts, each overrides that of the session if it is assigned; none by default.
+    /// The timeouts. An assigned timeout overrides the session's; none is assigned by default.
     public var timeouts = Timeouts()
     /// The priority among requests that wait for a connection.
     public var priority: RequestPriority?
-    /// The order among waiting requests of one priority.
+    /// The order of waiting requests with the same priority.
     public var queueOrder: QueueOrder?
-    /// The largest body that is collected in memory. Streams have no limit unless this is set.
+    /// The maximum size of a body collected in memory. Streams have no limit unless this is set.
     public var bodyLimit: ByteCount?
-
     /// Whether content codings are requested and decoded.
     ///
-    /// A request with its own `Accept-Encoding` keeps it, and gets the body as it came, unless this is `true`. Codings are
-    /// neither requested nor decoded for ranges.
+    /// A request with its own `Accept-Encoding` sends it unchanged, and its body is not decoded, unless this is `true`.
+    /// Codings are neither requested nor decoded for ranges.
     public var decompresses: Bool?
-
-    /// The version in the request line; HTTP/1.1 for `nil`. Under HTTP/1.0 the connection is not reused, and a body needs
-    /// a length.
+    /// The version in the request line; `nil` for HTTP/1.1. With HTTP/1.0 the connection is not reused, and a body
+    /// needs a length.
     public var version: HTTPVersion?
 
-    /// Fields of the session, or of Martlet's own, that are not sent.
+    /// The fields of the session, or of Martlet itself, that are not sent.
     public var omittedFields: Set<HTTPField.Name> {
         get { box?.content.omittedFields ?? [] }
         set { rare.omittedFields = newValue }
     }
 
-    /// Whether the body is passed on as it is on the wire: chunk framing and content codings are not decoded; they are for `nil`.
+    /// Whether the body is passed on as received: chunk framing and content codings are not decoded. `nil` for `false`.
     public var returnsRawBody: Bool?
-
-    /// Whether the response's `Content-Length` is ignored: its body ends with the connection, unless it is chunked; it is
-    /// not ignored for `nil`.
+    /// Whether the response's `Content-Length` is ignored: the body ends with the connection, unless it is chunked.
+    /// `nil` for `false`.
     ///
-    /// It is for servers that announce a wrong length. Missing bytes cannot be noticed then, so the cache is not used, and the
-    /// connection is not reused.
+    /// It is for servers that send a wrong length. Missing bytes cannot be detected then, so the cache is not used, and
+    /// the connection is not reused.
     public var ignoresContentLength: Bool?
 
-    /// Fields that follow a chunked body (RFC 9110 §6.5). They are sent only if the body has no known length.
+    /// The trailers after a chunked body (RFC 9110 §6.5). They are sent only if the body has no known length.
     public var trailers: HTTPHeaders {
         get { box?.content.trailers ?? HTTPHeaders() }
         set { rare.trailers = newValue }
     }
 
-    /// The proxies. ``ProxySettings/environment`` is the environment that the session read when it was made.
+    /// The proxies. ``ProxySettings/environment`` is the environment as read when the session was created.
     public var proxy: ProxySettings? {
         get { box?.content.proxy }
         set { rare.proxy = newValue }
@@ -237,49 +222,50 @@ public struct RequestOptions: Sendable {
         set { rare.retry = newValue }
     }
 
-    /// The request's `Idempotency-Key`, by which a server recognizes a repetition: requests with it are retried whatever their
-    /// method. All attempts of the call have the same; `nil` for none.
+    /// The request's `Idempotency-Key`, by which a server recognizes a repetition. Requests with it are retried for any
+    /// method. All attempts of the call use the same key; `nil` for none.
     public var idempotencyKey: IdempotencyKey? {
         get { box?.content.idempotencyKey }
         set { rare.idempotencyKey = newValue }
     }
 
-    /// The conditions under which the response is accepted; ``ResponseValidator/anything`` for none.
+    /// The conditions under which the response is accepted; ``ResponseValidator/anything`` for no conditions.
     public var validator: ResponseValidator? {
         get { box?.content.validator }
         set { rare.validator = newValue }
     }
 
-    /// The class of the call's traffic, for the network, which overrides ``SessionConfiguration/serviceClass``.
+    /// The class of the call's traffic, as a hint to the network. It overrides ``SessionConfiguration/serviceClass``.
     ///
-    /// A connection is marked when the call gets it, so that calls of different classes share connections. Unless there is a
-    /// ``priority``, the class is also the call's priority among those that wait for a connection: low for
+    /// A connection is marked when the call gets it, so that calls of different classes share connections. Unless
+    /// ``priority`` is set, the class is also the call's priority among those that wait for a connection: low for
     /// ``ServiceClass/background``, normal for ``ServiceClass/bestEffort``, and high for all others.
     public var serviceClass: ServiceClass? {
         get { box?.content.serviceClass }
         set { rare.serviceClass = newValue }
     }
 
-    /// The bandwidth limit of the call's bodies, besides the limits of the session; none by default.
+    /// The bandwidth limit of the call's bodies, in addition to the limits of the session; none by default.
     public var bandwidth: BandwidthLimit {
         get { box?.content.bandwidth ?? .none }
         set { rare.bandwidth = newValue }
     }
 
-    /// The calls that share one bandwidth limit with this one, in place of ``bandwidth``.
+    /// The calls that share one bandwidth limit with this one, instead of ``bandwidth``.
     package var bandwidthGroup: BandwidthGroup? {
         get { box?.content.bandwidthGroup }
         set { rare.bandwidthGroup = newValue }
     }
 
-    /// Whether a request may be sent again on a fresh connection when a reused one turns out dead, though its
-    /// method is not idempotent; it may not for `nil` (RFC 9110 §9.2.2).
+    /// Whether a request whose method is not idempotent may be sent again on a new connection after a reused one turned
+    /// out to be closed. `nil` for `false` (RFC 9110 §9.2.2).
     ///
-    /// A request with an `Idempotency-Key` field may be in any case, and one of which no byte was written always is.
+    /// A request with an `Idempotency-Key` field may always be sent again. If no byte of a request was written, it
+    /// always is.
     public var allowsResendingNonIdempotentMethods: Bool?
 
-    /// The options that few calls set and that take more than a byte: options are copied often, and held by the frames of waiting
-    /// calls.
+    /// The options that few calls set and that need more than a byte. Options are copied often, and waiting calls hold
+    /// them in their stack frames.
     fileprivate struct Rare: Sendable {
         var omittedFields: Set<HTTPField.Name> = []
         var trailers = HTTPHeaders()
@@ -294,7 +280,7 @@ public struct RequestOptions: Sendable {
         var settings = SettingsStore()
     }
 
-    /// One reference to them, so that a copy of options is cheap.
+    /// One reference to the rare options, so that a copy of options is cheap.
     private final class Box: Sendable {
         let content: Rare
 
@@ -303,7 +289,7 @@ public struct RequestOptions: Sendable {
 
     private var box: Box?
 
-    /// For changes alone: to read an option that was not set, nothing is made.
+    /// Used only to change options: reading an option that is not set allocates nothing.
     private var rare: Rare {
         get { box?.content ?? Rare() }
         set { box = Box(newValue) }
@@ -311,10 +297,10 @@ public struct RequestOptions: Sendable {
 
     var hasTrailers: Bool { box.map { !$0.content.trailers.isEmpty } ?? false }
 
-    /// Whether the call itself adds a stage.
+    /// Whether the options of the call itself require a stage.
     var hasStages: Bool { box.map { $0.content.retry != nil || $0.content.settings.hasStages } ?? false }
 
-    /// The settings of features.
+    /// The settings that features add.
     var settings: SettingsStore {
         get { box?.content.settings ?? SettingsStore() }
         set { rare.settings = newValue }
@@ -323,10 +309,10 @@ public struct RequestOptions: Sendable {
     /// Creates options that override nothing.
     public init() {}
 
-    /// Creates options that override what a closure sets.
+    /// Creates options with a closure that sets some of them.
     public init(_ change: (inout RequestOptions) -> Void) { change(&self) }
 
-    /// Creates options that override what is given.
+    /// Creates options that override the given settings.
     public init(
         timeouts: Timeouts = Timeouts(), priority: RequestPriority? = nil, bodyLimit: ByteCount? = nil,
         decompresses: Bool? = nil, redirects: RedirectPolicy? = nil, retry: RetryPolicy? = nil,
@@ -340,11 +326,12 @@ public struct RequestOptions: Sendable {
         rare = Rare(redirects: redirects, retry: retry, idempotencyKey: idempotencyKey, validator: validator)
     }
 
-    /// These options, and those of a base that are not set here, as a call's are merged over its host's.
+    /// Returns these options; options that are not set here are taken from a base, as a call's are merged over its
+    /// host's.
     ///
-    /// Timeouts, the directions of ``bandwidth``, the fields of ``trailers`` by their names, and the settings of features are merged
-    /// one by one, and ``omittedFields`` are those of both. A policy (``redirects``, ``retry``, ``proxy``, ``validator``,
-    /// credentials) is replaced as a whole.
+    /// Timeouts, the directions of ``bandwidth``, the fields of ``trailers`` by name, and the settings of features are
+    /// merged one by one. ``omittedFields`` are those of both. A policy (``redirects``, ``retry``, ``proxy``,
+    /// ``validator``, credentials) is replaced as a whole.
     public func merged(over base: RequestOptions) -> RequestOptions {
         var merged = self
         merged.timeouts = timeouts.merged(over: base.timeouts)
@@ -387,24 +374,24 @@ extension RequestOptions.Rare {
 
 /// The versions of HTTP that Martlet uses.
 public enum HTTPVersion: String, Hashable, Sendable, Codable {
-    /// HTTP/1.0 (RFC 1945), for servers that know nothing newer.
+    /// HTTP/1.0 (RFC 1945), for servers without HTTP/1.1.
     case http10 = "1.0"
-    /// HTTP/1.1 (RFC 9112).
+    /// HTTP/1.1 (RFC 9112), the default.
     case http11 = "1.1"
 }
 
 /// The key by which a server recognizes repetitions of a request (`Idempotency-Key`,
 /// draft-ietf-httpapi-idempotency-key-header).
 public struct IdempotencyKey: Hashable, Sendable {
-    /// The key; `nil` for one that is drawn for each call.
+    /// The text of the key; `nil` if it is generated for each call.
     package let text: String?
-    /// A key of 128 random bits, drawn for each call.
+    /// A key of 128 random bits, generated for each call.
     public static let random = IdempotencyKey(text: nil)
 
-    /// A key of one's own.
+    /// Returns a key with the given text.
     public static func value(_ text: String) -> IdempotencyKey { IdempotencyKey(text: text) }
 
-    /// The fields with the key, unless they have one.
+    /// Returns the fields with the key added, unless they contain one.
     func added(to fields: HTTPFields) throws(HTTPError) -> HTTPFields {
         guard !fields.contains(.idempotencyKey) else { return fields }
         var headers = HTTPHeaders(fields)
@@ -429,25 +416,25 @@ public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByI
     /// Creates a count from a literal.
     public init(integerLiteral value: Int) { self.init(value) }
 
-    /// A number of bytes.
+    /// Returns a count of bytes.
     public static func bytes(_ count: Int) -> ByteCount { ByteCount(count) }
 
-    /// A number of times 1,024 bytes.
+    /// Returns a count of 1,024-byte units (KiB).
     public static func kibibytes(_ count: Int) -> ByteCount { ByteCount(product(count, 1 << 10)) }
 
-    /// A number of times 1,048,576 bytes.
+    /// Returns a count of 1,048,576-byte units (MiB).
     public static func mebibytes(_ count: Int) -> ByteCount { ByteCount(product(count, 1 << 20)) }
 
-    /// A number of times 1,073,741,824 bytes.
+    /// Returns a count of 1,073,741,824-byte units (GiB).
     public static func gibibytes(_ count: Int) -> ByteCount { ByteCount(product(count, 1 << 30)) }
 
-    /// No limit.
+    /// A count without a limit.
     public static let unlimited = ByteCount(.max)
 
     /// Orders by number.
     public static func < (left: ByteCount, right: ByteCount) -> Bool { left.bytes < right.bytes }
 
-    /// Decodes a number of bytes.
+    /// Decodes a count of bytes.
     /// - Throws: `DecodingError.dataCorrupted` for a negative one.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)

@@ -1,23 +1,24 @@
-/// The connections and calls of a session, and the resources of the process, at one moment: for logs, health pages, and tests
-/// that search for leaks.
+/// A snapshot of a session's connections and calls, and of the resources of the process. It is meant for logs, health
+/// pages, and tests that search for leaks.
 ///
-/// The parts are read one after the other while calls run, so that their sums may be off by a call or two.
+/// The values are read one after the other while calls run, so sums may be off by a call or two.
 public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
-    /// The part of a host: of all connections with one scheme, name and port, however they were opened.
+    /// The counts of a host: of all connections with one scheme, name and port, with or without a proxy.
     public struct Host: Hashable, Sendable {
-        /// Scheme, name and port, such as `https://example.com:443`, followed by the proxy of a tunnel, as in
-        /// `https://example.com:443 through http://proxy.example:3128`. A proxy that requests are handed to is a host itself.
+        /// The scheme, name and port, such as `https://example.com:443`, followed by the proxy of a tunnel, as in
+        /// `https://example.com:443 through http://proxy.example:3128`. A proxy that forwards requests is itself a
+        /// host.
         public var origin: String
-        /// Connections that are open and free.
+        /// The number of open connections that are free.
         public var idle = 0
-        /// Connections in use.
+        /// The number of connections in use.
         public var leased = 0
-        /// Connections being opened, including abandoned ones that have not ended.
+        /// The number of connections being opened, including abandoned attempts that have not ended.
         public var dialing = 0
-        /// Requests that wait for a connection.
+        /// The number of requests that wait for a connection.
         public var waiting = 0
 
-        /// Creates the part of a host.
+        /// Creates the counts of a host.
         public init(origin: String, idle: Int = 0, leased: Int = 0, dialing: Int = 0, waiting: Int = 0) {
             self.origin = origin
             self.idle = idle
@@ -29,17 +30,18 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
         fileprivate var counts: String { "\(leased) leased, \(idle) idle, \(dialing) dialling, \(waiting) waiting" }
     }
 
-    /// Calls that have begun and not ended, in the session and its views.
+    /// The number of running calls of the session and its views.
     public var runningCalls: Int
-    /// The connections of the session and its views by what they do, and the requests that wait for one.
+    /// The number of connections of the session and its views in each state, and of requests that wait for one.
     public var pool: PoolStatus
-    /// Each host with a connection or a request that waits, sorted by name.
+    /// The hosts with a connection or a waiting request, sorted by name.
     public var hosts: [Host]
-    /// Open sockets of Martlet in this process, of all sessions.
+    /// The number of open sockets of Martlet in this process, of all sessions.
     public var processSockets: Int
-    /// Timers in this process; cancelled ones count until they are removed.
+    /// The number of timers in this process; cancelled ones count until they are removed.
     public var processTimers: Int
-    /// Threads for calls that block, such as name resolution, in this process; they end after ten idle seconds.
+    /// The number of threads in this process for calls that block, such as name resolution; they end after ten idle
+    /// seconds.
     public var processWorkerThreads: Int
 
     init(_ core: SessionCore) {
@@ -59,10 +61,10 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
         processWorkerThreads = BlockingThreadPool.shared.threadCount + InFlightLookups.system.threadCount
     }
 
-    /// Whether the session does nothing: no call runs or waits, and no connection is in use or being opened.
+    /// Whether the session is idle: no call runs or waits, and no connection is in use or being opened.
     public var isIdle: Bool { runningCalls == 0 && pool.leased == 0 && pool.dialing == 0 && pool.waiting == 0 }
 
-    /// One line for the session and one for each host.
+    /// A description with one line for the session and one for each host.
     ///
     /// For example:
     /// ```
@@ -79,7 +81,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
 
     private static func origin(of key: ConnectionKey) -> String {
         let destination = key.destination
-        // A proxy that requests are handed to is the destination itself.
+        // A proxy that forwards requests is itself the destination.
         if let proxy = key.proxy, proxy.forwards(isSecure: destination.isSecure) { return "\(proxy)" }
         let name = destination.host.utf8.contains(UInt8(ascii: ":")) ? "[\(destination.host)]" : destination.host
         let place = "\(destination.isSecure ? "https" : "http")://\(name):\(destination.port)"

@@ -1,20 +1,21 @@
 import Synchronization
 
-/// Writes a body while the rest of it is received.
+/// A copier that writes a body while the rest of it is received.
 package struct BodyCopier: Sendable {
-    private let writer: WriteBehind
+    private let writer: BlockWriter
     private let call: Call?
 
+    /// Creates a copier.
     /// - Parameters:
     ///   - sink: The destination of the body.
-    ///   - expected: The number of bytes that will come, if it is known.
+    ///   - expected: The expected number of bytes, if it is known.
     ///   - call: The call whose response is written, for errors.
     package init(_ sink: any BlockSink, expected: UInt64?, call: Call?) {
-        writer = WriteBehind(sink, expected: expected)
+        writer = BlockWriter(sink, expected: expected)
         self.call = call
     }
 
-    /// Writes the rest of a body, up to its end, or until the sink wants no more.
+    /// Writes the rest of a body, until it ends or the sink accepts no more.
     func pour(_ reader: BodyReader) async throws {
         if let exchange = reader.plainExchange {
             try await copyReceived(reader, exchange)
@@ -23,12 +24,12 @@ package struct BodyCopier: Sendable {
         }
     }
 
-    /// Receives straight into the blocks that are written.
+    /// Receives directly into the blocks that are written.
     private func copyReceived(_ reader: BodyReader, _ exchange: Exchange) async throws {
         var hasMore = true
         while hasMore, !writer.isSated {
             let block = try await emptyBlock()
-            // What has come is written while nothing else comes; while a write runs, more of it is gathered.
+            // Received bytes are written when no more bytes are available; while a write runs, more bytes are gathered.
             do {
                 hasMore = try await reader.fill(
                     block, from: exchange, whereNothingCame: { writer.isIdle },
@@ -42,7 +43,7 @@ package struct BodyCopier: Sendable {
         }
     }
 
-    /// Writes bytes after those before.
+    /// Appends bytes to those written before.
     package func append(_ bytes: ArraySlice<UInt8>) async throws(HTTPError) {
         var rest = bytes
         while !rest.isEmpty {
@@ -66,7 +67,7 @@ package struct BodyCopier: Sendable {
         try await mapped { () async throws(StorageError) in try await writer.finish() }
     }
 
-    /// Waits for a running write, whatever its result.
+    /// Waits for a running write and ignores its result.
     package func waitForWorker() async { await writer.waitForWorker() }
 
     private func mapped<Value: Sendable>(_ body: () async throws(StorageError) -> Value) async throws(HTTPError)
@@ -79,9 +80,9 @@ package struct BodyCopier: Sendable {
 }
 
 extension ResponseBody {
-    /// Writes the rest of the body while it is received, up to its end, or until the sink wants no more: then the
-    /// connection is not used again. When it returns or throws, no write runs.
-    /// - Parameter expected: The maximum number of bytes that are wanted.
+    /// Writes the rest of the body while it is received, until it ends or the sink accepts no more; then the connection
+    /// is not reused. When it returns or throws, no write runs.
+    /// - Parameter expected: The expected number of bytes, if it is known.
     /// - Throws: An ``HTTPError``, such as `.fileFailed` and `.diskFull`; `CancellationError`.
     package func pour(into sink: any BlockSink, expected: UInt64?) async throws {
         let pouring = BodyCopier(sink, expected: expected, call: reader.call)
@@ -94,42 +95,42 @@ extension ResponseBody {
         }
     }
 
-    /// Ends the body: nothing more is read of it, and its connection is not used again.
+    /// Ends the body: no more of it is read, and its connection is not reused.
     package func refuse() { reader.channel.refuse() }
 }
 
-/// The destination of the blocks of a body. Its functions block: they are called on a worker, one at a time.
+/// The destination of the blocks of a body. Its functions block: they are called on a worker thread, one at a time.
 package protocol BlockSink: Sendable {
-    /// Writes the next bytes of a body: all of them, unless it throws or wants no more.
-    /// - Returns: Whether more of the body is wanted.
+    /// Writes the next bytes of a body: all of them, unless it throws or accepts no more.
+    /// - Returns: Whether the sink accepts more of the body.
     func write(_ bytes: RawSpan) throws(StorageError) -> Bool
-    /// The workers on which it is called: those that all sessions share, unless it waits for the disk.
+    /// The worker threads on which it is called: those shared by all sessions, unless it waits for the disk.
     var workers: BlockingThreadPool { get }
 }
 
 extension BlockSink { package var workers: BlockingThreadPool { .shared } }
 
 extension AtomicFileWriter: BlockSink {
-    /// Appends bytes; more are always wanted.
+    /// Appends bytes; more are always accepted.
     package func write(_ bytes: RawSpan) throws(StorageError) -> Bool {
         unsafe try bytes.withUnsafeBytes { bytes throws(StorageError) in unsafe try write(bytes) }
         return true
     }
 }
 
-/// Writes blocks, mostly to a file, while the next one is received.
+/// A writer that writes blocks, mostly to a file, while the next block is received.
 ///
-/// There are two blocks: a worker writes one while the other is filled. If the file is slower than the network, the reader waits,
-/// and the TCP window slows the sender down.
-final class WriteBehind: Sendable {
+/// There are two blocks: a worker writes one while the other is filled. If the file is slower than the network, the
+/// reader waits, and the TCP window slows the sender down.
+final class BlockWriter: Sendable {
     private struct State {
-        /// Blocks that are not in use.
+        /// The blocks that are not in use.
         var empty: [FileBlock] = []
         var blockCount = 0
         var isWriting = false
-        /// The result of the last write: whether the sink wants more.
+        /// The result of the last write: whether the sink accepts more.
         var wantsMore = Result<Bool, StorageError>.success(true)
-        /// The wait for the worker; there is one reader.
+        /// The waiter for the worker; there is only one reader.
         var waiter: Waiter<Void>?
     }
 
@@ -138,16 +139,17 @@ final class WriteBehind: Sendable {
 
     private let sink: any BlockSink
     private let blockByteCount: Int
-    /// Guards the above: the reader, and the worker between two writes.
+    /// The lock on the state, used by the reader, and by the worker between two writes.
     private let state = Mutex(State())
 
-    /// - Parameter expected: The number of bytes that will be written, if it is known: small files get small blocks.
+    /// Creates a writer.
+    /// - Parameter expected: The number of bytes to write, if it is known: small files use small blocks.
     init(_ sink: any BlockSink, expected: UInt64?) {
         self.sink = sink
-        blockByteCount = Int(min(expected ?? .max, UInt64(WriteBehind.blockByteCount)))
+        blockByteCount = Int(min(expected ?? .max, UInt64(BlockWriter.blockByteCount)))
     }
 
-    /// A block to fill; waits while both are full.
+    /// Returns an empty block; waits while both blocks are full.
     /// - Throws: The error of an earlier write.
     func emptyBlock() async throws(StorageError) -> FileBlock {
         while true {
@@ -165,7 +167,7 @@ final class WriteBehind: Sendable {
 
     var isIdle: Bool { state.withLock { !$0.isWriting } }
 
-    /// Writes a block after the one before is written. A sink that wants no more receives none.
+    /// Writes a block after the previous one is written. A sink that accepts no more receives no block.
     /// - Throws: The error of an earlier write.
     func write(_ block: FileBlock) async throws(StorageError) {
         await waitForWorker()
@@ -188,7 +190,7 @@ final class WriteBehind: Sendable {
         }
     }
 
-    /// Whether the sink wants no more.
+    /// Whether the sink accepts no more.
     var isSated: Bool { if case .success(false) = state.withLock({ $0.wantsMore }) { true } else { false } }
 
     /// Waits until everything is written.
@@ -212,12 +214,12 @@ final class WriteBehind: Sendable {
     }
 }
 
-/// A block of memory between a body and a file: filled by the task that receives, emptied by the worker that writes.
+/// A block of memory between a body and a file. The receiving task fills it, and the worker that writes empties it.
 ///
-/// One of them has it at a time; it is handed over under the lock of ``WriteBehind``.
+/// Only one of them uses it at a time; it is handed over under the lock of ``BlockWriter``.
 @safe final class FileBlock: @unchecked Sendable {
     private let memory: UnsafeMutableRawBufferPointer
-    /// The number of bytes in it.
+    /// The number of bytes in the block.
     private(set) var count = 0
 
     init(capacity: Int) {
@@ -226,12 +228,12 @@ final class WriteBehind: Sendable {
 
     deinit { unsafe memory.deallocate() }
 
-    /// The number of bytes for which there is room.
+    /// The number of bytes that can still be added.
     var freeByteCount: Int { unsafe memory.count - count }
 
     var isFull: Bool { unsafe count == memory.count }
 
-    /// Lets a closure fill the free part.
+    /// Calls a closure to fill the free part.
     /// - Parameter body: Returns the number of bytes that it added, and a result.
     func fill<Value, Failure: Error>(_ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> (Int, Value))
         throws(Failure) -> Value
@@ -241,7 +243,7 @@ final class WriteBehind: Sendable {
         return value
     }
 
-    /// Copies as many bytes as there is room for, and returns their number.
+    /// Copies as many bytes as fit, and returns their number.
     func append(_ bytes: ArraySlice<UInt8>) -> Int {
         let length = unsafe min(bytes.count, memory.count - count)
         unsafe bytes.withUnsafeBytes { source in unsafe memory[count...].copyBytes(from: source.prefix(length)) }
@@ -249,10 +251,10 @@ final class WriteBehind: Sendable {
         return length
     }
 
-    /// The bytes that were added last.
+    /// Returns the given number of bytes from the end of the block.
     func last(_ byteCount: Int) -> [UInt8] { unsafe Array(memory[..<count].suffix(byteCount)) }
 
-    /// Passes all bytes to a closure, and is empty afterwards, also if it throws.
+    /// Passes all bytes to a closure and empties the block, also if the closure throws.
     func empty<Failure: Error>(_ body: (RawSpan) throws(Failure) -> Bool) throws(Failure) -> Bool {
         defer { count = 0 }
         return try body(unsafe UnsafeRawBufferPointer(rebasing: memory[..<count]).bytes)

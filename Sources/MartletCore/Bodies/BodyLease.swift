@@ -1,26 +1,26 @@
 import Synchronization
 
-/// The hold that an opened response has on its call.
+/// The lease that an opened response holds on its call.
 ///
-/// Three parties share it. A task runs the call, waits in ``ended(_:on:)`` while the body is read elsewhere, and then ends the call
-/// as it ends any other. The body's reader, which only the program keeps, reports in ``read(_:)`` how the body ended, and in its
-/// `deinit` that nothing reads it any more. The control ends the hold when the call is cancelled.
+/// Three parties share it. A task runs the call, waits in ``ended(_:on:)`` while the body is read elsewhere, and then
+/// ends the call like any other. The body's reader is owned only by the program: it reports in ``read(_:)`` the end of
+/// the body, and in its `deinit` that no one reads it any more. The control ends the lease when the call is cancelled.
 package final class BodyLease: Sendable {
-    /// How the body ended: read to its end or released, or an error.
+    /// The end of the body: read to its end or released, or an error.
     typealias End = Result<Void, any Error>
 
     private struct State {
-        /// The response, or the error of the call, until ``response()`` takes it.
+        /// The response, or the error of the call, until ``response()`` returns it.
         var opened: Result<OpenResponse, any Error>?
-        /// Whether there was a response.
+        /// Whether a response was opened.
         var isOpened = false
-        /// Whether nothing waits for the response any more.
+        /// Whether the caller stopped waiting for the response.
         var isUnwanted = false
         var isReading = false
         /// The time of the last read.
         var lastRead = MonotonicTime.now()
         var end: End?
-        /// The wait of the call for the end.
+        /// The call's wait for the end of the body.
         var wait: OneShot<Void>?
         /// The outcome of the call, after its end.
         var closed: End?
@@ -40,14 +40,14 @@ package final class BodyLease: Sendable {
 
     // MARK: The caller
 
-    /// The response, once it is open.
+    /// Returns the response, once it is open.
     func response() async throws -> OpenResponse {
         let result = await withTaskCancellationHandler {
             await state.next { $0.opened.take() }
         } onCancel: {
             control.cancel()
         }
-        // A cancellation may have come together with the response.
+        // The call may have been cancelled at the same time as the response was received.
         if let result, !control.isCancelled { return try result.get() }
         let late = state.withLock { state in
             state.isUnwanted = true
@@ -59,22 +59,22 @@ package final class BodyLease: Sendable {
 
     // MARK: The call
 
-    /// Passes the response to the caller. From here on, only the program keeps its reader.
+    /// Passes the response to the caller. After that, only the program owns its reader.
     @inline(never) func open(_ answer: StreamedResponse) {
         let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes, lease: self)
         answer.channel.heldExchange?.holdBegins()
         let response = OpenResponse(answer, reader)
-        // A response that nothing waits for is released outside of the lock.
+        // A response without a waiter is released outside of the lock.
         state.change { state in
             state.isOpened = true
             if !state.isUnwanted { state.opened = .success(response) }
         }
-        // There is nothing to read, and the connection need not wait until that is noticed.
+        // The body is empty, and the connection need not wait until the reader finds out.
         if answer.expectedContentLength == 0 { end(.success(())) }
     }
 
-    /// Waits until the body has ended, or was held for too long without a read.
-    /// - Throws: The error with which it ended; `CancellationError`.
+    /// Waits until the body has ended, or was not read for too long.
+    /// - Throws: The error that ended the body; `CancellationError`.
     func ended(_ call: Call, on loop: EventLoop) async throws {
         let cancellation = control.beginWait { [self] in end(.failure(CancellationError())) }
         defer { control.endWait(cancellation) }
@@ -91,7 +91,7 @@ package final class BodyLease: Sendable {
         }
     }
 
-    /// The end of the wait for another read. While one is running, it has timeouts of its own.
+    /// Returns the deadline for the next read. While a read is running, it has its own timeouts.
     private func deadline(_ state: State) -> MonotonicTime {
         if state.isReading { return MonotonicTime.now().deadline(after: limit) }
         return min(totalDeadline, state.lastRead.deadline(after: limit))
@@ -109,7 +109,7 @@ package final class BodyLease: Sendable {
         return error
     }
 
-    /// Records that the call is over.
+    /// Records the end of the call.
     func close(_ result: End) {
         state.change { state in
             state.closed = result
@@ -120,7 +120,7 @@ package final class BodyLease: Sendable {
 
     // MARK: The reader
 
-    /// Ends the body. Only the first end counts.
+    /// Ends the body. Only the first call has an effect.
     func end(_ end: End) { self.end(end) { _ in true } }
 
     private func end(_ end: End, where applies: (State) -> Bool) {
@@ -133,7 +133,7 @@ package final class BodyLease: Sendable {
     }
 
     /// Runs one read of the body. After its last byte, returns when the call has ended.
-    /// - Throws: The error of the body, after the session's mapper; `CancellationError`.
+    /// - Throws: The error of the body, mapped by the session's mapper; `CancellationError`.
     func read(_ next: () async throws -> [UInt8]?) async throws -> [UInt8]? {
         let (end, isBusy) = state.withLock { state -> (End?, Bool) in
             defer { if state.end == nil { state.isReading = true } }
@@ -147,7 +147,8 @@ package final class BodyLease: Sendable {
         guard !isBusy else {
             throw HTTPError(
                 .invalidRequest, phase: .receivingBody,
-                message: "the body was read by two tasks at the same time: one task reads an opened body", wasSent: true
+                message: "two tasks read the body at the same time: only one task may read an opened body",
+                wasSent: true
             )
         }
         do {
@@ -168,7 +169,7 @@ package final class BodyLease: Sendable {
         }
     }
 
-    /// The error that the call threw after an error ended the body.
+    /// Returns the error that the call threw after an error ended the body.
     func reason(of error: any Error) async -> any Error {
         // A cancellation is reported immediately, and never mapped.
         if error is CancellationError { return error }

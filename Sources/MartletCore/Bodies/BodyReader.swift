@@ -1,12 +1,13 @@
 import Synchronization
 
 extension StreamedResponse {
-    /// The longest body that is expected to come with its head, and first read without a reader, in bytes.
+    /// The maximum size in bytes of a body that is expected to arrive with its head, and is first read without a
+    /// reader.
     private static let smallByteCount: UInt64 = 64 * 1024
 
-    /// Collects the body: what has come of a short one first, the rest by a reader.
+    /// Collects the body: first the received part of a short body, then the rest with a reader.
     ///
-    /// It is not inlined, so that calls which wait for their response hold no variable of it.
+    /// It is not inlined, so that its variables take no memory in calls that wait for their response.
     /// - Parameter outcome: Receives the head.
     @inline(never) func collected(_ control: TransferControl, head outcome: Outcome<HTTPResponse>?) async throws
         -> HTTPExchange
@@ -33,7 +34,7 @@ extension StreamedResponse {
             }
             reader.expectWhole()
             while true {
-                // Checked before each piece: the bytes that were taken and those that follow are separated only here.
+                // Checked before each piece: only here are the delivered bytes separated from those that follow.
                 if control.isExposed, let destination = control.pendingDestination {
                     _ = control.claimDestination()
                     do {
@@ -51,7 +52,7 @@ extension StreamedResponse {
                 reader.gather(piece, after: &body)
             }
         } catch var error as HTTPError {
-            // The part that came of a body that was cut off stays available (RFC 9112 §8).
+            // The received part of a truncated body stays available (RFC 9112 §8).
             if body.isEmpty, case .stored(let stored) = channel { body = stored.collected }
             error.exchange = exchange(with: body)
             throw error
@@ -59,9 +60,9 @@ extension StreamedResponse {
         return exchange(with: body, isCollected: true)
     }
 
-    /// The body, if it is short and all of it is there without waiting; otherwise the part that is there.
-    /// - Parameter limit: The longest body that is taken, in bytes.
-    /// - Returns: The bytes, and whether they are the whole body; `nil` if nothing was tried.
+    /// Returns the body if it is short and available without waiting; otherwise the available part.
+    /// - Parameter limit: The maximum size of the body, in bytes.
+    /// - Returns: The bytes, and whether they are the whole body; `nil` if no read was attempted.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     private func receivedBody(upTo limit: UInt64) throws -> (bytes: [UInt8], isWhole: Bool)? {
         guard codings.isEmpty, let length = expectedContentLength, length <= limit else { return nil }
@@ -84,55 +85,55 @@ extension StreamedResponse {
     }
 }
 
-/// The body of a response as it is read: from the connection, through the decoder, up to the limit.
+/// A reader of the body of a response: from the connection, through the decoder, up to the limit.
 ///
-/// One task reads at a time. Bytes are received straight into the array that is handed out. Nothing is read ahead, so that
-/// a slow consumer slows the sender down by the TCP window.
+/// Only one task reads at a time. Bytes are received directly into the array that is delivered. Nothing is read ahead,
+/// so that the TCP window makes the sender as slow as the consumer.
 package final class BodyReader: Sendable {
     private struct State {
         var decoder: ContentDecoder?
-        /// Bytes that were received and not decoded.
+        /// The bytes that were received and not decoded.
         var encoded: [UInt8] = []
         var encodedOffset = 0
         var input = Input.open
         var pieceByteCount = 16 * 1024
         var deliveredByteCount: UInt64 = 0
-        /// The end of waits for more, if that is sooner than the timeouts have it.
+        /// The end of waits for more bytes, if it is sooner than the timeouts.
         var patience: MonotonicTime?
-        /// The maximum number of bytes that are handed out; `nil` for no limit.
+        /// The maximum number of bytes to deliver; `nil` for no limit.
         var byteLimit: Int?
-        /// The bytes that were handed out, if they are remembered.
+        /// The delivered bytes, if they are buffered.
         var memory: BodyReplayBuffer?
-        /// Whether bytes of the body are lost, so that no file of it can be complete.
+        /// Whether bytes of the body are lost, so that a file of it would be incomplete.
         var hasLostBytes = false
-        /// Whether the end of the body was handed out.
+        /// Whether the end of the body was delivered.
         var isAtEnd = false
     }
 
     /// The input of a decoder.
     private enum Input {
         case open
-        /// All of it was received.
+        /// All input was received.
         case ended
-        /// All of it was decoded.
+        /// All input was decoded.
         case decoded
     }
 
     let answer: StreamedResponse
     let control: TransferControl
     private let lease: BodyLease?
-    /// The announced number of bytes, if no coding is decoded.
+    /// The number of bytes in `Content-Length`, if no coding is decoded.
     let expectedByteCount: UInt64?
-    /// Guards the decoder and its input: the task that reads.
+    /// The lock on the decoder and its input. Only the reading task uses it.
     private let state: Mutex<State>
 
     var call: Call { answer.call }
     var channel: ResponseBodySource { answer.channel }
 
-    /// A reader of the body of a response.
+    /// Creates a reader of the body of a response.
     /// - Parameters:
-    ///   - received: The number of bytes that were received before, and are not handed out here.
-    ///   - lease: The hold of an opened response on its call, which the reader ends when it is released.
+    ///   - received: The number of bytes that were received before and are not delivered here.
+    ///   - lease: The lease of an opened response on its call. The reader ends it when it is released.
     package init(
         _ answer: StreamedResponse, control: TransferControl, byteLimit: Int?, received: Int = 0,
         lease: BodyLease? = nil
@@ -150,7 +151,7 @@ package final class BodyReader: Sendable {
 
     deinit { lease?.end(.success(())) }
 
-    /// The next bytes; `nil` at the end.
+    /// Returns the next bytes; `nil` at the end.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     package func next() async throws -> [UInt8]? {
         let piece = if let lease { try await lease.read { try await read() } } else { try await read() }
@@ -158,13 +159,13 @@ package final class BodyReader: Sendable {
         return piece
     }
 
-    /// Begins a pass over the body, which continues where the one before stopped.
-    /// - Throws: An ``HTTPError`` with the code `.bodyAlreadyRead` if that was after bytes of the body, at its end.
+    /// Starts a pass over the body, which continues where the previous one stopped.
+    /// - Throws: An ``HTTPError`` with the code `.bodyAlreadyRead` if the previous pass read bytes and reached the end.
     func beginPass() throws(HTTPError) {
         guard state.withLock({ $0.isAtEnd && $0.deliveredByteCount > 0 }) else { return }
         throw bodyError(
             .bodyAlreadyRead,
-            "the body was read to its end before, and can be read once; keep the bytes of the first pass, such as those of collect()"
+            "the body was already read to its end, and can be read only once; store the bytes of the first pass, for example with collect()"
         )
     }
 
@@ -174,7 +175,7 @@ package final class BodyReader: Sendable {
             let piece: [UInt8]?
             do throws(ContentDecodingError) { piece = try decoded() } catch { throw await refusal(error) }
             if let piece { return piece.isEmpty ? nil : try await deliver(piece) }
-            // The decoder needs more, or there is none.
+            // The decoder needs more input, or the body has no decoder.
             guard let received = try await receive() else {
                 let isPlain = state.withLock { state in
                     state.input = .ended
@@ -183,7 +184,7 @@ package final class BodyReader: Sendable {
                 if isPlain { return nil }
                 continue
             }
-            // Input may decode to nothing for ever; other tasks run in between.
+            // Endless input may decode to nothing; other tasks must be able to run.
             if isFruitless { await Task.yield() }
             isFruitless = true
             let isPlain = state.withLock { state in
@@ -202,8 +203,8 @@ package final class BodyReader: Sendable {
         return piece
     }
 
-    /// Counts bytes that are handed out, up to the limit.
-    /// - Parameter piece: The bytes; `nil` if they cannot be remembered.
+    /// Counts delivered bytes, up to the limit.
+    /// - Parameter piece: The bytes; `nil` if they cannot be buffered.
     private func delivered(_ count: Int, _ piece: [UInt8]? = nil) throws {
         let (total, limit) = state.withLock { state in
             state.deliveredByteCount += UInt64(count)
@@ -213,7 +214,7 @@ package final class BodyReader: Sendable {
         if let limit, total > UInt64(limit) { throw tooLarge(limit) }
     }
 
-    /// Decodes received bytes; empty at the end, `nil` if more are needed.
+    /// Decodes received bytes. Returns an empty array at the end, `nil` if more input is needed.
     private func decoded() throws(ContentDecodingError) -> [UInt8]? {
         try state.withLock { state throws(ContentDecodingError) in
             guard let decoder = state.decoder else { return nil }
@@ -239,7 +240,7 @@ package final class BodyReader: Sendable {
                 bytes = try await body.next(for: call, control: control, patience: state.withLock(\.patience))
             case .made(let body):
                 bytes = try await body.next()
-                // Bytes of the network were counted when they were received.
+                // Bytes from the network were counted when they were received.
                 if body.base != nil { return bytes }
             }
             if let bytes { count(bytes.count) }
@@ -251,7 +252,7 @@ package final class BodyReader: Sendable {
     }
 
     private func receive(from exchange: Exchange) async throws -> [UInt8]? {
-        // A small body gets an array of its size: the array that is handed out may be kept.
+        // A small body gets an array of its size, because the caller may store the array.
         let size = max(1, min(state.withLock(\.pieceByteCount), exchange.payloadByteCountBound))
         while true {
             do throws(ExchangeError) {
@@ -278,7 +279,7 @@ package final class BodyReader: Sendable {
     }
 
     /// Waits while the transfer is paused, and for its share of the bandwidth.
-    /// - Returns: The number of bytes that may be read, and whether what is not read has to be given back.
+    /// - Returns: The number of bytes that may be read, and whether the unused part has to be returned.
     private func allowance(of size: Int, from exchange: Exchange) async throws(ExchangeError) -> (Int, isHeldBack: Bool)
     {
         while true {
@@ -290,7 +291,7 @@ package final class BodyReader: Sendable {
         }
     }
 
-    /// Reads once without waiting; empty at the end, `nil` if it would block.
+    /// Reads once without waiting. Returns an empty array at the end, `nil` if the read would block.
     private func attempt(_ size: Int, _ exchange: Exchange) throws(ExchangeError) -> [UInt8]? {
         var outcome = Result<Exchange.BodyAttempt, ExchangeError>.success(.wouldBlock)
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
@@ -309,7 +310,7 @@ package final class BodyReader: Sendable {
 
     private func count(_ byteCount: Int) { control.bodyReceived(byteCount) }
 
-    /// The exchange that can read straight into a block; `nil` if bytes have to be decoded, or come from elsewhere.
+    /// The exchange that can read directly into a block; `nil` if bytes must be decoded or have another source.
     var plainExchange: Exchange? {
         guard lease == nil, !isCoded, case .exchange(let exchange) = channel else { return nil }
         return exchange
@@ -317,13 +318,14 @@ package final class BodyReader: Sendable {
 
     private var isCoded: Bool { state.withLock { $0.decoder != nil } }
 
-    /// Receives into a block until it is full, or until it holds something and nothing more has come.
+    /// Receives into a block until it is full, or until it holds bytes and no more are available.
     ///
     /// - Parameters:
     ///   - exchange: The ``plainExchange``.
-    ///   - mayStop: Called when nothing more has come; returns whether the block is wanted now.
-    ///   - untilWanted: Waits until it is. More may come meanwhile, and what came is not held back for it.
-    /// - Returns: Whether there may be more.
+    ///   - mayStop: Called when no more bytes are available; returns whether the block is wanted now.
+    ///   - untilWanted: Waits until the block is wanted. More bytes may arrive during the wait, which does not delay
+    ///     the received ones.
+    /// - Returns: Whether more bytes may follow.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func fill(
         _ block: FileBlock, from exchange: Exchange, whereNothingCame mayStop: () -> Bool, untilWanted: () async -> Void
@@ -369,29 +371,30 @@ package final class BodyReader: Sendable {
         return true
     }
 
-    /// Notes that all of the body is wanted and no part of it sooner, unless each part is reported.
+    /// Records that the caller needs only the whole body, not single parts early, unless each part is reported.
     func expectWhole() {
         guard !isCoded, call.observer == nil, !control.isExposed, case .stored(let body) = channel else { return }
         body.collect()
     }
 
-    /// Appends a piece to the part of the body that came before.
+    /// Appends a piece to the preceding part of the body.
     func gather(_ piece: [UInt8], after body: inout [UInt8]) {
         guard !body.isEmpty else {
             body = piece
             return
         }
-        // Room for all of the body once some of it has come, but at most for sixteen times that: a length is easily announced.
+        // Reserves room for the whole body after its first bytes, but at most sixteen times their size: the length is
+        // only claimed.
         if body.capacity < body.count + piece.count, let length = expectedByteCount {
             body.reserveCapacity(Int(min(length, UInt64(body.count) * 16)))
         }
         body += piece
     }
 
-    /// The beginning of a body whose rest is not wanted: as much as comes in a while, up to a limit.
+    /// Returns the beginning of a body whose rest is not needed: the bytes that arrive within a time, up to a limit.
     func beginning(upTo limit: Int, within patience: Duration) async -> [UInt8] {
         let end = min(MonotonicTime.now().advanced(by: patience), call.totalDeadline)
-        // The bytes are limited here: the caller's limit for a body does not apply to one that is rejected.
+        // The bytes are limited here: the caller's limit does not apply to a rejected body.
         state.withLock { ($0.patience, $0.byteLimit) = (end, nil) }
         var beginning: [UInt8] = []
         do {
@@ -399,20 +402,20 @@ package final class BodyReader: Sendable {
                 beginning += piece.prefix(limit - beginning.count)
             }
         } catch {
-            // The part before the failure is kept.
+            // The part before the failure is returned.
         }
         return beginning
     }
 
     // MARK: Becoming a file
 
-    /// The maximum number of bytes that are handed out; `nil` for no limit.
+    /// The maximum number of bytes to deliver; `nil` for no limit.
     var byteLimit: Int? {
         get { state.withLock { $0.byteLimit } }
         set { state.withLock { $0.byteLimit = newValue } }
     }
 
-    /// Remembers the bytes that are handed out from now on.
+    /// Buffers the bytes that are delivered from now on.
     func remember(upTo limit: Int) {
         state.withLock { state in
             guard state.memory == nil else { return }
@@ -420,34 +423,34 @@ package final class BodyReader: Sendable {
         }
     }
 
-    /// The bytes that were handed out so far; `nil` if a part of them is not known.
+    /// The bytes delivered so far; `nil` if a part of them was not buffered.
     var remembered: [UInt8]? { state.withLock { $0.deliveredByteCount == 0 ? [] : $0.memory?.bytes } }
 
-    /// Notes that the rest of the body goes to a file, from which it cannot be read again.
+    /// Records that the rest of the body is written to a file, and cannot be read again.
     func beginWriting() { state.withLock { $0.memory = nil } }
 
-    /// Whether bytes of the body are lost: reading them failed, or a file that they went to did.
+    /// Whether bytes of the body are lost, because reading them or writing them to a file failed.
     var hasLostBytes: Bool { state.withLock { $0.hasLostBytes } }
 
-    /// Notes that bytes of the body are lost. The bytes after them are never the rest of the body.
+    /// Records that bytes of the body are lost. The bytes after them are never returned as the rest of the body.
     func loseBytes() { state.withLock { $0.hasLostBytes = true } }
 
-    /// Whether the call was cancelled, possibly by its task.
+    /// Whether the call, or the current task, was cancelled.
     var isCancelled: Bool { control.isCancelled || Task.isCancelled }
 
     // MARK: Errors
 
-    /// The error that the call threw because of an error of the body.
+    /// Returns the error that the call threw because of an error of the body.
     func reason(of error: HTTPError) async -> any Error { await lease?.reason(of: error) ?? error }
 
     func tooLarge(_ limit: Int) -> HTTPError {
         refusal(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
     }
 
-    /// The error of a part of the body that is beyond its limit, after which the connection is not used again.
+    /// Returns the error of a part of the body above its limit; the connection is not reused.
     package func limitExceeded(_ message: String) -> HTTPError { refusal(.limitExceeded, message) }
 
-    /// The error of an invalid response, after which the connection is not used again.
+    /// Returns the error of an invalid response; the connection is not reused.
     package func refusal(_ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil) -> HTTPError {
         channel.refuse()
         loseBytes()
@@ -462,7 +465,7 @@ package final class BodyReader: Sendable {
             status: answer.head.status, attempts: answer.attempts, underlying: underlying)
     }
 
-    /// The error of a body that cannot be decoded. A stored body is removed: the next reader would fail too.
+    /// Returns the error of a body that cannot be decoded. A stored body is removed: the next reader would fail too.
     private func refusal(_ error: ContentDecodingError) async -> HTTPError {
         if error.isOfBody, case .stored(let body) = channel { await body.withdraw() }
         let isTooLarge = if case .tooLarge = error { true } else { false }
@@ -470,10 +473,10 @@ package final class BodyReader: Sendable {
     }
 }
 
-/// The bytes that were handed out of a body, up to a limit.
+/// The delivered bytes of a body, up to a limit.
 private struct BodyReplayBuffer: Sendable {
     let limit: Int
-    /// `nil` if a part of them is not known.
+    /// The bytes; `nil` if a part of them was not buffered.
     var bytes: [UInt8]?
 
     mutating func add(_ piece: [UInt8]) {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Returns bytes in memory, once.
+/// A source that returns bytes in memory, once.
 actor BytesSource: RequestBodySource {
     private var bytes: [UInt8]?
 
@@ -9,12 +9,12 @@ actor BytesSource: RequestBodySource {
     func next() async throws -> [UInt8]? { bytes.take() }
 }
 
-/// Reads a file on a worker, 256 KiB at a time. The next piece is read while one is sent.
+/// A source that reads a file on a worker thread, 256 KiB at a time. The next piece is read while one is sent.
 actor FileSource: RequestBodySource {
     private static let pieceByteCount = 256 * 1024
     private let file: FileReader
     private var offset: UInt64 = 0
-    /// The piece after the one that was returned, while it is read.
+    /// The next piece, which is being read.
     private var ahead: OneShot<Result<[UInt8], StorageError>>?
 
     private init(_ file: FileReader) { self.file = file }
@@ -36,12 +36,12 @@ actor FileSource: RequestBodySource {
         let bytes = try result.get()
         offset += UInt64(bytes.count)
         if bytes.isEmpty { return nil }
-        // At the end of a file, one more read costs little, and shows that the file has grown.
+        // At the end of a file, one more read costs little, and detects a file that has grown.
         ahead = read()
         return bytes
     }
 
-    /// Begins to read the piece at the present offset.
+    /// Starts to read the piece at the current offset.
     private func read() -> OneShot<Result<[UInt8], StorageError>> {
         let piece = OneShot<Result<[UInt8], StorageError>>()
         let (file, offset) = (file, offset)
@@ -54,14 +54,14 @@ actor FileSource: RequestBodySource {
     }
 }
 
-/// Reads an asynchronous sequence.
+/// A source that reads an asynchronous sequence.
 actor SequenceSource<Pieces: AsyncSequence & Sendable>: RequestBodySource where Pieces.Element: Sequence<UInt8> {
     private var iterator: Pieces.AsyncIterator?
 
     init(_ pieces: Pieces) { iterator = pieces.makeAsyncIterator() }
 
     func next() async throws -> [UInt8]? {
-        // Taken out while it is in use, since the actor could be entered again meanwhile. It is not: one task reads.
+        // Taken out while it is in use, because an actor is reentrant. In practice only one task reads.
         guard var current = iterator.take() else { return nil }
         let piece = try await current.next(isolation: self)
         guard let piece else { return nil }
@@ -70,22 +70,22 @@ actor SequenceSource<Pieces: AsyncSequence & Sendable>: RequestBodySource where 
     }
 }
 
-/// A source that can be read only once, and opened until it is read: a server that responds before it has received any of the
-/// body has not used it up.
+/// A source that can be read only once. It can be opened several times until it is read, because a server that responds
+/// without reading the body has not consumed it.
 package final class SingleUseSource: Sendable {
     private struct State {
-        /// The number of times it was opened, or taken back.
+        /// The number of times the source was opened or taken back.
         var number: UInt64 = 0
         var isBegun = false
     }
 
     private let source: any RequestBodySource
-    /// Guards the right to read: the exchange that has it open, and the code that takes it back.
+    /// The lock on the right to read, used by the exchange that opened the source, and by the code that takes it back.
     private let state = Mutex(State())
 
     init(_ source: any RequestBodySource) { self.source = source }
 
-    /// The source, unless it was read. A source that was opened before reads nothing more.
+    /// Opens the source, unless it was read. An earlier opening can then read nothing more.
     func open() -> (any RequestBodySource)? {
         let number = state.withLock { state -> UInt64? in
             guard !state.isBegun else { return nil }
@@ -95,11 +95,11 @@ package final class SingleUseSource: Sendable {
         return number.map { Opened(source: self, number: $0) }
     }
 
-    /// Whether nothing was read.
+    /// Whether the source is unread.
     var isWhole: Bool { state.withLock { !$0.isBegun } }
 
-    /// Takes the source back: one that was opened before reads nothing more.
-    /// - Returns: Whether nothing was read.
+    /// Takes the source back: an earlier opening can read nothing more.
+    /// - Returns: Whether the source is unread.
     func takeBack() -> Bool { open() != nil }
 
     private func begin(_ number: UInt64) -> Bool {

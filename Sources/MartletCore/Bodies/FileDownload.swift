@@ -1,4 +1,4 @@
-/// Writes a body to a file that gets its name when it is complete.
+/// A download of a body to a file, which is renamed to its final name when it is complete.
 package struct FileDownload: Sendable {
     let path: FilePath
     let overwrites: Bool
@@ -11,12 +11,12 @@ package struct FileDownload: Sendable {
         self.call = call
     }
 
-    /// Writes the whole body. If anything fails, the bytes that were written are removed.
-    /// - Parameter beginning: The part of the body that was read before.
+    /// Writes the whole body. If any step fails, the written bytes are removed.
+    /// - Parameter beginning: The part of the body that was already read.
     func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
         guard !reader.hasLostBytes else {
             throw reader.refusal(
-                .truncated, "bytes of the body were lost when it was read or written before: no file can have them")
+                .truncated, "an earlier read or write lost bytes of the body, so the file would be incomplete")
         }
         let file = try await open()
         reader.beginWriting()
@@ -36,7 +36,7 @@ package struct FileDownload: Sendable {
         }
     }
 
-    /// Writes a body in memory.
+    /// Writes a body that is in memory.
     func write(_ bytes: [UInt8]) async throws {
         let (name, collision) = (path.string, collision)
         try await blocking { () throws(StorageError) in
@@ -51,26 +51,28 @@ package struct FileDownload: Sendable {
         }
     }
 
-    /// Whether a file has the name. One that appears later is found when the file is opened or gets the name.
+    /// Whether a file with the name exists. A file that appears later is detected when the download is opened or
+    /// renamed.
     static func isTaken(_ path: FilePath) async -> Bool {
         let name = path.string
         return await BlockingThreadPool.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
     }
 
-    /// The message of an error about an existing file.
+    /// Returns the message of an error about an existing file.
     static func existing(_ path: FilePath) -> String {
-        "\(path): there is a file of that name; choose another name, or overwrite it"
+        "\(path) already exists; choose another name, or allow overwriting"
     }
 
     private var collision: AtomicFileWriter.Collision { overwrites ? .replace : .fail }
 
-    /// Creates the file, which has no name yet.
+    /// Creates the file, without a name.
     package func open() async throws(HTTPError) -> AtomicFileWriter {
         let (name, collision) = (path.string, collision)
         return try await blocking { () throws(StorageError) in try AtomicFileWriter(path: name, collision: collision) }
     }
 
-    /// Gives the file its name. If everything is written and synced and only the name fails, the bytes are kept.
+    /// Renames the file to its final name. If everything is written and synced and only this step fails, the file is
+    /// kept.
     package func publish(_ file: AtomicFileWriter) async throws(HTTPError) {
         let collision = collision
         do throws(HTTPError) {
@@ -82,7 +84,7 @@ package struct FileDownload: Sendable {
             let kept = await BlockingThreadPool.shared.run { file.keep() }
             var failure = error
             failure.unpublishedFile = FilePath(kept)
-            failure.message += "; what was received is kept in \(kept)"
+            failure.message += "; the received bytes are stored in \(kept)"
             throw failure
         }
     }
@@ -98,7 +100,7 @@ package struct FileDownload: Sendable {
     }
 }
 
-/// The file of a body that becomes a download.
+/// The destination of a body that becomes a download.
 struct DownloadDestination: Hashable, Sendable {
     var path: FilePath
     /// Whether an existing file may be replaced.
@@ -106,9 +108,9 @@ struct DownloadDestination: Hashable, Sendable {
 }
 
 extension StreamedResponse {
-    /// Writes the rest of the body to a file, after the part that was taken before, under the rules of a download.
+    /// Writes the rest of the body to a file, after the part that was already read, under the rules of a download.
     ///
-    /// The limit of bodies in memory applies again after a file that could not be created: no byte is lost then.
+    /// If the file cannot be created, the limit of bodies in memory applies again: no byte is lost then.
     func write(_ reader: BodyReader, after taken: [UInt8], to destination: DownloadDestination) async throws {
         let limit = reader.byteLimit
         reader.byteLimit = nil

@@ -1,22 +1,23 @@
-// Bodies of sequences of bytes, which are read once, and forms of pairs.
+// Bodies made of byte sequences, which are read once, and forms made of pairs.
 
 extension HTTPBody {
-    /// The maximum number of bytes that are collected for one piece.
+    /// The maximum number of bytes collected for one piece.
     fileprivate static let pieceByteCount = 16 * 1024
 
-    /// Bytes that can be read only once, such as those of a generator. They are read while the body is sent, 16 KiB at a time: an
-    /// endless sequence takes no memory. A second read, by a retry or another request, throws an ``HTTPError`` with the code
-    /// `.bodyNotReplayable`.
+    /// Creates a body of bytes that can be read only once, such as those of a generator. They are read while the body
+    /// is sent, 16 KiB at a time, so an endless sequence needs little memory. A second read, by a retry or another
+    /// request, throws an ``HTTPError`` with the code `.bodyNotReplayable`.
     /// - Parameters:
-    ///   - bytes: The bytes. Its iterator runs on a thread of Swift concurrency, so it must not block for long.
+    ///   - bytes: The bytes. The iterator runs on a thread of Swift concurrency, so it must not block for long.
     ///   - length: The length in bytes, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.
     public static func once(
         _ bytes: sending some Sequence<UInt8>, length: UInt64? = nil, contentType: String? = "application/octet-stream"
     ) -> HTTPBody { HTTPBody(.once(length: length, SingleUseSource(ByteSource(bytes))), contentType: contentType) }
 
-    /// An asynchronous sequence of bytes that can be read only once; otherwise as the function for a sequence.
+    /// Creates a body of an asynchronous byte sequence that can be read only once; otherwise like the function for a
+    /// sequence.
     ///
-    /// Bytes are sent in pieces of 16 KiB, and the last ones when the sequence ends. If bytes must be sent as they come, give a
+    /// Bytes are sent in pieces of 16 KiB, and the last ones when the sequence ends. To send bytes without delay, use a
     /// sequence of pieces.
     public static func once<Bytes: AsyncSequence & Sendable>(
         _ bytes: Bytes, length: UInt64? = nil, contentType: String? = "application/octet-stream"
@@ -24,24 +25,23 @@ extension HTTPBody {
         .once(CollectedBytes(bytes: bytes), length: length, contentType: contentType)
     }
 
-    /// Names and values as a form (`application/x-www-form-urlencoded`), in the given order; a name may occur more than once:
-    /// `.form(["tag": "swift", "tag": "linux"])`.
+    /// Creates a form (`application/x-www-form-urlencoded`) of names and values, in the given order. A name may occur
+    /// more than once: `.form(["tag": "swift", "tag": "linux"])`.
     public static func form(_ items: KeyValuePairs<String, String>) -> HTTPBody {
         form(items.map { QueryItem(name: $0.key, value: $0.value) })
     }
 
-    /// Pairs of names and values as a form, in the given order: `.form([("tag", "swift"), ("tag", "linux")])`.
+    /// Creates a form of pairs of names and values, in the given order: `.form([("tag", "swift"), ("tag", "linux")])`.
     @_disfavoredOverload public static func form(_ items: some Sequence<(String, String)>) -> HTTPBody {
         form(items.map { QueryItem(name: $0.0, value: $0.1) })
     }
 
-    /// The entries of a dictionary as a form, sorted by name.
+    /// Creates a form of the entries of a dictionary, sorted by name.
     @_disfavoredOverload public static func form(_ items: [String: String]) -> HTTPBody {
         form(items.sorted { $0.key < $1.key }.map { QueryItem(name: $0.key, value: $0.value) })
     }
 }
 
-/// Reads a sequence of bytes.
 private actor ByteSource<Bytes: Sequence<UInt8>>: RequestBodySource {
     private var iterator: Bytes.Iterator?
 

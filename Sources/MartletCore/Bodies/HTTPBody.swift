@@ -1,18 +1,17 @@
 public import FoundationEssentials
 
-/// The body of a request, and how often it can be sent.
+/// The body of a request, with the rule whether it can be sent again.
 ///
-/// A body is separate from the request's head, so that the head stays a value. Redirects, retries and responses that request
-/// a repetition all consult ``replay``.
+/// A body is separate from the request's head, so that the head stays a value. Redirects, retries and responses that
+/// require a repetition check ``replay``.
 public struct HTTPBody: Sendable {
-    /// Whether a body can be sent again.
+    /// The condition under which a body can be sent again.
     public enum Replay: String, Hashable, Sendable {
         /// At any time, from any offset: bytes and files.
         case replayable
         /// From its beginning: a source that can be opened again.
         case restartable
-        /// Not after a part of it was read. If nothing was, as when a server rejects a request that asked first
-        /// (`Expect: 100-continue`), it can be sent again.
+        /// Only while no part of it was read, as when a server rejects a request with `Expect: 100-continue`.
         case once
     }
 
@@ -29,8 +28,7 @@ public struct HTTPBody: Sendable {
     }
 
     package let storage: Storage
-
-    /// The value of `Content-Type` unless the request sets it; `nil` for none.
+    /// The value of `Content-Type`, unless the request sets it; `nil` for none.
     public var contentType: String?
 
     package init(_ storage: Storage, contentType: String?) {
@@ -38,52 +36,54 @@ public struct HTTPBody: Sendable {
         self.contentType = contentType
     }
 
-    /// No body.
+    /// A request without a body.
     public static let none = HTTPBody(.none, contentType: nil)
 
-    /// Bytes in memory.
+    /// Creates a body of bytes in memory.
     public static func bytes(_ bytes: some Sequence<UInt8>, contentType: String? = "application/octet-stream")
         -> HTTPBody
     { HTTPBody(.bytes(Array(bytes)), contentType: contentType) }
 
-    /// A text in UTF-8.
+    /// Creates a body of text in UTF-8.
     public static func text(_ text: String, contentType: String? = "text/plain; charset=utf-8") -> HTTPBody {
         .bytes(text.utf8, contentType: contentType)
     }
 
-    /// A value as JSON, encoded when the call is made, by the encoder of its host or session (``SessionConfiguration/encoder``).
+    /// Creates a body of a value as JSON. The value is encoded when the call is made, by the encoder of its host or
+    /// session (``SessionConfiguration/encoder``).
     ///
-    /// If that fails, the call throws an ``HTTPError`` with the code `.invalidRequest` before anything is sent.
+    /// If encoding fails, the call throws an ``HTTPError`` with the code `.invalidRequest` before anything is sent.
     public static func json(_ value: some Encodable & Sendable) -> HTTPBody {
         HTTPBody(.value(value), contentType: "application/json")
     }
 
-    /// A value as JSON by an encoder of its own, encoded here; if that fails, the call throws the error as above.
+    /// Creates a body of a value as JSON. The given encoder encodes it immediately; if that fails, the call throws an
+    /// ``HTTPError`` with the code `.invalidRequest`.
     public static func json(_ value: some Encodable, encoder: JSONEncoder) -> HTTPBody {
         do { return .bytes(try encoder.encode(value), contentType: "application/json") } catch {
             return HTTPBody(.failure(error), contentType: nil)
         }
     }
 
-    /// A JSON value, with all digits of its numbers.
+    /// Creates a body of a JSON value, with all digits of its numbers.
     public static func json(_ value: JSONValue) -> HTTPBody { .bytes(value.bytes(), contentType: "application/json") }
 
-    /// Names and values as a form (`application/x-www-form-urlencoded`), in the given order.
+    /// Creates a form (`application/x-www-form-urlencoded`) of names and values, in the given order.
     public static func form(_ items: [QueryItem]) -> HTTPBody {
         .bytes(FormEncoding.encoded(items).utf8, contentType: "application/x-www-form-urlencoded")
     }
 
-    /// A file, read as it is sent. Its length is that at the beginning of the call; a file that turns out shorter or
-    /// longer is an error. The path is a `String` or a `FilePath`.
+    /// Creates a body of a file, which is read while it is sent. The length is taken at the beginning of the call; a
+    /// file that becomes shorter or longer is an error. The path is a `String` or a `FilePath`.
     public static func file(_ path: some FilePathConvertible, contentType: String? = "application/octet-stream")
         -> HTTPBody
     { HTTPBody(.file(path.filePath), contentType: contentType) }
 
-    /// A sequence of pieces that can be opened again from its beginning.
+    /// Creates a body of a sequence of pieces that can be opened again from its beginning.
     /// - Parameters:
-    ///   - length: The length in bytes, which must be met exactly: the piece that completes it is sent when the sequence has ended,
-    ///     which shows that no more follow. `nil` sends the body in chunks.
-    ///   - open: Called once for each time the body is sent.
+    ///   - length: The exact length in bytes. The piece that completes it is sent when the sequence has ended, which
+    ///     proves that no more follow. `nil` sends the body in chunks.
+    ///   - open: Called each time the body is sent.
     public static func stream<Pieces: AsyncSequence & Sendable>(
         length: UInt64? = nil, contentType: String? = "application/octet-stream",
         _ open: @escaping @Sendable () -> Pieces
@@ -91,15 +91,16 @@ public struct HTTPBody: Sendable {
         HTTPBody(.stream(length: length, open: { SequenceSource(open()) }), contentType: contentType)
     }
 
-    /// A sequence of pieces that can be read only once.
-    /// - Parameter length: The length in bytes, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.
+    /// Creates a body of a sequence of pieces that can be read only once.
+    /// - Parameter length: The length in bytes, as with ``stream(length:contentType:_:)``; `nil` sends the body in
+    ///   chunks.
     public static func once<Pieces: AsyncSequence & Sendable>(
         _ pieces: Pieces, length: UInt64? = nil, contentType: String? = "application/octet-stream"
     ) -> HTTPBody where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {
         HTTPBody(.once(length: length, SingleUseSource(SequenceSource(pieces))), contentType: contentType)
     }
 
-    /// Whether it can be sent again.
+    /// The condition under which the body can be sent again.
     public var replay: Replay {
         switch storage {
         case .none, .bytes, .file, .value, .failure: .replayable
@@ -109,7 +110,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Whether it can be sent now: as its ``replay`` says, or because nothing of it was read.
+    /// Whether the body can be sent now: its ``replay`` allows it, or no part of it was read.
     var isWhole: Bool {
         switch storage {
         case .once(_, let once): once.isWhole
@@ -118,8 +119,9 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Takes the body back from the exchange that has it open, which reads nothing more of a body that can be read only once.
-    /// - Returns: Whether it can be sent again, as ``isWhole``.
+    /// Takes the body back from the exchange that opened it. That exchange can read no more of a body that can be read
+    /// only once.
+    /// - Returns: Whether the body can be sent again, as ``isWhole``.
     func takeBack() -> Bool {
         switch storage {
         case .once(_, let once): once.takeBack()
@@ -128,7 +130,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// The length in bytes, if it is known without opening the body: `nil` for files and for streams of unknown length, and for
+    /// The length in bytes, if it is known without opening the body. `nil` for files, streams of unknown length, and
     /// values that the call encodes.
     public var length: UInt64? {
         switch storage {
@@ -140,7 +142,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// The bytes, if all of them are in memory; an error if they could not be encoded.
+    /// The bytes, if all of them are in memory; an error if they could not be encoded. `nil` for other bodies.
     package var bytesInMemory: Result<[UInt8], any Error>? {
         switch encoded(by: BodyEncoder()).storage {
         case .none: .success([])
@@ -151,7 +153,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// The body with its values encoded, also those of a form; another body as it is.
+    /// Returns the body with its values encoded, also those of a form; any other body unchanged.
     package func encoded(by encoder: @autoclosure () -> BodyEncoder) -> HTTPBody {
         switch storage {
         case .value(let value):
@@ -163,16 +165,16 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Whether there is a body, possibly an empty one.
+    /// Whether there is a body, which may be empty.
     package var isPresent: Bool { if case .none = storage { false } else { true } }
     /// The path of the file; `nil` for another body.
     package var file: FilePath? { if case .file(let path) = storage { path } else { nil } }
 
     /// Collects the body, so that it can be signed or changed before it is sent.
     ///
-    /// - Parameter limit: The largest body that is collected, in bytes.
-    /// - Throws: An ``HTTPError``: `.bodyNotReplayable` for a body that can be read only once and would be gone, `.bodyTooLarge`
-    ///   above the limit; any error of the body's source.
+    /// - Parameter limit: The maximum size of the body, in bytes.
+    /// - Throws: An ``HTTPError``: `.bodyNotReplayable` for a body that can be read only once and would be consumed,
+    ///   `.bodyTooLarge` above the limit; any error of the body's source.
     public func collect(upTo limit: ByteCount = .mebibytes(16)) async throws -> [UInt8] {
         if case .bytes(let bytes) = storage, bytes.count <= limit.bytes { return bytes }
         guard replay != .once else {
@@ -193,8 +195,8 @@ public struct HTTPBody: Sendable {
         return whole
     }
 
-    /// Opens the body to be read once.
-    /// - Returns: Its source, and its length if that is known.
+    /// Opens the body for one reading.
+    /// - Returns: Its source, and its length if it is known.
     /// - Throws: An ``HTTPError``: `.fileFailed`, `.bodyNotReplayable`, `.invalidRequest`.
     package func open() async throws(HTTPError) -> (source: any RequestBodySource, length: UInt64?) {
         switch storage {
@@ -206,7 +208,7 @@ public struct HTTPBody: Sendable {
             guard let source = once.open() else {
                 throw HTTPError(
                     .bodyNotReplayable, phase: .preparing,
-                    message: "the body can be read only once, and was read before")
+                    message: "the body can be read only once, and was already read")
             }
             return (source, length)
         case .multipart(let content):

@@ -1,12 +1,12 @@
-/// A form in its final order: bytes in memory, and between them bodies that are read as they are sent.
+/// A form in its final order: bytes in memory, and between them bodies that are read while they are sent.
 package struct MultipartContent: Sendable {
     private enum Segment: Sendable {
         case bytes([UInt8])
-        /// A body that is read.
+        /// A body that is read while it is sent.
         case body(HTTPBody, part: String)
     }
 
-    /// The largest part that is copied into the bytes around it.
+    /// The maximum size of a part that is copied into the bytes around it, in bytes.
     private static let smallByteCount = 64 * 1024
     /// The parts, for descriptions of the form.
     package let parts: [MultipartForm.Part]
@@ -39,10 +39,10 @@ package struct MultipartContent: Sendable {
         self.boundary = boundary
     }
 
-    /// Whether parts are values that were not encoded yet.
+    /// Whether parts are values that are not encoded yet.
     var holdsValues: Bool { parts.contains(where: \.holdsValue) }
 
-    /// The form with its values encoded; the first error of one as the body.
+    /// Returns the form with its values encoded; if one fails, a body with the first error.
     func encoded(by encoder: BodyEncoder, as contentType: String?) -> HTTPBody {
         let parts = parts.map { part in
             MultipartForm.Part(
@@ -55,21 +55,21 @@ package struct MultipartContent: Sendable {
     /// The whole form, if it is one segment in memory.
     var bytes: [UInt8]? { if segments.count == 1, case .bytes(let bytes) = segments[0] { bytes } else { nil } }
 
-    /// The bodies that are read.
+    /// The bodies that are read while they are sent.
     private var bodies: [HTTPBody] { segments.compactMap { if case .body(let body, _) = $0 { body } else { nil } } }
 
-    /// Whether it can be sent again: as its parts can.
+    /// The condition under which the form can be sent again, which depends on its parts.
     var replay: HTTPBody.Replay {
         let replays = bodies.map(\.replay)
         if replays.contains(.once) { return .once }
         return replays.contains(.restartable) ? .restartable : .replayable
     }
 
-    /// Whether nothing was read of bodies that can be read only once.
+    /// Whether the bodies that can be read only once are unread.
     var isWhole: Bool { bodies.allSatisfy(\.isWhole) }
 
     /// Takes back the bodies that can be read only once.
-    /// - Returns: Whether nothing of them was read.
+    /// - Returns: Whether they are unread.
     func takeBack() -> Bool { bodies.allSatisfy { $0.takeBack() } }
 
     /// The length in bytes, if it is known without opening the files.
@@ -82,8 +82,8 @@ package struct MultipartContent: Sendable {
         }
     }
 
-    /// Opens the form to be sent once: reads the lengths of its files, all in one job of a worker, and keeps none of them
-    /// open, so that a form of many files holds one descriptor at a time.
+    /// Opens the form for one sending. It reads the lengths of all files in one job of a worker thread, and keeps none
+    /// of them open: a form of many files uses one descriptor at a time.
     /// - Throws: ``StorageError`` for a file that cannot be read; ``MultipartError/partNotReplayable(part:)``.
     func open() async throws -> (source: any RequestBodySource, length: UInt64?) {
         let measured = try await measure()
@@ -121,7 +121,7 @@ package struct MultipartContent: Sendable {
         }
     }
 
-    /// The lengths of all files, in order.
+    /// Returns the lengths of all files, in order.
     private func measure() async throws -> [UInt64] {
         let paths = bodies.compactMap { $0.file?.string }
         guard !paths.isEmpty else { return [] }
@@ -139,25 +139,25 @@ package struct MultipartContent: Sendable {
     }
 }
 
-/// Returns a form, stretch by stretch. A file is opened when its turn comes and closed after it.
+/// A source that returns a form segment by segment. Each file is opened when it is needed and closed after it.
 actor MultipartSource: RequestBodySource {
-    /// A stretch of the form.
+    /// A segment of the form.
     enum Stretch: Sendable {
         case bytes([UInt8])
         /// A file that had this length when the form was opened.
         case file(FilePath, length: UInt64)
-        /// A source, and the length that it must have, if any.
+        /// A source, and the length that it must have, if it is known.
         case source(any RequestBodySource, length: UInt64?, part: String)
     }
 
     private var stretches: ArraySlice<Stretch>
     private var file: FileSource?
-    /// The number of bytes that the current stretch has returned.
+    /// The number of bytes that the current segment has returned.
     private var given: UInt64 = 0
 
     init(_ stretches: [Stretch]) { self.stretches = stretches[...] }
 
-    /// The next bytes; `nil` at the end.
+    /// Returns the next bytes; `nil` at the end.
     /// - Throws: ``MultipartError``, ``StorageError``, or any error of a part's source.
     func next() async throws -> [UInt8]? {
         while let stretch = stretches.first {

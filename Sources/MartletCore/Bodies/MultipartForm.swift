@@ -8,9 +8,9 @@
 /// ```
 ///
 /// Names and file names are sent in UTF-8, with `"`, CR and LF percent-encoded as browsers do (WHATWG HTML §4.10.21.8).
-/// Text that cannot be sent, such as a NUL in a name, makes the call throw before a byte is written.
+/// Text that cannot be sent, such as a NUL in a name, makes the call throw before any byte is written.
 public struct MultipartForm: Sendable {
-    /// A part: its head and its body.
+    /// A part of the form: its head and its body.
     package struct Part: Sendable {
         package let name: String
         let head: [UInt8]
@@ -18,7 +18,7 @@ public struct MultipartForm: Sendable {
         /// The file name in the head.
         package let filename: String?
 
-        /// Whether the body is a value that was not encoded yet, or a form with one.
+        /// Whether the body is a value that is not encoded yet, or a form with such a value.
         var holdsValue: Bool {
             switch body.storage {
             case .value: true
@@ -28,9 +28,9 @@ public struct MultipartForm: Sendable {
         }
     }
 
-    /// The table for the types of files that are given none; ``MediaTypeTable/system`` by default.
+    /// The table for the types of files without a given type; ``MediaTypeTable/system`` by default.
     ///
-    /// It applies to parts that are added after it was set.
+    /// It applies to parts that are added after it is set.
     public var mediaTypes = MediaTypeTable.system
 
     fileprivate private(set) var parts: [Part] = []
@@ -44,15 +44,15 @@ public struct MultipartForm: Sendable {
         mediaTypes.contentType(ofFile: filename) ?? "application/octet-stream"
     }
 
-    /// Adds a text.
+    /// Adds a text field.
     ///
-    /// It is sent as it is, with its line breaks, and without a type, as servers expect plain values.
+    /// The text is sent unchanged, with its line breaks, and without a type, as servers expect plain values.
     public mutating func field(_ name: String, _ value: String) { part(name, .text(value, contentType: nil)) }
 
-    /// Adds bytes in memory.
+    /// Adds bytes in memory as a part.
     /// - Parameters:
-    ///   - filename: Their file name; `nil` for none.
-    ///   - contentType: Their type; with `nil` it follows from the file name, if there is one.
+    ///   - filename: The file name; `nil` for none.
+    ///   - contentType: The type; with `nil` it is derived from the file name, if there is one.
     public mutating func data(
         _ name: String, _ bytes: some Sequence<UInt8>, filename: String? = nil, contentType: String? = nil
     ) {
@@ -60,13 +60,13 @@ public struct MultipartForm: Sendable {
         part(name, .bytes(bytes, contentType: type), filename: filename)
     }
 
-    /// Adds a file, read as it is sent.
+    /// Adds a file, which is read while it is sent.
     ///
-    /// Its length is that at the beginning of the request; if it has another when it is read, the call fails.
+    /// The length is taken at the beginning of the request; if it has changed when the file is read, the call fails.
     /// - Parameters:
     ///   - path: The path of the file.
-    ///   - filename: The name that is sent; the last component of the path by default.
-    ///   - contentType: Its type; by default that of its name, else `application/octet-stream`.
+    ///   - filename: The file name to send; the last component of the path by default.
+    ///   - contentType: The type; by default it is derived from the file name, else `application/octet-stream`.
     public mutating func file(
         _ name: String, at path: some FilePathConvertible, filename: String? = nil, contentType: String? = nil
     ) {
@@ -78,8 +78,8 @@ public struct MultipartForm: Sendable {
 
     /// Adds a sequence of pieces that can be opened again from its beginning.
     /// - Parameters:
-    ///   - length: The length in bytes, which must be met exactly; `nil` sends the whole form in chunks.
-    ///   - open: Called once for each time the form is sent.
+    ///   - length: The exact length in bytes; `nil` sends the whole form in chunks.
+    ///   - open: Called each time the form is sent.
     public mutating func stream<Pieces: AsyncSequence & Sendable>(
         _ name: String, length: UInt64? = nil, filename: String? = nil, contentType: String? = nil,
         _ open: @escaping @Sendable () -> Pieces
@@ -88,12 +88,12 @@ public struct MultipartForm: Sendable {
         part(name, .stream(length: length, contentType: type, open), filename: filename)
     }
 
-    /// Adds any body as a part, such as `.json(value)`, with the body's content type. A value is encoded when the call is made,
-    /// by the encoder of its host or session.
+    /// Adds any body as a part, such as `.json(value)`, with the body's content type. A value is encoded when the call
+    /// is made, by the encoder of its host or session.
     /// - Parameters:
-    ///   - filename: Its file name; `nil` for none.
+    ///   - filename: The file name; `nil` for none.
     ///   - headers: Further fields of the part, in this order. `Content-Disposition` and `Content-Type` are set by the
-    ///     form and the body; they, and a name or value that could split the part, are an error.
+    ///     form and the body; adding them, or a name or value that could split the part, is an error.
     public mutating func part(
         _ name: String, _ body: HTTPBody, filename: String? = nil, headers: KeyValuePairs<String, String> = [:]
     ) {
@@ -109,19 +109,20 @@ public struct MultipartForm: Sendable {
 }
 
 extension HTTPBody {
-    /// A form in parts (`multipart/form-data`, RFC 7578), built by a closure.
+    /// Creates a form in parts (`multipart/form-data`, RFC 7578), built by a closure.
     ///
-    /// It has a length if all its parts have, and can be sent again if each of them can. Files are opened
-    /// one at a time. The boundary is drawn at random, 160 bits of it, and occurs in no part that is in memory.
+    /// It has a length if all its parts have one, and can be sent again if all its parts can. Files are opened one at a
+    /// time. The boundary is random (160 bits) and does not occur in any part in memory.
     public static func multipart(_ build: (inout MultipartForm) -> Void) -> HTTPBody {
-        // In a box: the system's generator has no size, and the thread sanitizer checks the address of the argument.
+        // Stored as an existential: the system's generator has no size, and the thread sanitizer checks the address of
+        // the argument.
         var generator: any RandomNumberGenerator = SystemRandomNumberGenerator()
         return multipart(using: &generator, build)
     }
 
-    /// A form with another way of quoting names.
-    /// - Parameter boundary: The boundary of the caller's own `Content-Type`; whether it occurs in a part is not checked. An
-    ///   invalid one, by ``isBoundary(_:)``, is ignored.
+    /// Creates a form with another way of quoting names.
+    /// - Parameter boundary: The boundary of the caller's own `Content-Type`; the form does not check whether it occurs
+    ///   in a part. An invalid one, by ``isBoundary(_:)``, is ignored.
     package static func multipart(
         quoting: MultipartQuoting, boundary: String? = nil, _ build: (inout MultipartForm) -> Void
     ) -> HTTPBody {
@@ -129,10 +130,10 @@ extension HTTPBody {
         return multipart(using: &generator, quoting: quoting, boundary: boundary, build)
     }
 
-    /// Whether a text can be the boundary of a form.
+    /// Whether a text is a valid boundary of a form.
     package static func isBoundary(_ text: String) -> Bool { MultipartBoundary(text) != nil }
 
-    /// A form whose boundary another generator draws.
+    /// Creates a form with a boundary from another generator.
     package static func multipart(
         using generator: inout some RandomNumberGenerator, quoting: MultipartQuoting = .percent,
         boundary: String? = nil, _ build: (inout MultipartForm) -> Void
@@ -149,8 +150,6 @@ extension HTTPBody {
 }
 
 extension MultipartForm.Part {
-    /// The bytes in memory, which must not have the boundary.
-    fileprivate var inMemory: [[UInt8]] {
-        if case .bytes(let bytes) = body.storage { [head, bytes] } else { [head] }
-    }
+    /// The bytes in memory, which must not contain the boundary.
+    fileprivate var inMemory: [[UInt8]] { if case .bytes(let bytes) = body.storage { [head, bytes] } else { [head] } }
 }

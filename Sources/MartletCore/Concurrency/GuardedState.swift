@@ -1,26 +1,26 @@
 import Synchronization
 
-/// A state behind a lock, and the tasks that wait for it to change.
+/// A state guarded by a lock, and the tasks that wait for it to change.
 ///
 /// Each change resumes all waiting tasks, which then check the state again. Closures run under the lock.
 final class GuardedState<State: Sendable>: Sendable {
     private struct Content {
         var state: State
-        /// The number of changes: a task that is about to wait sees one that it has missed.
+        /// The number of changes. A task that is about to wait compares it to detect a change that it has missed.
         var version: UInt64 = 0
         var waiters: [UInt64: Waiter<Void>] = [:]
         var lastWaiter: UInt64 = 0
     }
 
-    /// Guards the state and the waiters: tasks that change the state, and those that wait for it.
+    /// The lock on the state and the waiters, used by tasks that change the state, and by those that wait for it.
     private let content: Mutex<Content>
 
     init(_ state: State) { content = Mutex(Content(state: state)) }
 
-    /// Accesses the state without resuming the tasks that wait.
+    /// Accesses the state without resuming the waiting tasks.
     func withLock<Result: Sendable>(_ body: (inout State) -> Result) -> Result { content.withLock { body(&$0.state) } }
 
-    /// Changes the state and resumes the tasks that wait.
+    /// Changes the state and resumes the waiting tasks.
     func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         let (result, waiters) = content.withLock { content -> (Result, [UInt64: Waiter<Void>]) in
             let result = body(&content.state)
@@ -33,18 +33,18 @@ final class GuardedState<State: Sendable>: Sendable {
         return result
     }
 
-    /// Waits until a closure finds a value in the state. The closure may take the value out of it.
-    /// - Returns: The value; `nil` if the task is cancelled before there is one.
+    /// Waits until a closure finds a value in the state. The closure may remove the value from it.
+    /// - Returns: The value; `nil` if the task is cancelled first.
     func next<Value: Sendable>(_ take: (inout State) -> Value?) async -> Value? {
         await next(isCancellable: true, take)
     }
 
-    /// Waits for a condition, also in a task that is cancelled.
+    /// Waits for a condition, also in a cancelled task.
     func wait(until isMet: (State) -> Bool) async { _ = await next(isCancellable: false) { isMet($0) ? true : nil } }
 
     private func next<Value: Sendable>(isCancellable: Bool, _ take: (inout State) -> Value?) async -> Value? {
         while true {
-            // The result is read under the lock, since the thread sanitizer does not see the order of a resumption.
+            // The result is read under the lock, because the thread sanitizer does not see the order of a resumption.
             let (value, version, number) = content.withLock { content -> (Value?, UInt64, UInt64) in
                 content.lastWaiter += 1
                 return (take(&content.state), content.version, content.lastWaiter)
@@ -69,24 +69,24 @@ final class GuardedState<State: Sendable>: Sendable {
     }
 }
 
-/// A result that any number of tasks wait for, each of which can be cancelled alone.
+/// A result that any number of tasks can wait for. Each of them can be cancelled alone.
 ///
-/// `Task.value` does not do: a cancelled waiter does not return early there.
+/// `Task.value` cannot be used: a cancelled waiter does not return early there.
 package final class Outcome<Value: Sendable>: Sendable {
     private let state = GuardedState<Result<Value, any Error>?>(nil)
 
     package init() {}
 
-    /// The result; `nil` until there is one.
+    /// The result; `nil` until it is set.
     var settled: Result<Value, any Error>? { state.withLock { $0 } }
 
-    /// Sets the result. Only the first one counts.
+    /// Sets the result. Only the first call has an effect.
     package func settle(_ result: Result<Value, any Error>) { state.change { $0 = $0 ?? result } }
 
-    /// Sets the value, or replaces the one that was set: a later attempt has another.
+    /// Sets the value, or replaces an earlier one: a later attempt has another value.
     func replace(with value: Value) { state.change { $0 = .success(value) } }
 
-    /// The value, once there is a result; throws `CancellationError` if the waiting task is cancelled first.
+    /// The value; waits until there is a result. Throws `CancellationError` if the waiting task is cancelled first.
     package var value: Value {
         get async throws {
             guard let result = await state.next({ $0 }) else { throw CancellationError() }

@@ -1,4 +1,4 @@
-/// A task that owns the work of an object, such as the downloads of a manager: every piece of work is a child of it.
+/// A task that owns the work of an object, such as the downloads of a manager. Each piece of work is a child task.
 package final class RunGroup: Sendable {
     package typealias Work = @Sendable () async -> Void
 
@@ -11,7 +11,7 @@ package final class RunGroup: Sendable {
     package init() {
         let (stream, continuation) = AsyncStream<Work>.makeStream(bufferingPolicy: .unbounded)
         work = continuation
-        // Unstructured, since the work belongs to the owner and not to the task that creates it. There is one for each owner.
+        // Unstructured, because the work belongs to the owner and not to the task that creates it. Each owner has one.
         task = Task {
             await withDiscardingTaskGroup { group in for await work in stream { group.addTask { await work() } } }
         }
@@ -19,7 +19,7 @@ package final class RunGroup: Sendable {
 
     deinit { cancel() }
 
-    /// Starts a piece of work.
+    /// Starts a piece of work as a child task.
     package func add(_ body: @escaping Work) {
         runningCount.change { $0 += 1 }
         work.yield { [weak self] in
@@ -28,7 +28,7 @@ package final class RunGroup: Sendable {
         }
     }
 
-    /// Waits for all work that was started, and for the work that it starts. Nothing can be started afterwards.
+    /// Waits for all work that was started, and for the work that it starts. No work can be started afterwards.
     package func finish() async {
         _ = await runningCount.next { $0 == 0 }
         work.finish()

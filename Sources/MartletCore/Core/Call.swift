@@ -1,41 +1,42 @@
 import Synchronization
 
-/// A call as the session's core runs it: everything resolved, nothing sent.
+/// A call as the session's core runs it: everything is resolved, and nothing is sent.
 ///
-/// A class, because everything that runs a call holds it, and its many fields would be copied each time.
+/// A class, because every stage holds it, and its many fields would be copied each time.
 package final class Call: Sendable {
-    /// The number of the call, which differs from that of every other call of the process. All of its requests have it.
+    /// The number of the call, unique in the process. All requests of the call have the same number.
     package let number: UInt64
     package let method: HTTPRequest.Method
-    /// The header fields that were given.
+    /// The header fields that the caller gave.
     package let fields: HTTPFields
-    /// The request, if one was given as a whole.
+    /// The request, if the caller gave a whole one.
     package let givenRequest: HTTPRequest?
-    /// The URL, without user info.
+    /// The URL of the call, without user info.
     package let url: HTTPURL
     package let body: HTTPBody
     /// The settings that override those of the session.
     package let options: RequestOptions
     /// The timeouts in force.
     package let timeouts: Timeouts
-    /// The time at which the call began.
+    /// The start time of the call.
     package let start: MonotonicTime
     package let settings: SessionSettings
-    /// The proxy that the call goes through; `nil` for none.
+    /// The proxy of the call; `nil` for none.
     package let proxy: ProxyServer?
-    /// Whether the request is handed to the proxy, rather than sent through a tunnel.
+    /// Whether the request is forwarded by the proxy, rather than sent through a tunnel.
     package let isForwarded: Bool
     /// The user name and password from the URL, for its origin.
     package let urlCredentials: Credentials?
-    /// The fields that stages add to the request.
+    /// The fields that stages add to the request; `nil` if they add none.
     package let supplement: RequestAdditions?
-    /// The requests of the call that came before this one.
+    /// The earlier requests of the call.
     let hops: [HTTPHop]
-    /// Reports the events of the call; `nil` if nothing receives them.
+    /// The emitter of the events of the call; `nil` if nothing receives them.
     package let observer: CallEventEmitter?
     private let acceptsContentCoding: Bool
-    /// Whether content codings are decoded: if they were requested here, or the caller demands it for its own request of them.
-    package let undoesCoding: Bool
+    /// Whether content codings are decoded: if Martlet requested them, or if the caller requested them and wants them
+    /// decoded.
+    package let decodesContentCoding: Bool
     /// The header fields that the request is sent with.
     let sent: SentFields
 
@@ -54,7 +55,7 @@ package final class Call: Sendable {
         if options.hasTrailers { _ = try options.trailers.checked(url) }
         let address = url.userInfo == nil ? url : url.withoutUserInfo
         if settings.isWithoutProxies, options.proxy == nil {
-            // Most calls.
+            // Most calls have no proxy.
             (proxy, isForwarded) = (nil, false)
         } else {
             proxy = try settings.proxy(for: address, options.proxy) {
@@ -64,7 +65,7 @@ package final class Call: Sendable {
         }
         acceptsContentCoding = Call.acceptsContentCoding(fields, options, settings)
         let isDemanded = options.decompresses == true && options.returnsRawBody != true
-        undoesCoding = acceptsContentCoding || (isDemanded && fields[.range] == nil)
+        decodesContentCoding = acceptsContentCoding || (isDemanded && fields[.range] == nil)
         timeouts = options.timeouts.merged(over: settings.timeouts)
         urlCredentials = url.userInfo == nil ? nil : .basic(user: url.user ?? "", password: url.password ?? "")
         if let key = options.idempotencyKey {
@@ -95,7 +96,7 @@ package final class Call: Sendable {
             givenRequest: request)
     }
 
-    /// The same call with other additions, another body or other timeouts.
+    /// Creates the same call with other additions, another body or other timeouts.
     private init(
         _ call: Call, supplement: RequestAdditions?, hops: [HTTPHop], observer: CallEventEmitter?,
         body: HTTPBody? = nil, timeouts: Timeouts? = nil
@@ -117,7 +118,7 @@ package final class Call: Sendable {
         self.hops = hops
         self.observer = observer
         acceptsContentCoding = call.acceptsContentCoding
-        undoesCoding = call.undoesCoding
+        decodesContentCoding = call.decodesContentCoding
         let former = call.supplement
         if supplement?.cookies == former?.cookies, supplement?.authorization == former?.authorization {
             sent = call.sent
@@ -140,13 +141,14 @@ package final class Call: Sendable {
 
     // MARK: The request
 
-    /// The header fields that the request is sent with, except `Host`, those that the cache adds, and those of its body.
+    /// The header fields that the request is sent with, except `Host`, the fields of the cache, and the fields of the
+    /// body.
     ///
-    /// The encoder, the keys of the cache, `Vary` and HAR logs all use these.
+    /// The encoder, the keys of the cache, `Vary` and HAR logs use these fields.
     package var sentFields: FieldBlock { sent.block }
 
-    /// The target of the request line: path and query, or `*` for the server as a whole (RFC 9112 §3.2.4).
-    /// For a proxy it is the whole URL, from which the last proxy makes the `*` again if there is no path (§3.2.2).
+    /// The target of the request line: path and query, or `*` for the server as a whole (RFC 9112 §3.2.4). For a proxy
+    /// it is the whole URL. If that has no path, the last proxy turns it into `*` again (§3.2.2).
     var requestTarget: String {
         guard isForwarded else { return serverTarget }
         return isAsteriskForm ? "\(url.scheme)://\(url.hostFieldValue)" : url.absoluteForm
@@ -157,39 +159,38 @@ package final class Call: Sendable {
 
     private var isAsteriskForm: Bool { givenRequest.map { Call.isAsteriskForm($0) } ?? false }
 
-    /// Whether a request is `OPTIONS *`, which is about the server and not about one of its resources.
+    /// Whether a request is `OPTIONS *`, which is about the server as a whole and not about one of its resources.
     package static func isAsteriskForm(_ request: HTTPRequest) -> Bool {
         request.path == "*" && request.method == .options
     }
 
-    /// The request as middleware and delegates see it.
-    package var publicRequest: HTTPRequest {
-        givenRequest ?? HTTPRequest(method: method, url: url, headers: fields)
-    }
+    /// The request as middleware and delegates receive it.
+    package var publicRequest: HTTPRequest { givenRequest ?? HTTPRequest(method: method, url: url, headers: fields) }
 
     /// The end of the total timeout.
     package var totalDeadline: MonotonicTime { start.deadline(after: timeouts.total) }
 
-    /// The other end of the connection: the server, or the proxy that the request is handed to.
+    /// The other end of the connection: the server, or the proxy that forwards the request.
     var destination: Destination {
         if isForwarded, let proxy { return proxy.forwardingDestination }
         return Destination(isSecure: url.scheme == .https, host: url.host, port: url.port)
     }
 
-    /// Whether sending the request twice does no harm: by its method, its `Idempotency-Key`, or the caller's word.
+    /// Whether it is harmless to send the request twice: by its method, its `Idempotency-Key`, or the caller's option.
     var isIdempotent: Bool {
         method.isIdempotent || options.allowsResendingNonIdempotentMethods == true
             || fields.contains(HTTPField.Name.idempotencyKey)
     }
 
-    /// Whether the request may be sent again when it was sent and no byte of a response came.
+    /// Whether the request may be sent again if no byte of a response was received.
     var maySendAgain: Bool { isIdempotent && body.replay != .once }
 
-    /// Whether the request is sent again after its reused connection turned out dead (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// Whether the request is sent again after its reused connection turned out to be closed (RFC 9110 §9.2.2, RFC 9112
+    /// §9.3.1).
     ///
-    /// A server may close an idle connection in the moment in which a request is sent on it. It has usually processed nothing
-    /// then, but the client cannot know: only requests that may happen twice are repeated, and only if no byte of a response
-    /// came. curl and OkHttp repeat a POST as well; Go does not, and neither does Martlet.
+    /// A server may close an idle connection at the moment when a request is sent on it. It has usually processed
+    /// nothing then, but the client cannot know: only requests that may be sent twice are repeated, and only if no byte
+    /// of a response was received. curl and OkHttp repeat a POST as well; Go does not, and neither does Martlet.
     func maySendAgain(after error: ExchangeError, isReused: Bool, hasReceivedAnyByte: Bool) -> Bool {
         guard isReused, !hasReceivedAnyByte, error.isConnectionLoss else { return false }
         return !error.wasSent || (body.isWhole && isIdempotent)
@@ -209,24 +210,24 @@ package final class Call: Sendable {
 
     var retryPolicy: RetryPolicy { options.retry ?? settings.configuration.retry }
 
-    /// The codings of a response that are decoded.
+    /// Returns the codings of a response that are to be decoded.
     package func codings(of head: ResponseHead) throws(ContentDecodingError) -> [ContentCoding] {
-        guard undoesCoding, head.fields.contains("content-encoding") else { return [] }
+        guard decodesContentCoding, head.fields.contains("content-encoding") else { return [] }
         return try ContentCodingPlan(
             fieldValues: head.fields.values(of: "content-encoding"), limits: settings.configuration.decompressionLimits
         ).codings
     }
 
-    // MARK: Other calls made of it
+    // MARK: Derived calls
 
-    /// The call with the request that a middleware or a delegate made of its own.
+    /// Returns the call with a request that a middleware or a delegate made.
     func adapted(_ request: HTTPRequest) throws(HTTPError) -> Call {
         if request == publicRequest { return self }
         let url = try HTTPSession.url(of: request)
         var fields = request.headerFields
         var options = options
         if url.origin != self.url.origin {
-            // Code that sends a request elsewhere sets the fields for it.
+            // Code that sends a request to another origin sets the fields for it.
             for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] { fields[name] = nil }
             options.omittedFields.formUnion(redirectPolicy.defaultsOfOrigin)
         }
@@ -241,7 +242,7 @@ package final class Call: Sendable {
         var options = options
         if redirect.dropsBody { options.trailers = HTTPHeaders() }
         if redirect.leavesOrigin, !rule.policy.sendsCredentialsCrossOrigin {
-            // The session's own fields are meant for the origin where calls begin.
+            // The session's default fields are meant for the origin of the call.
             options.omittedFields.formUnion(rule.policy.defaultsOfOrigin)
         }
         return try Call(
@@ -249,7 +250,7 @@ package final class Call: Sendable {
             body: redirect.dropsBody ? .none : body, options: options, settings: settings, following: self)
     }
 
-    /// The call with more fields from its stages.
+    /// Returns the call with additional fields from its stages.
     package func supplemented(_ change: (inout RequestAdditions) -> Void) -> Call {
         var supplement = supplement ?? RequestAdditions()
         change(&supplement)
@@ -265,12 +266,12 @@ package final class Call: Sendable {
         Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
-    /// The call with the requests that came before.
+    /// Returns the call with the preceding requests.
     func following(_ hops: [HTTPHop], observer: CallEventEmitter?) -> Call {
         Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
-    /// The call as it is sent for several calls together: without a total timeout, since each of them has its own.
+    /// The call as it is sent on behalf of several calls: without a total timeout, because each of them has its own.
     package var shared: Call {
         var timeouts = timeouts
         timeouts.total = nil
@@ -281,25 +282,25 @@ package final class Call: Sendable {
     package var unobserved: Call { Call(self, supplement: supplement, hops: hops, observer: nil) }
 }
 
-/// The fields that the stages of a call add to a request, and the way its body is sent.
+/// The fields that the stages of a call add to a request, and how its body is sent.
 package struct RequestAdditions: Equatable, Sendable {
-    /// The value of `Cookie` from the jar, besides the cookies of the caller.
+    /// The value of `Cookie` from the jar, in addition to the caller's cookies.
     package var cookies: [UInt8]?
-    /// The value of `Authorization`.
+    /// The value of `Authorization`, if a stage sets it.
     var authorization: [UInt8]?
-    /// The identity of the caller, if ``authorization`` differs from request to request.
+    /// The identity of the user, if ``authorization`` differs from request to request.
     package var identity: String?
-    /// The fields of the cache: conditions, and directives for the caches on the way.
+    /// The fields of the cache: conditions, and directives for intermediate caches.
     package var cacheFields = FieldBlock()
-    /// The reason for which the request may not be sent, whatever the cache has; `nil` if it may.
+    /// The reason why the request may not be sent; `nil` if it may.
     package var networkDenial: NetworkDenial?
     /// Whether the body waits until the server has accepted or declined it (RFC 9110 §10.1.1).
     var asksFirst = false
-    /// Whether the request is sent with an empty body. Its own follows after the response.
+    /// Whether the request is sent with an empty body first. Its own body follows after the response.
     var withholdsBody = false
 }
 
-/// The error of a call that needs the network and may not use it.
+/// The reason why a call may not use the network that it needs.
 package struct NetworkDenial: Hashable, Sendable {
     let code: HTTPError.Code
     let message: String
@@ -310,10 +311,10 @@ package struct NetworkDenial: Hashable, Sendable {
     }
 }
 
-/// Numbers calls across all sessions of the process.
+/// The counter of calls across all sessions of the process.
 enum CallNumber {
     private static let last = Atomic<UInt64>(0)
 
-    /// The next number; the first is 1.
+    /// Returns the next number; the first is 1.
     static func next() -> UInt64 { last.wrappingAdd(1, ordering: .relaxed).newValue }
 }

@@ -1,9 +1,9 @@
 import Logging
 
-/// The messages that a call logs. Their metadata has the same keys, see the page on observing calls:
-/// `call`, `method`, `origin`, `path`, and what is known of `status`, `attempt`, `duration`, `source` and `error`.
+/// The messages that a call logs. Their metadata has the keys of the page on observing calls: `call`, `method`,
+/// `origin`, `path`, and, if known, `status`, `attempt`, `duration`, `source` and `error`.
 ///
-/// Nothing is computed unless the logger's level wants it.
+/// Nothing is computed unless the logger's level requires it.
 extension Call {
     /// Logs the response of the call: `debug`.
     @inline(never) func log(_ answer: StreamedResponse) {
@@ -16,13 +16,13 @@ extension Call {
             })
     }
 
-    /// Logs the failure of the call: `warning`, or `debug` for a call that was cancelled.
+    /// Logs the failure of the call: `warning`, or `debug` for a cancelled call.
     @inline(never) func log(_ error: any Error) {
         let failure = error as? HTTPError
         settings.configuration.logger.log(
             level: error is CancellationError ? .debug : .warning, "call failed",
             metadata: metadata(attempt: failure?.attempts) {
-                // The URL after redirects.
+                // The URL after redirects is logged.
                 if let url = failure?.url { $0["path"] = "\(url.requestTarget)" }
                 if let origin = failure?.origin { $0["origin"] = "\(origin)" }
                 $0["status"] = failure?.status.map { "\($0)" }
@@ -42,10 +42,9 @@ extension Call {
             })
     }
 
-    /// Logs that the same request is sent once more: `debug`.
+    /// Logs that the same request is sent again: `debug`.
     @inline(never) func logRepetition(_ why: String, attempt: Int) {
-        settings.configuration.logger.debug(
-            "\(why): sending once more", metadata: metadata(attempt: attempt) { _ in })
+        settings.configuration.logger.debug("\(why): retrying", metadata: metadata(attempt: attempt) { _ in })
     }
 
     private func metadata(attempt: Int?, _ add: (inout Logger.Metadata) -> Void) -> Logger.Metadata {
@@ -61,6 +60,6 @@ extension Call {
 }
 
 extension HTTPError {
-    /// The code and the message, without the request, which has its own keys, and without bytes of the body.
+    /// The code and the message, without bytes of the body. The request has its own keys.
     fileprivate var logText: String { code == .decodingFailed ? code.rawValue : "\(code.rawValue): \(message)" }
 }

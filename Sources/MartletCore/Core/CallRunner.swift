@@ -1,14 +1,14 @@
-/// Runs one call up to the head of the response: connection, request, head. The request is sent again on a fresh connection if
-/// a reused one turned out dead, and without its expectation after a 417.
+/// A runner of one call up to the head of the response: connection, request, head. It sends the request again on a new
+/// connection if a reused one turned out to be closed, and without its expectation after a 417.
 ///
-/// Its methods are those that wait. The methods of ``CallAttemptState`` do the work between the waits, since each variable of a
-/// function that waits is held by every call in flight for as long as it waits.
+/// Only its methods suspend. The methods of ``CallAttemptState`` do the work between the suspensions, because each
+/// running call holds the variables of a suspended function.
 package struct CallRunner: Sendable {
     let core: SessionCore
     let dialer: Dialer
     let call: Call
     let control: TransferControl
-    /// Asked before each write and each read; `nil` for the control, if something outside of the call holds it.
+    /// Checked before each write and each read; `nil` to use the control, if something outside of the call holds it.
     var gate: (any TransferPauseGate)?
 
     package init(
@@ -22,7 +22,7 @@ package struct CallRunner: Sendable {
     }
 
     fileprivate var priority: RequestPriority {
-        // Only a control that something outside of the call holds can have changed it.
+        // The control can have changed it only if something outside of the call holds the control.
         (control.isExposed ? control.priority : nil) ?? call.priority
     }
 
@@ -51,7 +51,7 @@ package struct CallRunner: Sendable {
                     case .answer(let answer): return answer
                     case .again: break receiving
                     case .wait(let deadline, let clock):
-                        if core.waitsAwake, exchange.arrives(within: core.briefWait) { continue }
+                        if core.spinsBriefly, exchange.arrives(within: core.briefWait) { continue }
                         try await exchange.wait(until: deadline, clock)
                     }
                 }
@@ -59,7 +59,7 @@ package struct CallRunner: Sendable {
         }
     }
 
-    // Errors of typed throws have room in each frame that may receive them; these are boxed when they occur.
+    // Errors of typed throws take space in each frame that may receive them; these are boxed when they occur.
 
     @inline(never) private func body(of composer: RequestComposer) async throws -> RequestComposer.PreparedBody {
         let prepared = try await composer.prepareBody()
@@ -83,8 +83,8 @@ package struct CallRunner: Sendable {
         }
     }
 
-    /// Waits for a connection. While the call is paused it is not queued and holds no connection; when it resumes, it has its
-    /// old place.
+    /// Waits for a connection. While the call is paused, it is not queued and holds no connection; when it resumes, it
+    /// returns to its old position.
     @inline(never) private func connection(
         _ acquisition: ConnectionPool.Acquisition, _ attempts: inout CallAttemptState
     ) async throws -> Lease {
@@ -117,8 +117,8 @@ package struct CallRunner: Sendable {
         }
     }
 
-    /// Waits for a connection that has carried no exchange: one that another request returns meanwhile is as old as the one that
-    /// died.
+    /// Waits for an unused connection. A connection that another request returned during the wait is as old as the one
+    /// that was closed.
     @inline(never) private func freshConnection(_ attempts: inout CallAttemptState, instead given: Lease) async throws
         -> Lease
     {
@@ -130,42 +130,43 @@ package struct CallRunner: Sendable {
     }
 }
 
-/// The state of a call from one wait of its ``CallRunner`` to the next, and the work between the waits.
+/// The state of a call between the suspensions of its ``CallRunner``, and the work done there.
 ///
-/// None of its methods waits, and none is inlined into the function that does: their temporary variables are on the thread's
-/// stack, and not in a frame that each call in flight holds. The runner is passed each time, since a copy kept here would
-/// retain each of its references once more.
+/// None of its methods suspends, and none is inlined into a function that does: their temporary variables are on the
+/// thread's stack, and not in a frame that each running call holds. The runner is passed each time, because a stored
+/// copy would retain each of its references once more.
 struct CallAttemptState {
     enum Reception {
         case answer(StreamedResponse)
-        /// The request is to be sent once more.
+        /// The request must be sent again.
         case again
-        /// Nothing has come.
+        /// No bytes were received.
         case wait(until: MonotonicTime, ExchangeError.Clock)
     }
 
-    /// The number of times the request was begun.
+    /// The number of attempts to send the request.
     private(set) var number = 0
     private(set) var composer: RequestComposer
     /// Whether credentials were sent after a 407.
     private var hasConvinced = false
-    /// The number of attempts that a response caused, rather than a dead connection.
+    /// The number of attempts caused by a response, rather than by a closed connection.
     private var wantedRepeats = 0
     private var interim: [ResponseHead] = []
-    /// Whether only a connection that has carried no exchange is accepted: a reused one died under this request, which is sent
-    /// again once (RFC 9112 §9.3.1).
+    /// Whether only an unused connection is accepted. A reused one was closed under this request, which is sent again
+    /// once (RFC 9112 §9.3.1).
     private var needsFreshConnection = false
-    /// The request, composed and not sent. Nothing of its body is read before the first write, so that a body that can be read
-    /// only once survives a connection that accepts no byte.
+    /// The composed request, which is not sent yet. Its body is not read before the first write, so that a body that
+    /// can be read only once survives a connection that accepts no byte.
     private var request: ExchangeRequest?
     private var expectsContinue = false
-    /// The time at which a connection was requested.
+    /// The time when a connection was requested.
     private(set) var asked: MonotonicTime
-    /// The start of the call plus the wait for a connection: what came before the request for one is not part of the wait.
+    /// The start of the call plus the wait for a connection. The time before the connection was requested is not part
+    /// of the wait.
     private var waited: MonotonicTime
 
     @inline(never) init(_ runner: CallRunner) {
-        // Made as it has to be: a change in place would copy it as a whole.
+        // Created in its final form: a change in place would copy it as a whole.
         composer = RequestComposer(
             call: runner.call,
             proxyAuthorization: runner.call.isForwarded
@@ -176,8 +177,9 @@ struct CallAttemptState {
 
     // MARK: The request
 
-    /// Begins an attempt, and composes its request.
-    /// - Returns: Whether the body was there, as most are. Otherwise it has to be opened and passed to ``compose(_:_:)``.
+    /// Starts an attempt, and composes its request.
+    /// - Returns: Whether the body was available, as most are. Otherwise it has to be opened and passed to
+    ///   ``compose(_:_:)``.
     @inline(never) mutating func prepare(_ runner: CallRunner) throws -> Bool {
         number += 1
         if number > 1, runner.control.isCancelled { throw CancellationError() }
@@ -189,7 +191,7 @@ struct CallAttemptState {
         return true
     }
 
-    /// Composes the request with a body that was opened.
+    /// Composes the request with an opened body.
     @inline(never) mutating func compose(_ runner: CallRunner, _ body: RequestComposer.PreparedBody) throws {
         request = try composer.compose(body)
         announce(runner)
@@ -199,7 +201,7 @@ struct CallAttemptState {
         guard let request else { return }
         expectsContinue = request.expectsContinue
         runner.control.watcher?.sent(request.head)
-        // If a 303 led to a request without a body, the progress remains that of the body that was sent.
+        // If a 303 led to a request without a body, the progress remains that of the body that was sent before.
         if case .none = request.body, !runner.call.hops.isEmpty { return }
         let length: UInt64? =
             switch request.body {
@@ -216,7 +218,7 @@ struct CallAttemptState {
     @inline(never) mutating func send(_ runner: CallRunner, on exchange: Exchange) throws {
         guard let request else { return }
         if case .source = request.body {
-            // The source may be code of the program, which runs in a task that begins here.
+            // The source may be code of the program, which runs in a task that is created here.
             try UserCode.$enclosingCalls.withValue(UserCode.enclosingCalls + [runner.control]) {
                 try exchange.send(request)
             }
@@ -229,7 +231,7 @@ struct CallAttemptState {
 
     // MARK: The connection
 
-    /// Whether a connection that was waited for is too old, or has ended since it was returned.
+    /// Whether a connection from the queue is too old, or has ended since it was returned.
     func refuses(_ lease: Lease, _ call: Call) -> Bool {
         guard lease.connection.hasCarriedExchange else { return false }
         return needsFreshConnection || (!call.maySendAgain && !lease.isQuiet)
@@ -237,13 +239,13 @@ struct CallAttemptState {
 
     /// Requests a connection.
     /// - Parameters:
-    ///   - refused: A connection that was waited for and not accepted.
-    ///   - former: The lease or place that was given up for a pause. The pause does not count as waiting.
+    ///   - refused: A connection from the queue that was not accepted.
+    ///   - former: The lease or queue position that was released for a pause. The pause does not count as waiting.
     @inline(never) mutating func acquire(
         _ runner: CallRunner, insteadOf refused: Lease? = nil, again former: ConnectionPool.Acquisition? = nil,
         pausedSince: MonotonicTime? = nil
     ) throws -> ConnectionPool.Acquisition {
-        // Not the start of the call: redirects, credentials, middleware and pauses may have come before.
+        // The start of the call is not used: redirects, credentials, middleware and pauses may have come before.
         let now = MonotonicTime.now()
         if let pausedSince { asked = asked.advanced(by: now.since(pausedSince)) } else if refused == nil { asked = now }
         let call = runner.call
@@ -253,7 +255,8 @@ struct CallAttemptState {
         var request = ConnectionPool.Request(
             priority: runner.priority, order: call.options.queueOrder ?? call.settings.configuration.queueOrder,
             poolTimeout: call.timeouts.poolWait, connectTimeout: call.timeouts.connect,
-            totalDeadline: call.totalDeadline, start: now, isFresh: needsFreshConnection, mustLook: !call.maySendAgain)
+            totalDeadline: call.totalDeadline, start: now, isFresh: needsFreshConnection,
+            alwaysChecksSocket: !call.maySendAgain)
         request.waited = now.since(asked)
         if case .ticket(let ticket)? = former { request.arrival = ticket.arrival }
         do throws(ExchangeError) {
@@ -265,8 +268,8 @@ struct CallAttemptState {
         } catch { throw HTTPError(error, call: call, attempts: number) }
     }
 
-    /// Begins the exchange on a connection.
-    /// - Parameter waited: The time at which there was one.
+    /// Starts the exchange on a connection.
+    /// - Parameter waited: The time when the connection became available.
     @inline(never) mutating func begin(_ runner: CallRunner, on lease: Lease, since waited: MonotonicTime) -> Exchange {
         self.waited = runner.call.start.advanced(by: waited.since(asked))
         let exchange = makeExchange(runner, lease)
@@ -317,13 +320,13 @@ struct CallAttemptState {
                 interim = []
                 exchange.finish()
                 wantedRepeats += 1
-                // A connection that has just carried a response is good.
+                // A connection that has just carried a response works.
                 needsFreshConnection = false
                 return .again
             }
             let codings: [ContentCoding]
             do throws(ContentDecodingError) {
-                // Without a body nothing is decoded, whatever the head says.
+                // Without a body nothing is decoded, even if the head names a coding.
                 codings = framing == .none || framing == .length(0) ? [] : try runner.call.codings(of: head)
             } catch { throw ExchangeError(cause: .coding(error), phase: .receivingBody, wasSent: true) }
             let length: UInt64? =
@@ -341,12 +344,12 @@ struct CallAttemptState {
         }
     }
 
-    /// Whether a head asks for the same request in another form.
+    /// Whether the response requires the same request in another form.
     private mutating func shouldResend(_ runner: CallRunner, after head: ResponseHead) -> Bool {
         guard head.status == 417 || head.status == 407 else { return false }
         let call = runner.call
         if head.status == 417, expectsContinue, call.body.takeBack() {
-            // The server does not know the expectation, and has not read the body (RFC 9110 §15.5.18).
+            // The server does not support the expectation, and has not read the body (RFC 9110 §15.5.18).
             composer.allowsExpectation = false
             call.logRepetition("417, without Expect", attempt: number + 1)
             return true
@@ -362,13 +365,13 @@ struct CallAttemptState {
         return false
     }
 
-    /// Decides whether a failed exchange is followed by another; throws if it is not.
+    /// Decides whether a failed exchange is retried; throws if it is not.
     @inline(never) mutating func judge(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
         let call = runner.call
         let hasReceivedAnyByte = exchange.hasReceivedAnyByte
         exchange.finish()
         if case .cancelled = error.cause { throw CancellationError() }
-        // A request that was not sent has its body as it is; otherwise the body is opened again, if nothing of it was read.
+        // An unsent request still has its body; otherwise the body is opened again, if it is unread.
         guard number - wantedRepeats == 1,
             call.maySendAgain(after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte),
             request != nil || call.body.takeBack()
@@ -379,13 +382,13 @@ struct CallAttemptState {
             throw failure
         }
         needsFreshConnection = true
-        // The other idle connections to the host are as old, and have most likely ended too.
+        // The other idle connections to the host are as old, and have most likely ended, too.
         runner.core.pool.closeIdle(destination: call.destination, dialer: runner.dialer, proxy: call.proxy)
         call.logRepetition("the reused connection was closed", attempt: number + 1)
     }
 }
 
-/// Calls of a session, or of its views, that share one bandwidth limit. It ends with its last reference.
+/// The calls of a session, or of its views, that share one bandwidth limit. The limit ends with its last reference.
 package final class BandwidthGroup: Sendable {
     private let governor: BandwidthLimiter
     package let number: UInt64
@@ -397,9 +400,9 @@ package final class BandwidthGroup: Sendable {
 
     deinit { governor.leave(number) }
 
-    /// How the limits of the group and of the session held back the bodies received since the last check.
+    /// Returns how the limits of the group and of the session throttled the bodies received since the last check.
     package func look() -> BandwidthThrottling { governor.hold(transfer: number, .down) }
 
-    /// Changes the limit, also for transfers that wait.
+    /// Changes the limit, also for waiting transfers.
     package func setLimit(_ limit: BandwidthLimit) { governor.setLimit(limit, ofTransfer: number) }
 }

@@ -8,8 +8,8 @@ extension Call {
             underlying: underlying, exchange: exchange)
     }
 
-    /// The error of a call whose total timeout expired.
-    /// - Parameter moment: The moment at which it did, to follow “the total timeout expired”.
+    /// Returns the error of a call whose total timeout expired.
+    /// - Parameter moment: A phrase for the moment of expiry, which follows “the total timeout expired”.
     func totalTimeout(_ phase: HTTPError.Phase, _ moment: String, sentCount: Int = 0) -> HTTPError {
         var error = error(
             .timedOut, phase, "the total timeout expired \(moment)", wasSent: sentCount > 0, attempts: max(1, sentCount)
@@ -19,7 +19,7 @@ extension Call {
         return error
     }
 
-    /// The error of a call whose exchange has failed and is not followed by another: `CancellationError` if it was cancelled.
+    /// Returns the error of a call whose exchange failed and is not retried: `CancellationError` if it was cancelled.
     /// - Parameter status: The status of the response whose body failed.
     func failure(_ error: ExchangeError, attempts: Int, status: Int? = nil) -> any Error {
         if case .cancelled = error.cause { return CancellationError() }
@@ -28,7 +28,7 @@ extension Call {
 }
 
 extension HTTPError {
-    /// Maps the errors of the layers below to the public one. A cancelled exchange is not mapped here.
+    /// Maps the errors of the layers below to the public error. A cancelled exchange is not mapped here.
     init(_ error: ExchangeError, call: Call, attempts: Int) {
         let attempts = attempts + call.hops.count
         let elapsed = MonotonicTime.now().since(call.start)
@@ -77,7 +77,7 @@ extension HTTPError {
                 "the \(timeout.rawValue) timeout expired while \(phase.words), after \(HTTPError.text(self.elapsed ?? elapsed))"
             if let shortage = error.shortage { message += ": \(shortage)" }
             if clock == .total, let hop = call.hops.last, hop.reason == .retry, let status = hop.status {
-                message += "; the response before was \(status)"
+                message += "; the previous response was \(status)"
             }
         case .cancelled: message = "the call was cancelled"
         }
@@ -114,7 +114,7 @@ extension HTTPError {
         case .addressLost:
             code = .connectionLost
             message =
-                "the connection was lost while \(phase.words): its address on this side is gone, as when the network changes"
+                "the connection was lost while \(phase.words): its local address was removed, for example by a change of network"
         case .timedOut:
             code = .timedOut
             message = "a timeout expired while \(phase.words)"
@@ -122,8 +122,9 @@ extension HTTPError {
         }
     }
 
-    /// The reasons of failed attempts to connect, and what to do about them. An address that the target names is not repeated.
-    /// - Parameter target: The URL of the server's or the proxy's origin.
+    /// Returns the reasons of failed connection attempts, and advice on them. An address that the target names is not
+    /// repeated.
+    /// - Parameter target: The URL of the origin of the server or proxy.
     private static func text(_ failures: [ConnectFailure], of target: String) -> String {
         let port = target.split(separator: ":").last ?? ""
         let reasons = failures.map { failure in
@@ -135,20 +136,20 @@ extension HTTPError {
         }
         let advice: String? =
             if failures.contains(where: { isLocalShortage($0.error.code) }) {
-                "raise the limit on open files (ulimit -n), or lower the session's limits of connections"
+                "raise the limit on open files (ulimit -n), or lower the session's connection limits"
             } else if failures.allSatisfy({ $0.error.isRefusal }) {
                 "check that it is running and listens on this port"
             } else { nil }
         return (reasons + [advice].compactMap(\.self)).joined(separator: "; ")
     }
 
-    /// Whether there are too many open files, or no memory for another socket: not the peer's fault.
+    /// Whether too many files are open, or no memory is left for another socket: the peer did not cause the error.
     private static func isLocalShortage(_ code: Int32) -> Bool {
         // EMFILE, ENFILE, ENOMEM, ENOBUFS
         code == 24 || code == 23 || code == 12 || code == 105
     }
 
-    /// A duration in words: `1.5 s`, `250 ms`.
+    /// Returns a duration as text: `1.5 s`, `250 ms`.
     static func text(_ duration: Duration) -> String {
         let milliseconds = duration.wholeMilliseconds
         if milliseconds < 1000 { return "\(milliseconds) ms" }
@@ -171,12 +172,12 @@ extension HTTPError.Phase {
         }
     }
 
-    /// The activity of the call in words that follow "while".
+    /// The activity of the call, as words that follow "while".
     var words: String {
         switch self {
         case .preparing: "preparing the request"
         case .waitingForConnection: "waiting for a connection"
-        case .resolving: "looking up the name"
+        case .resolving: "resolving the name"
         case .connecting: "connecting"
         case .tunneling: "waiting for the proxy"
         case .tlsHandshake: "negotiating TLS"
@@ -215,14 +216,14 @@ extension HTTPError.Code {
 }
 
 extension HTTPError {
-    /// The error of a file into which a body was to go.
+    /// Creates the error of a file for a body.
     package init(storage error: StorageError, method: HTTPRequest.Method? = nil, url: HTTPURL? = nil) {
         self.init(
             error.isOutOfSpace ? .diskFull : .fileFailed, phase: .receivingBody, message: error.description,
             wasSent: true, method: method, url: url, underlying: error)
     }
 
-    /// The error of a file that is not part of a call: of a directory of downloads, or of requests.
+    /// Creates the error of a file that is not part of a call: in a directory of downloads, or of requests.
     package init(storing error: StorageError) {
         self.init(storage: error)
         phase = .preparing
@@ -234,7 +235,7 @@ extension HTTPError {
         do throws(StorageError) { return try body() } catch { throw HTTPError(storing: error) }
     }
 
-    /// The error of a directory of records that was not opened.
+    /// Creates the error of a directory of records that could not be opened.
     /// - Parameters:
     ///   - owner: The object that opens it, such as `download manager`.
     ///   - contents: The records, such as `downloads`.
@@ -244,13 +245,14 @@ extension HTTPError {
         case .storage(let error):
             self.init(storing: error)
             return
-        case .foreign: reason = "the directory of the \(contents) belongs to another user; choose one of your own"
+        case .foreign:
+            reason = "the directory of the \(contents) belongs to another user; choose a directory that you own"
         case .writableByOthers:
             reason = "others than its owner may write to the directory of the \(contents); chmod 700 it"
         case .otherFiles(let files):
             reason =
-                "is not the directory of a \(owner): \(files); nothing in it was changed; choose a new or an empty one"
-        case .inUse: reason = "another \(owner) has this directory, here or in another process"
+                "is not a \(owner) directory (\(files)); it was not changed; choose a new or an empty one"
+        case .inUse: reason = "another \(owner) uses this directory, in this process or another one"
         }
         let isInUse = if case .inUse = refusal { true } else { false }
         self.init(isInUse ? .alreadyInProgress : .fileFailed, phase: .preparing, message: "\(path): \(reason)")

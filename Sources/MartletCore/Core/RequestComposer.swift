@@ -1,22 +1,23 @@
-/// Turns a call into the request that an exchange sends: the fields in their final form, the framing, the bytes of the head.
+/// A composer that turns a call into the request of an exchange: the fields in their final form, the framing, the bytes
+/// of the head.
 ///
-/// Values that could split the request, or frame its body in two ways, are rejected here, before a byte is written. `HTTPFields`
-/// replaces CR, LF and NUL by spaces when a value is set: ``HTTPHeaders`` rejects them before.
+/// It rejects values that could split the request, or frame its body in two ways, before a byte is written.
+/// `HTTPFields` replaces CR, LF and NUL by spaces when a value is set; ``HTTPHeaders`` rejects them earlier.
 struct RequestComposer {
     let call: Call
-    /// Whether `Expect: 100-continue` may be sent; not after a 417.
+    /// Whether `Expect: 100-continue` may be sent; `false` after a 417.
     var allowsExpectation = true
-    /// The credentials for the proxy that the request is handed to.
+    /// The credentials for the proxy that forwards the request.
     var proxyAuthorization: String?
 
-    /// A body ready to be sent.
+    /// A body that is ready to be sent.
     struct PreparedBody: Sendable {
         var body: OutgoingBody
         var length: UInt64?
 
         var isChunked: Bool { if case .source(_, nil) = body { true } else { false } }
 
-        /// Sends the body in chunks, whatever its length.
+        /// Sends the body in chunks, for any length.
         mutating func makeChunked() {
             switch body {
             case .none: return
@@ -69,7 +70,7 @@ struct RequestComposer {
             if fields[.trailer] == nil {
                 try encoder.field(name: "Trailer", value: trailers.map(\.name).joined(separator: ", "))
             }
-            // Invalid trailers are rejected here, and not after the body, where they are written.
+            // Invalid trailers are rejected here, because they are written after the body.
             var chunks = ChunkEncoder()
             _ = try chunks.lastChunk(trailers: trailers)
         }
@@ -82,11 +83,11 @@ struct RequestComposer {
             trailers: trailers)
     }
 
-    /// Adds the fields of ``Call/sentFields``, as far as the body allows.
+    /// Adds the fields of ``Call/sentFields`` that the body allows.
     /// - Returns: Whether the body waits for a 100.
     private func encodeFields(_ prepared: PreparedBody, _ encoder: inout RequestEncoder) throws(WireError) -> Bool {
         if let lines = call.sent.lines {
-            // Encoded when the session was made, and without a field that depends on the body.
+            // These were encoded when the session was created, and contain no field that depends on the body.
             encoder.lines(lines)
             return false
         }
@@ -95,13 +96,13 @@ struct RequestComposer {
         var expectsContinue = false
         for index in fields.indices {
             if isField(index, "expect"), fields.valueString(at: index).lowercased() == "100-continue" {
-                // Without content there is nothing to wait for (RFC 9110 §10.1.1).
+                // A request without content does not wait (RFC 9110 §10.1.1).
                 guard allowsExpectation, call.options.version != .http10, call.body.isPresent, prepared.length != 0
                 else { continue }
                 expectsContinue = true
             }
             if isField(index, "content-type"), let type = call.body.contentType {
-                // The body knows its type better than a default of the session.
+                // The body's type takes precedence over a default of the session.
                 guard call.fields.contains(.contentType) else { continue }
                 let given = fields.valueString(at: index)
                 if let boundary = missingBoundary(of: type, in: given) {
@@ -114,7 +115,8 @@ struct RequestComposer {
         return expectsContinue
     }
 
-    /// The boundary of a form, if the type that was given for it has none: such a form could not be read (RFC 2046 §5.1.1).
+    /// Returns the boundary of a form, if the given content type has none: such a form could not be parsed (RFC 2046
+    /// §5.1.1).
     private func missingBoundary(of type: String, in value: String) -> String? {
         guard type.hasPrefix("multipart/"), let given = MediaType(value), given.type == "multipart",
             given["boundary"] == nil
@@ -124,14 +126,12 @@ struct RequestComposer {
 
     private func isOmitted(_ name: HTTPField.Name) -> Bool { call.options.omittedFields.contains(name) }
 
-    /// Whether a field depends on the URL, the body or a cookie jar, and so is not taken over from the caller as it is.
+    /// Whether a field depends on the URL, the body or a cookie jar, and so is not copied from the caller.
     static func isSetHere(_ name: HTTPField.Name) -> Bool {
         name == .hostField || name == .contentLength || name == .transferEncoding || name == .cookie
     }
 
-    // MARK: The body
-
-    /// Opens the body: finds its length, and checks the caller's fields about it.
+    /// Opens the body, determines its length, and checks the caller's fields about it.
     func prepareBody() async throws(HTTPError) -> PreparedBody {
         if let prepared = try prepareBodyAtOnce() { return prepared }
         let (source, length): (any RequestBodySource, UInt64?)
@@ -141,7 +141,7 @@ struct RequestComposer {
         return try framed(PreparedBody(body: .source(source, length: length), length: length))
     }
 
-    /// The first step of ``prepareBody()``: the body, if it can be opened without waiting, as most can.
+    /// Prepares the body if it can be opened without waiting, as most can: the first step of ``prepareBody()``.
     func prepareBodyAtOnce() throws(HTTPError) -> PreparedBody? {
         if call.supplement?.withholdsBody == true { return PreparedBody(body: .bytes([]), length: 0) }
         if !call.body.isPresent { return try framed(PreparedBody(body: .none)) }
@@ -149,9 +149,9 @@ struct RequestComposer {
         return try framed(PreparedBody(body: .bytes(bytes), length: UInt64(bytes.count)))
     }
 
-    /// Reads a source that is announced to have no bytes.
+    /// Reads a source with a declared length of 0.
     ///
-    /// The head of an empty body is the whole request, so this must be known before the request is sent.
+    /// The head of an empty body is the whole request, so the length must be confirmed before the request is sent.
     func confirmEmpty(_ source: any RequestBodySource) async throws(HTTPError) {
         do {
             while let piece = try await source.next() {
@@ -171,7 +171,7 @@ struct RequestComposer {
         var prepared = opened
         let fields = call.fields
         if fields.isEmpty {
-            // Most requests.
+            // Most requests have no such field.
         } else if let coding = fields[.transferEncoding] {
             guard coding.lowercased() == "chunked", fields[.contentLength] == nil else {
                 throw refusal(
@@ -193,11 +193,11 @@ struct RequestComposer {
             }
         }
         if prepared.isChunked, call.options.version == .http10 {
-            throw refusal("HTTP/1.0 has no chunks: the body needs a length")
+            throw refusal("HTTP/1.0 does not support chunked bodies: the body needs a length")
         }
         let impliesBody = call.method == .post || call.method == .put || call.method == .patch
         if prepared.length == nil, !prepared.isChunked, impliesBody {
-            // A method that gives a body a meaning announces that there is none (RFC 9110 §8.6).
+            // A method that defines a meaning for a body sends a length of 0 (RFC 9110 §8.6).
             prepared.length = 0
         }
         return prepared
@@ -212,17 +212,17 @@ extension RequestEncoder {
 }
 
 extension HTTPField {
-    /// The value as it is sent, if it is not text; otherwise `nil`.
+    /// The bytes of the value if they are not UTF-8; otherwise `nil`.
     ///
-    /// `value` has the replacement character for bytes that are not UTF-8, so that values which differ would be equal. Only then
-    /// are the bytes read.
+    /// `value` replaces bytes that are not UTF-8, so that different values could become equal. The bytes are read only
+    /// in this case.
     fileprivate var nonUTF8Bytes: [UInt8]? {
         let value = value
         guard value.utf8.contains(0xEF), value.unicodeScalars.contains("\u{FFFD}") else { return nil }
         return unsafe withUnsafeBytesOfValue { unsafe Array($0) }
     }
 
-    /// The value as it is sent: bytes that are not UTF-8 are sent as they are (obs-text, RFC 9110 §5.5).
+    /// The bytes of the value as sent: bytes that are not UTF-8 are sent unchanged (obs-text, RFC 9110 §5.5).
     var valueBytes: [UInt8] { nonUTF8Bytes ?? Array(value.utf8) }
 }
 

@@ -1,28 +1,29 @@
 import Logging
 import Synchronization
 
-/// The parts that a session and its views share: event loop, connection pool, running calls, and the end of them all.
+/// The parts that a session and its views share: event loop, connection pool, running calls, and their shutdown.
 ///
-/// An actor, because the end has an order: calls are refused, those that run end or are cancelled, the connections are closed,
-/// and the delegate is notified. Calls do not enter the actor: the parts that they use have locks of their own.
+/// An actor, because the shutdown has an order: new calls are rejected, running calls end or are cancelled, the
+/// connections are closed, and the delegate is notified. Calls do not enter the actor: the parts that they use have
+/// their own locks.
 package actor SessionCore {
     package nonisolated let pool: ConnectionPool
     package nonisolated let loop: EventLoop
-    /// The limits on how fast bodies are transferred.
+    /// The limits on the transfer rate of bodies.
     package nonisolated let bandwidth: BandwidthLimiter
-    /// The number of retries that calls may still make.
+    /// The budget of retries that calls may still make.
     nonisolated let retryBudget = RetryBudget()
-    /// Decides whether a request that runs alone polls its socket instead of suspending.
+    /// The rule whether a request that runs alone polls its socket instead of suspending.
     nonisolated let briefWait = AdaptiveSpinWait()
     package nonisolated let calls = CallRegistry()
     nonisolated let events = EventBroadcaster<SessionEvent>()
 
-    /// The life of a session and its views.
+    /// The phases of a session and its views.
     private enum Phase: Comparable {
         case open
-        /// No call can begin. Those that run may end.
+        /// No call can start. Running calls may end.
         case finishing
-        /// No call can begin. Those that ran were cancelled.
+        /// No call can start. Running calls were cancelled.
         case cancelling
         /// No call runs, and no connection is open.
         case closed
@@ -32,15 +33,15 @@ package actor SessionCore {
     /// Whether the session cannot be ended.
     private nonisolated let isPermanent: Bool
 
-    /// Objects that features keep with the session.
+    /// The objects that features store with the session.
     private struct Features {
         var limits: PoolLimits
         var attachments: [any SessionAttachment] = []
         var states: [ObjectIdentifier: any AnyObject & Sendable] = [:]
-        /// An object that works on behalf of the session, which does not keep it.
+        /// The object that works on behalf of the session, which holds it weakly.
         weak var companion: (any AnyObject & Sendable)?
     }
-    /// Guards the above. It may be taken under the pool's lock, never the other way round.
+    /// The lock on the features. It may be acquired under the pool's lock, never the other way round.
     private let features: Mutex<Features>
 
     init(configuration: SessionConfiguration, loop: EventLoop, isPermanent: Bool) {
@@ -71,13 +72,13 @@ package actor SessionCore {
 
     // MARK: The end
 
-    /// Ends the session: refuses further calls, cancels those that run if asked to, and returns when all have ended and no
+    /// Ends the session: rejects new calls, cancels running ones on request, and returns when all have ended and no
     /// connection is open.
     ///
-    /// Code of a running call does not wait for that call, nor for others whose code waits here. The session is closed when the
-    /// last of these has ended.
+    /// Code of a running call does not wait for that call, nor for others whose code waits here. The session is closed
+    /// when the last of these has ended.
     /// - Parameters:
-    ///   - limit: The time after which the calls that still run are cancelled; `nil` for no limit.
+    ///   - limit: The time after which running calls are cancelled; `nil` for no limit.
     ///   - delegate: Notified when the session is closed, if it was open until now.
     func end(cancelling: Bool, after limit: Duration? = nil, notifying delegate: (any SessionDelegate)? = nil) async {
         guard !isPermanent else { return }
@@ -85,7 +86,7 @@ package actor SessionCore {
         phase = max(phase, cancelling ? .cancelling : .finishing)
         let running = calls.refuse()
         if cancelling { for control in running { control.cancel() } }
-        // Unstructured, because it may cancel the very call that this one is made in.
+        // Unstructured, because it may cancel the very call that calls this function.
         let timer = limit.map { limit in Task { await cancelCalls(after: limit) } }
         let own = calls.running(UserCode.enclosingCalls)
         guard own.isEmpty else {
@@ -121,7 +122,7 @@ package actor SessionCore {
 
     // MARK: Features
 
-    /// The state that a feature keeps with the session and its views: one object of each type.
+    /// Returns the state that a feature stores with the session and its views: one object of each type.
     package nonisolated func state<State: AnyObject & Sendable>(_ make: () -> State) -> State {
         features.withLock { features in
             let key = ObjectIdentifier(State.self)
@@ -132,7 +133,7 @@ package actor SessionCore {
         }
     }
 
-    /// The attachment of a type; `make` creates it for a session that has none.
+    /// Returns the attachment of a type; `make` creates it if the session has none.
     package nonisolated func attachment<Attachment: SessionAttachment>(_ make: () -> Attachment) -> Attachment {
         features.withLock { features in
             for case let attachment as Attachment in features.attachments { return attachment }
@@ -142,19 +143,19 @@ package actor SessionCore {
         }
     }
 
-    /// The object that was set to work on behalf of the session, as long as something else keeps it.
+    /// The object that works on behalf of the session; `nil` once it was released.
     nonisolated var companion: (any AnyObject & Sendable)? {
         get { features.withLock { $0.companion } }
         set { features.withLock { $0.companion = newValue } }
     }
 
-    /// The limits of connections that are in force.
+    /// The connection limits that are in force.
     package nonisolated var poolLimits: PoolLimits {
         let (limits, attachments) = features.withLock { ($0.limits, $0.attachments) }
         return attachments.reduce(limits) { $1.limits($0) }
     }
 
-    /// Changes the limits of connections that come from the settings.
+    /// Changes the connection limits that come from the settings.
     nonisolated func setPoolLimits(_ limits: PoolLimits) {
         features.withLock { $0.limits = limits }
         limitsChanged()
@@ -162,14 +163,14 @@ package actor SessionCore {
 
     /// Applies the limits in force to the pool.
     package nonisolated func limitsChanged() {
-        // Read again under the pool's lock: of two changes at the same time, both take effect.
+        // Read again under the pool's lock, so that two concurrent changes both take effect.
         pool.setLimits { self.poolLimits }
     }
 
     // MARK: Running calls
 
     /// Whether the only running call should poll its socket for a moment.
-    nonisolated var waitsAwake: Bool { calls.runningCount == 1 && briefWait.isDue() }
+    nonisolated var spinsBriefly: Bool { calls.runningCount == 1 && briefWait.isDue() }
 
     nonisolated var runningCount: Int { calls.runningCount }
 
@@ -177,21 +178,21 @@ package actor SessionCore {
     nonisolated func observesCalls(_ settings: SessionSettings) -> Bool { settings.isObserved || events.isWatched }
 }
 
-/// The running work of a session and its views: calls, and the tasks that callers hold.
+/// The registry of the running work of a session and its views: calls, and the tasks that callers hold.
 ///
-/// Calls enter and leave synchronously.
+/// Calls are added and removed synchronously.
 package final class CallRegistry: Sendable {
     private enum Admission {
         case open
         /// The session was invalidated.
         case refused
-        /// No call runs, and none can come.
+        /// No call runs, and no call can start.
         case over
     }
 
     private struct State {
         var admission = Admission.open
-        /// The running calls by their numbers. Free numbers are used again.
+        /// The running calls by their numbers. Free numbers are reused.
         var running: [Entry?] = []
         var vacant: [Int] = []
         /// The calls whose own code waits for the end of the others.
@@ -201,7 +202,7 @@ package final class CallRegistry: Sendable {
         var runningCount: Int { running.count - vacant.count }
     }
 
-    /// A running call: what ``RunningCall`` shows of it.
+    /// A running call, with the values for ``RunningCall``.
     private struct Entry {
         let control: TransferControl
         let call: Call
@@ -235,8 +236,8 @@ package final class CallRegistry: Sendable {
         }
     }
 
-    /// Refuses further calls.
-    /// - Returns: The calls that run.
+    /// Rejects new calls.
+    /// - Returns: The running calls.
     func refuse() -> [TransferControl] {
         state.change { state in
             if state.admission == .open { state.admission = .refused }
@@ -246,14 +247,14 @@ package final class CallRegistry: Sendable {
 
     var isInvalidated: Bool { state.withLock { $0.admission != .open } }
 
-    /// Those of some calls that run here.
+    /// Returns those of the given calls that are running here.
     func running(_ calls: [TransferControl]) -> [TransferControl] {
         guard !calls.isEmpty else { return [] }
         return state.withLock { state in calls.filter { call in state.running.contains { $0?.control === call } } }
     }
 
     /// Waits until no call runs, after the session was invalidated.
-    /// - Parameter calls: The calls whose code waits. Neither this wait nor another like it waits for them.
+    /// - Parameter calls: The calls whose code waits here. No such wait includes them.
     func waitUntilEmpty(except calls: [TransferControl] = []) async {
         guard !calls.isEmpty else { return await state.wait { $0.runningCount == 0 } }
         state.change { $0.excused += calls }
@@ -265,10 +266,11 @@ package final class CallRegistry: Sendable {
         }
     }
 
-    /// Ends the waits for another number of calls, since no call can come.
+    /// Ends the waits for another number of calls, because no call can start.
     func end() { state.change { $0.admission = .over } }
 
-    /// The number of running calls once it differs; `nil` if no call can come, or if the task is cancelled.
+    /// Waits until the number of running calls differs from a given one, and returns it; `nil` if no call can start, or
+    /// if the task is cancelled.
     func runningCount(otherThan seen: Int?) async -> Int? {
         let count = await state.next { state -> Int?? in
             if state.runningCount != seen { return state.runningCount }
@@ -290,19 +292,19 @@ package final class CallRegistry: Sendable {
 
     func add(_ task: HTTPTask) { state.withLock { $0.tasks[task.id] = task } }
 
-    /// Removes a task that has ended. It is released after the lock.
+    /// Removes a task that has ended. It is released outside of the lock.
     func remove(task id: UInt64) { _ = state.withLock { $0.tasks.removeValue(forKey: id) } }
 }
 
-/// A weak reference to a session and its views, which can be ended as long as something else keeps it or a call of it runs.
+/// A weak reference to a session and its views. They can be ended as long as something else holds them or a call runs.
 package struct WeakSession: Sendable {
     private weak var core: SessionCore?
 
     package init(_ session: HTTPSession) { core = session.core }
 
-    /// Whether there is still a session to end.
+    /// Whether the session still exists.
     package var isAlive: Bool { core != nil }
 
-    /// Ends it as ``HTTPSession/invalidateAndCancel()`` does. Delegates are not notified.
+    /// Ends the session as ``HTTPSession/invalidateAndCancel()`` does. Delegates are not notified.
     package func invalidateAndCancel() async { await core?.end(cancelling: true) }
 }

@@ -2,20 +2,20 @@
     import CoreMetrics
 #endif
 
-/// A session's configuration, held once for all of its calls, and the values that calls derive from it.
+/// A session's configuration, stored once for all of its calls, and the values that calls derive from it.
 package final class SessionSettings: Sendable {
     package let configuration: SessionConfiguration
-    /// The error of a default field that cannot be sent.
+    /// The error of an invalid default field.
     let headerError: HTTPError?
-    /// The decoder and the error mapper.
+    /// The decoder and the error mapper of the session.
     let coding: ResponseCoding
-    /// Whether the default fields contain `Accept-Encoding`, so that no codings are requested besides.
+    /// Whether the default fields contain `Accept-Encoding`, so that no further codings are requested.
     let defaultsNameAcceptEncoding: Bool
     /// The default fields, encoded once; `nil` if they depend on the request.
     private let defaultFields: DefaultFields?
-    /// The environment's proxies, as they were when the first of the session's views was made.
+    /// The environment's proxies, as read when the first of the session's views was created.
     let environment: ProxyEnvironment
-    /// Whether no call goes through a proxy unless its own options say so.
+    /// Whether no call uses a proxy unless its own options name one.
     let isWithoutProxies: Bool
     /// The timeouts of calls that assign none.
     let timeouts: Timeouts
@@ -23,16 +23,17 @@ package final class SessionSettings: Sendable {
     let features: [StageSource]
     /// The stages that calls may need, in the order of the pipeline.
     let stages: [StageSource]
-    /// The stages that calls need which set nothing themselves.
+    /// The stages of calls without options of their own.
     let activeStages: [StageSource]
     /// Whether each call is reported: to the delegate, middleware, or instruments.
     let isObserved: Bool
-    /// Whether connections lead elsewhere than to servers, and so never through a proxy.
+    /// Whether connections never lead to servers, and so never use a proxy.
     private let ignoresProxies: Bool
     #if Metrics
         private let meters: CallMeters
     #endif
 
+    /// Creates the settings of a configuration.
     /// - Parameter environment: The variables that another view has read; `nil` to read them now.
     init(_ configuration: SessionConfiguration, environment: ProxyEnvironment? = nil) {
         let environment = environment ?? ProxyEnvironment()
@@ -58,7 +59,7 @@ package final class SessionSettings: Sendable {
         defaultFields = DefaultFields(configuration)
     }
 
-    /// The instruments that measure or trace a call.
+    /// Returns the instruments that measure or trace a call.
     func instruments(for call: Call, pool: ConnectionPool) -> [any CallInstrument] {
         var instruments: [any CallInstrument] = []
         #if Metrics
@@ -70,21 +71,20 @@ package final class SessionSettings: Sendable {
         return instruments
     }
 
-    /// The proxy of a call that may have one.
-    /// - Parameter own: The call's own setting.
+    /// Returns the proxy of a call that may have one.
+    /// - Parameter own: The call's own proxy setting.
     func proxy(for url: HTTPURL, _ own: ProxySettings?, request: () -> HTTPRequest) throws(HTTPError) -> ProxyServer? {
         if ignoresProxies { return nil }
         let found = try (own ?? configuration.proxy).proxy(for: url, environment, request: request)
-        // A forwarding proxy connects to the place in the URL: only a tunnel can lead elsewhere, as in curl.
+        // A forwarding proxy connects to the origin in the URL: only a tunnel can lead to another one, as in curl.
         let leadsElsewhere = configuration.connectOverrides.contains { $0.applies(to: url.host, port: url.port) }
         return leadsElsewhere ? found?.alwaysTunneling() : found
     }
 
-    // MARK: Header fields
-
-    /// The fields that a request is sent with, in order, except `Host`, those that a cache adds, and those of its body.
+    /// Returns the fields that a request is sent with, in order, except `Host`, the fields of a cache, and the fields
+    /// of the body.
     /// - Parameters:
-    ///   - own: The fields that were given.
+    ///   - own: The fields that the caller gave.
     ///   - hidesProxyAuthorization: Whether `Proxy-Authorization` is left out.
     func sentFields(
         _ own: HTTPFields, _ options: RequestOptions, acceptsContentCoding: Bool, hidesProxyAuthorization: Bool,
@@ -101,12 +101,12 @@ package final class SessionSettings: Sendable {
         }
         var block = FieldBlock()
         for field in own where !isHidden(field.name) { block.append(field) }
-        // Several Cookie fields are one in HTTP/1.1 (RFC 6265bis §5.7.3).
+        // Several Cookie fields are combined into one in HTTP/1.1 (RFC 6265bis §5.7.3).
         var cookies = own[fields: .cookie].map(\.valueBytes)
         if cookies.isEmpty, !omitted.contains(.cookie) {
             cookies = configuration.headers.fields[fields: .cookie].map(\.valueBytes)
         }
-        // After the given ones: of two cookies of one name most servers take the first.
+        // After the caller's cookies: of two cookies with one name most servers use the first.
         if let jar = supplement?.cookies { cookies.append(jar) }
         if !cookies.isEmpty { block.append(name: "Cookie".utf8, value: cookies.joined(separator: "; ".utf8)) }
         if let usual = usual?.block {
@@ -130,10 +130,10 @@ struct SentFields: Sendable {
     var lines: [UInt8]?
 }
 
-/// The fields that requests have by their session's configuration, encoded once: its own, `User-Agent`, `Accept` and
+/// The default fields of a session's requests, encoded once: those of the configuration, `User-Agent`, `Accept` and
 /// `Accept-Encoding`.
 ///
-/// They are the same for each request that has none of these fields itself.
+/// They are the same for each request that sets none of these fields.
 private final class DefaultFields: Sendable {
     private let names: Set<HTTPField.Name>
     /// The fields with `Accept-Encoding`.
@@ -141,7 +141,7 @@ private final class DefaultFields: Sendable {
     /// The fields without it.
     let plain: SentFields
 
-    /// `nil` if the fields differ from request to request, or cannot be encoded.
+    /// Creates the default fields; `nil` if they differ from request to request, or cannot be encoded.
     init?(_ configuration: SessionConfiguration) {
         let defaults = configuration.headers.fields
         let dependent: [HTTPField.Name] = [.contentType, .proxyAuthorization, .connection, .expect]
@@ -163,13 +163,13 @@ private final class DefaultFields: Sendable {
         names = Set(defaults.map(\.name)).union([.userAgent, .accept])
     }
 
-    /// Whether a request with these fields of its own has the default fields as they are.
+    /// Whether a request with these fields of its own has the unchanged default fields.
     func apply(to fields: HTTPFields) -> Bool { fields.isEmpty || !fields.contains { names.contains($0.name) } }
 }
 
 extension SessionConfiguration {
-    /// Adds the fields that a request has besides its own.
-    /// - Parameter isLeftOut: Whether the request has a field itself, or does not want it.
+    /// Adds the default fields to a request's own.
+    /// - Parameter isLeftOut: Whether the request sets a field itself, or omits it.
     fileprivate func addDefaultFields(
         to block: inout FieldBlock, acceptsContentCoding: Bool, leavingOut isLeftOut: (HTTPField.Name) -> Bool
     ) {
@@ -227,7 +227,7 @@ struct SettingsStore: Sendable {
         }
     }
 
-    /// These settings, after those of a base whose keys are not set here.
+    /// Returns these settings; keys that are not set here are taken from a base.
     func merged(over base: SettingsStore) -> SettingsStore {
         guard !base.entries.isEmpty else { return self }
         var merged = base

@@ -1,29 +1,29 @@
 /// A response whose body has not been read.
 ///
-/// A class, because it is passed from one step of a call to the next, and its many fields would be copied each time.
+/// A class, because each step of a call passes it to the next, and its many fields would be copied each time.
 package final class StreamedResponse: Sendable {
     package let call: Call
     /// The source of the body.
     package let channel: ResponseBodySource
-    /// The final head.
+    /// The final head of the response.
     package let head: ResponseHead
     let codings: [ContentCoding]
-    /// The announced length of the body, before any coding is decoded.
+    /// The length of the body in the head, before any coding is decoded.
     package let expectedContentLength: UInt64?
     private let hasTrailers: Bool
     let interim: [ResponseHead]
-    /// The number of times the request was begun.
+    /// The number of attempts to send the request.
     let attempts: Int
     private let waited: MonotonicTime
-    /// The stage that made the response, or had a part in it; `nil` for one of the network.
-    package let provenance: (any AnswerProvenance)?
+    /// The stage that made the response, or had a part in it; `nil` for a response from the network.
+    package let provenance: (any ResponseProvenance)?
     /// Whether the body was written elsewhere.
     private let isEmptied: Bool
 
     package init(
         call: Call, channel: ResponseBodySource, head: ResponseHead, codings: [ContentCoding],
         expectedContentLength: UInt64?, hasTrailers: Bool, interim: [ResponseHead], attempts: Int,
-        waited: MonotonicTime, provenance: (any AnswerProvenance)? = nil, isEmptied: Bool = false
+        waited: MonotonicTime, provenance: (any ResponseProvenance)? = nil, isEmptied: Bool = false
     ) {
         self.call = call
         self.channel = channel
@@ -38,13 +38,13 @@ package final class StreamedResponse: Sendable {
         self.isEmptied = isEmptied
     }
 
-    /// The same response for another call. Arguments that are `nil` leave a part as it is.
+    /// Returns the same response for another call. Arguments that are `nil` change nothing.
     /// - Parameters:
     ///   - channel: The source of the body.
     ///   - codings: The codings to decode.
     package func passed(
         to call: Call, channel: ResponseBodySource? = nil, head: ResponseHead? = nil, codings: [ContentCoding]? = nil,
-        provenance: (any AnswerProvenance)? = nil
+        provenance: (any ResponseProvenance)? = nil
     ) -> StreamedResponse {
         StreamedResponse(
             call: call, channel: channel ?? self.channel, head: head ?? self.head, codings: codings ?? self.codings,
@@ -59,7 +59,7 @@ package final class StreamedResponse: Sendable {
             interim: interim, attempts: attempts, waited: waited, provenance: provenance, isEmptied: true)
     }
 
-    /// Ends it: nothing more is read of its body.
+    /// Ends the response: no more of its body is read.
     package func finish() { channel.finish() }
 
     package var source: HTTPExchange.Source {
@@ -67,13 +67,14 @@ package final class StreamedResponse: Sendable {
         return provenance?.source ?? .network
     }
 
-    /// Whether an error is that of its stored body, which cannot be decoded and was removed: the network may have a better one.
+    /// Whether an error concerns the stored body, which could not be decoded and was removed. The network may have a
+    /// valid one.
     func isStoredBadly(_ error: HTTPError) -> Bool {
         guard error.code == .contentDecodingFailed, source != .network else { return false }
         return (error.underlying as? ContentDecodingError)?.isOfBody == true
     }
 
-    /// The fields after a chunked body, once it has been read to its end.
+    /// The trailers of a chunked body; available after the body was read to its end.
     package var trailers: FieldBlock? { hasTrailers ? channel.trailers : nil }
     var metrics: HTTPMetrics { deferredMetrics.metrics }
 
@@ -89,8 +90,8 @@ package final class StreamedResponse: Sendable {
         return .made(transfer.metrics.stored(call.start, ended, attempts, call.hops))
     }
 
-    /// The exchange with a body, or with a part of it.
-    /// - Parameter isCollected: Whether that is all of it.
+    /// Returns the exchange with a body, or with a part of it.
+    /// - Parameter isCollected: Whether `body` is the whole body.
     func exchange(with body: [UInt8], isCollected: Bool = false) -> HTTPExchange {
         HTTPExchange(ExchangeStorage(self, body, isCollected: isCollected && !isEmptied))
     }
@@ -101,9 +102,9 @@ package enum ResponseBodySource: Sendable {
     case exchange(Exchange)
     /// A stage that stores bodies, or shares a transfer between calls.
     case stored(any StoredBody)
-    case made(MadeBody)
+    case made(MiddlewareBody)
 
-    /// Ends the response: nothing more is read of it.
+    /// Ends the response: no more of its body is read.
     func finish() {
         switch self {
         case .exchange(let exchange): exchange.finish()
@@ -112,8 +113,8 @@ package enum ResponseBodySource: Sendable {
         }
     }
 
-    /// Ends the response, and waits a moment for the rest of a small body, so that its connection can carry another request.
-    /// - Parameter control: That of the call that waits.
+    /// Ends the response, and waits a moment for the rest of a small body, so that its connection can be reused.
+    /// - Parameter control: The control of the call that waits.
     package func finish(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
         switch self {
         case .exchange(let exchange): await exchange.finish(waitingUntil: deadline)
@@ -122,7 +123,7 @@ package enum ResponseBodySource: Sendable {
         }
     }
 
-    /// Ends the response without reading even a small rest of it: its connection is not used again.
+    /// Ends the response without reading even a small rest of it: its connection is not reused.
     func refuse() {
         switch self {
         case .exchange(let exchange): exchange.refuse()
@@ -131,7 +132,7 @@ package enum ResponseBodySource: Sendable {
         }
     }
 
-    /// The fields after a chunked body, once it has been read to its end.
+    /// The trailers of a chunked body; available after the body was read to its end.
     var trailers: FieldBlock? {
         switch self {
         case .exchange(let exchange): exchange.trailers
@@ -149,7 +150,7 @@ package enum ResponseBodySource: Sendable {
         }
     }
 
-    /// Whether the connection had carried another exchange before.
+    /// Whether an earlier exchange used the connection.
     var isReused: Bool {
         switch self {
         case .exchange(let exchange): exchange.isReused
@@ -160,43 +161,43 @@ package enum ResponseBodySource: Sendable {
 }
 
 /// The part that a stage, such as a cache, had in a response.
-package protocol AnswerProvenance: AnyObject, Sendable {
-    /// The source of the response.
+package protocol ResponseProvenance: AnyObject, Sendable {
+    /// The source of the response, such as `.cache`.
     var source: HTTPExchange.Source { get }
-    /// The network's response whose body is shared between calls; `nil` if it is not.
+    /// The network's response whose body calls share; `nil` if none is shared.
     var transfer: StreamedResponse? { get }
-    /// The member of `Cache-Status` (RFC 9211) that describes it.
+    /// The member of `Cache-Status` (RFC 9211) for the response.
     var cacheStatus: String { get }
     /// The cookies that the network set when it confirmed a stored response.
     var setCookies: [[UInt8]] { get }
     /// Whether another response, from the network, follows this one.
     var isPreview: Bool { get }
-    /// Whether the response is a 504 because only a stored response was allowed, and there is none.
+    /// Whether the response is a 504 because only a stored response was allowed and none was usable.
     var isUnsatisfied: Bool { get }
-    /// Takes the stored response that replaces this one, which is an error, if there is one.
+    /// Returns the stored response that replaces this one, which is an error; `nil` if none does.
     func useFallback() -> StreamedResponse?
 }
 
-/// The body of a response that a stage has stored, or shares between calls. One task reads it.
+/// The body of a response that a stage has stored, or shares between calls. Only one task reads it.
 package protocol StoredBody: AnyObject, Sendable {
-    /// The number of the stored body; `nil` if there is none.
+    /// The number of the stored body; `nil` if the body is not stored.
     var representation: UInt64? { get }
     /// The exchange that receives the body, if one does.
     var exchange: Exchange? { get }
-    /// The trailers, once the body has been read to its end.
+    /// The trailers; available after the body was read to its end.
     var trailers: FieldBlock? { get }
-    /// The bytes received for a reader that takes the whole body, and not handed out yet.
+    /// The bytes received for a reader of the whole body, which are not delivered yet.
     var collected: [UInt8] { get }
-    /// Takes the whole body if it is in memory.
+    /// Returns the whole body if it is in memory.
     func takeWhole() -> [UInt8]?
-    /// Notes that the reader takes the whole body, so that it need not come in pieces.
+    /// Records that the reader needs the whole body, so that it need not be delivered in pieces.
     func collect()
-    /// The next bytes; `nil` at the end.
+    /// Returns the next bytes; `nil` at the end.
     ///
-    /// - Parameter patience: The end of the wait for more, if that is sooner than the timeouts have it.
+    /// - Parameter patience: The end of the wait for more bytes, if it is sooner than the timeouts.
     /// - Throws: ``HTTPError``; `CancellationError`.
     func next(for call: Call, control: TransferControl, patience: MonotonicTime?) async throws -> [UInt8]?
-    /// Stops reading.
+    /// Stops reading the body.
     func leave()
     /// Stops reading, and waits a moment for the rest of a small body.
     func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// The handle on a running call: cancels it, pauses it and reports its progress, whatever it is doing.
+/// The handle on a running call: cancels it, pauses it and reports its progress, in any phase.
 package final class TransferControl: TransferPauseGate {
-    /// The wait or exchange that a cancel interrupts.
+    /// The wait or exchange that a cancellation interrupts.
     package enum Activity: Sendable {
         case none
         case waiting(ConnectionPool.Ticket)
@@ -10,14 +10,14 @@ package final class TransferControl: TransferPauseGate {
         case pausing(OneShot<Void>)
     }
 
-    /// The file that a collected body is written to instead.
+    /// The file that a collected body is written to.
     private enum Target {
         case none
         /// A file that was set while the call ran. Nothing writes it yet.
         case wanted(DownloadDestination)
-        /// The same, and something writes it.
+        /// A file that was set while the call ran, and is being written.
         case claimed(DownloadDestination)
-        /// A file that the delegate chose, and the call itself writes.
+        /// A file that the delegate chose. The call itself writes it.
         case delegated(DownloadDestination)
 
         var destination: DownloadDestination? {
@@ -31,14 +31,14 @@ package final class TransferControl: TransferPauseGate {
     private struct State {
         var isCancelled = false
         var isPaused = false
-        /// The state that a task of the call shows, except that it is paused.
+        /// The state that a task of the call reports, except that it is paused.
         var stage = HTTPTask.State.waiting
         /// The priority, if it was changed.
         var priority: RequestPriority?
         var activity = Activity.none
-        /// Waits for the end of a pause.
+        /// The tasks that wait for the end of a pause.
         var waiters: [OneShot<Void>] = []
-        /// Waits for code of the program, which a cancel ends.
+        /// The waits for code of the program. A cancellation ends them.
         var userWaits: [UInt64: @Sendable () -> Void] = [:]
         var lastUserWait: UInt64 = 0
         var transfer: UInt64?
@@ -49,24 +49,24 @@ package final class TransferControl: TransferPauseGate {
         var shown: HTTPTask.State { isPaused && !stage.isFinished ? .paused : stage }
     }
 
-    /// Guards the above: the call's tasks, and callers that cancel or pause.
+    /// The lock on the state, used by the call's tasks, and by callers that cancel or pause.
     private let state = Mutex(State())
-    /// The states of the call; `nil` if nothing can ask for them.
+    /// The states of the call; `nil` if nothing can query them.
     let states: CurrentValue<HTTPTask.State>?
-    /// The progress of the request's body; `nil` if nothing can ask for it.
+    /// The progress of the request's body; `nil` if nothing can query it.
     package let upload: ProgressState?
-    /// The progress of the response's body; likewise.
+    /// The progress of the response's body; `nil` if nothing can query it.
     package let download: ProgressState?
-    /// Receives the requests of the call; `nil` for most calls.
+    /// The tracer of the requests of the call; `nil` for most calls.
     package let watcher: CallTracer?
-    /// The bytes of the response's body that were received and that are expected (`UInt64.max` if that is not known), in place of
-    /// ``download``, which most calls do not have.
+    /// The received and the expected number of bytes of the response's body (`UInt64.max` if it is not known). They
+    /// replace ``download``, which most calls do not have.
     private let received = Atomic<UInt64>(0)
     private let expected = Atomic<UInt64>(TransferControl.noHead)
-    /// The value of ``expected`` until the head of the response has come.
+    /// The value of ``expected`` until the head of the response was received.
     private static let noHead = UInt64.max - 1
 
-    /// Creates the control of a call that has not begun.
+    /// Creates the control of a call that has not started.
     /// - Parameter tellsProgress: Whether something outside of the call holds the control; most calls are only awaited.
     package init(tellsProgress: Bool = true, watcher: CallTracer? = nil) {
         self.watcher = watcher
@@ -80,12 +80,12 @@ package final class TransferControl: TransferPauseGate {
 
     package var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// The exchange that the call has begun; it may have ended.
+    /// The exchange that the call has started, which may have ended.
     var exchange: Exchange? {
         if case .exchanging(let exchange) = state.withLock({ $0.activity }) { exchange } else { nil }
     }
 
-    /// Sets the current activity, and interrupts it if the call was cancelled before.
+    /// Sets the current activity, and interrupts it if the call was already cancelled.
     package func begin(_ activity: Activity) {
         // The former activity is released outside of the lock: it may be the last reference to an exchange.
         let (_, isCancelled, isPaused, priority) = state.withLock { state in
@@ -97,12 +97,13 @@ package final class TransferControl: TransferPauseGate {
         case .exchanging: enter(.sending)
         case .none, .pausing: break
         }
-        // It may have changed after the call requested the connection, and before it was queued.
+        // The priority may have changed after the call requested the connection, and before it was queued.
         if let priority, case .waiting(let ticket) = activity { ticket.setPriority(priority) }
         if isCancelled { TransferControl.interrupt(activity) } else if isPaused { TransferControl.leaveQueue(activity) }
     }
 
-    /// Leaves the queue for a connection, which could not be used in a pause. The call gets its place back when it resumes.
+    /// Leaves the queue for a connection, which could not be used in a pause. When the call resumes, it returns to its
+    /// position.
     private static func leaveQueue(_ activity: Activity) { if case .waiting(let ticket) = activity { ticket.cancel() } }
 
     /// The priority, if it was changed.
@@ -117,7 +118,7 @@ package final class TransferControl: TransferPauseGate {
         if case .waiting(let ticket) = activity { ticket.setPriority(priority) }
     }
 
-    /// Cancels the call for good.
+    /// Cancels the call.
     package func cancel() {
         let (activity, waiters, waits) = state.withLock {
             state -> (Activity, [OneShot<Void>], [@Sendable () -> Void]) in
@@ -131,7 +132,7 @@ package final class TransferControl: TransferPauseGate {
 
     // MARK: State and progress
 
-    /// Sets the state that a task of the call shows.
+    /// Sets the state that a task of the call reports.
     func enter(_ stage: HTTPTask.State) {
         guard let states else {
             if stage != .receiving { expected.store(TransferControl.noHead, ordering: .relaxed) }
@@ -145,7 +146,7 @@ package final class TransferControl: TransferPauseGate {
     /// The state of a call that may have no ``states``.
     var presentState: HTTPTask.State {
         if let states { return states.value }
-        // A body from the cache, or from the transfer of another call, comes without an exchange of its own.
+        // A body from the cache, or from the transfer of another call, has no exchange of its own.
         if expected.load(ordering: .relaxed) != TransferControl.noHead { return .receiving }
         return exchange.map { !$0.isFinished } == true ? .sending : .waiting
     }
@@ -183,7 +184,7 @@ package final class TransferControl: TransferPauseGate {
             totalByteCount: total >= TransferControl.noHead ? nil : total)
     }
 
-    /// The progress of the request's body, which has this length.
+    /// Returns the progress of the request's body with the given length.
     func presentUpload(of byteCount: UInt64?) -> TransferProgress {
         if let upload { return upload.value }
         let sent = exchange?.sentBodyByteCount ?? 0
@@ -199,7 +200,7 @@ package final class TransferControl: TransferPauseGate {
         }
     }
 
-    /// Adds a wait for code of the program, and ends it if the call was cancelled before.
+    /// Adds a wait for code of the program, and ends it if the call was already cancelled.
     func beginWait(_ end: @escaping @Sendable () -> Void) -> UInt64 {
         let (number, isCancelled) = state.withLock { state in
             state.lastUserWait += 1
@@ -214,7 +215,7 @@ package final class TransferControl: TransferPauseGate {
 
     // MARK: Bandwidth
 
-    /// The number of the call's own limit, which all of its requests share; `nil` if there is none.
+    /// Returns the number of the call's own limit, which all of its requests share; `nil` if it has none.
     func transferNumber(under limit: BandwidthLimit, _ governor: BandwidthLimiter) -> UInt64? {
         guard limit != .none else { return nil }
         if let number = state.withLock({ $0.transfer }) { return number }
@@ -236,16 +237,16 @@ package final class TransferControl: TransferPauseGate {
 
     // MARK: Becoming a download
 
-    /// The destination of the body; `nil` for memory.
+    /// The destination of the body; `nil` if it is collected in memory.
     var destination: DownloadDestination? { state.withLock { $0.target.destination } }
 
-    /// The destination that the code which collects the body has to write; `nil` if the delegate's file has the body.
+    /// The destination that the collecting code has to write; `nil` if the delegate's file receives the body.
     var pendingDestination: DownloadDestination? {
         state.withLock { state in if case .delegated = state.target { nil } else { state.target.destination } }
     }
 
     /// Sets the delegate's destination, also in a later attempt.
-    /// - Returns: Whether there was no other.
+    /// - Returns: Whether no other destination was set.
     func setDelegatedDestination(_ destination: DownloadDestination) -> Bool {
         state.withLock { state in
             switch state.target {
@@ -257,7 +258,7 @@ package final class TransferControl: TransferPauseGate {
     }
 
     /// Sets the destination of the body.
-    /// - Returns: Whether it had none before.
+    /// - Returns: Whether the body had no destination before.
     func setDestination(_ destination: DownloadDestination) -> Bool {
         state.withLock { state in
             guard case .none = state.target else { return false }
@@ -275,7 +276,7 @@ package final class TransferControl: TransferPauseGate {
         }
     }
 
-    /// Removes the destination, since its file could not be written and no byte was lost: another may be set.
+    /// Removes the destination, because its file could not be created and no byte was lost: another may be set.
     func refuseDestination(_ error: HTTPError) {
         state.withLock { state in
             guard let destination = state.target.destination else { return }
@@ -284,14 +285,14 @@ package final class TransferControl: TransferPauseGate {
         }
     }
 
-    /// Takes the reason why a destination was refused.
+    /// Removes and returns the reason why a destination was rejected.
     func takeFailure(of destination: DownloadDestination) -> HTTPError? {
         state.withLock { $0.destinationFailures.removeValue(forKey: destination) }
     }
 
     // MARK: Pausing
 
-    /// Stops reading and writing at the next buffer, and waiting for a connection.
+    /// Stops reading and writing at the next buffer, and leaves the queue for a connection.
     /// - Returns: Whether it was not paused before.
     @discardableResult package func pause() -> Bool {
         let (activity, wasPaused) = state.withLock { state in
@@ -329,25 +330,26 @@ package final class TransferControl: TransferPauseGate {
                 return true
             }
             guard isNeeded else { return }
-            // A writer is stopped by cancelling its task; nothing else would end its wait in a pause that never ends.
+            // A writer is stopped by cancelling its task; nothing else would end its wait if the pause never ends.
             _ = await waiter.waitUnlessCancelled(until: deadline, on: loop)
             state.withLock { $0.waiters.removeAll { $0 === waiter } }
         }
     }
 }
 
-/// Receives the requests of a call, for programs that show each of them.
+/// A tracer that receives the requests of a call, for programs that print each of them.
 ///
-/// Its closures are called by the call itself, one after the other, and must return quickly.
+/// The call itself calls its closures, one after the other. They must return quickly.
 package final class CallTracer: Sendable {
     /// Called with each request's head, byte by byte and with its credentials, before it is sent.
     let sent: @Sendable ([UInt8]) -> Void
-    /// Called whenever there is a connection for a request, new or reused, with the heads of a proxy's responses to CONNECT if
-    /// it is new.
+    /// Called whenever a request gets a connection, new or reused. For a new one it receives the heads of a proxy's
+    /// responses to CONNECT.
     let connected: @Sendable ([ResponseHead]) -> Void
     /// Called with the heads of a response after which the same request is sent again: a 417, or a 407.
     let repeated: @Sendable ([ResponseHead]) -> Void
-    /// Called with each request that another follows, and its response without the body; `nil` if the request failed.
+    /// Called with each request that another one follows, and its response without the body; `nil` if the request
+    /// failed.
     let followed: @Sendable (HTTPHop, HTTPExchange?) -> Void
 
     package init(

@@ -1,11 +1,11 @@
-/// Runs code of the program on behalf of a call: middleware, the delegate, handlers and token providers.
+/// A runner of the program's code on behalf of a call: middleware, the delegate, handlers and token providers.
 ///
-/// These rules hold for all of it:
+/// These rules apply to all such code:
 /// 1. It runs in its own task. Cancelling the call, invalidating the session and the call's total timeout end the wait
-///    immediately. The task is cancelled, and nothing waits for it.
-/// 2. The call's connection, if it still has one, does not count against the pool's limits meanwhile, so that calls which
-///    the code makes can always have one (``Exemption``).
-/// 3. The session knows the calls that the code runs in, so that an invalidation does not wait for them.
+/// immediately. The task is cancelled, and nothing waits for it.
+/// 2. While it runs, the call's connection does not count against the pool's limits. So calls made by the code can
+///    always get a connection (``Exemption``).
+/// 3. The session knows which calls the code runs in, so that an invalidation does not wait for them.
 package struct UserCode: Sendable {
     /// The calls that the running task works for, the outermost first.
     @TaskLocal static var enclosingCalls: [TransferControl] = []
@@ -25,40 +25,53 @@ package struct UserCode: Sendable {
     /// Runs code whose result the call needs.
     ///
     /// - Parameters:
-    ///   - name: The function, for the error of a call that ran out of time.
+    ///   - name: The function, for the error of a call whose timeout expired.
     ///   - phase: The call's phase, for the same error.
     ///   - exchange: The exchange whose connection the call holds.
+    ///   - sentCount: The number of requests that the call has sent, at the timeout.
+    ///   - isSending: Whether the code waits for a request of the call at the timeout. The error of that request then
+    ///     comes first: it has the phase, and reports whether the request was sent.
     /// - Throws: Any error of the code; `CancellationError`; ``HTTPError/Code/timedOut``.
     package func run<Value: Sendable>(
-        _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange? = nil, sentCount: Int = 0,
+        _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange? = nil,
+        sentCount: @autoclosure () -> Int = 0, isSending: () -> Bool = { false },
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         if control.isCancelled { throw CancellationError() }
         let exemption = exchange?.exemption()
         defer { exemption?.end() }
-        let outcome = OneShot<Result<Value, any Error>>()
-        let task = start(body, outcome)
+        let (outcome, late) = (OneShot<Result<Value, any Error>>(), OneShot<Result<Value, any Error>>())
+        let task = start(body) { if !outcome.fulfill($0) { late.fulfill($0) } }
         switch await wait(for: outcome, until: call.totalDeadline) {
         case .value(let result):
-            // The code may have ended the call itself, before there was a wait to interrupt.
+            // The code may have ended the call itself, before it started to wait.
             if control.isCancelled { throw CancellationError() }
             return try result.get()
         case .interrupted:
             task.cancel()
             throw CancellationError()
         case .timedOut:
+            let isSending = isSending()
+            // A request that has failed at the same moment is about to be reported by the code.
+            let grace = isSending ? UserCode.grace : sentCount() > 0 ? .milliseconds(50) : .zero
+            if grace > .zero, case .value(let result) = await wait(for: late, until: .now().advanced(by: grace)) {
+                return try result.get()
+            }
             task.cancel()
-            throw call.totalTimeout(phase, "before \(name) returned", sentCount: sentCount)
+            if control.isCancelled { throw CancellationError() }
+            throw call.totalTimeout(
+                isSending ? .awaitingHead : phase, "before \(name) returned",
+                sentCount: max(sentCount(), isSending ? 1 : 0))
         }
     }
 
     /// Runs code that is notified of the end of the call, and does not change it.
     ///
-    /// It is also notified of a call that was cancelled or ran out of time, and has a second then.
+    /// It is also notified if the call was cancelled or its timeout expired, and then has one second.
     /// - Returns: The result of the code; `nil` if it took too long.
     @discardableResult func tell<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value? {
         let outcome = OneShot<Result<Value, any Error>>()
-        let task = start(body, outcome)
+        let task = start(body) { outcome.fulfill($0) }
         let graceEnd = MonotonicTime.now().advanced(by: UserCode.grace)
         let ended: OneShot<Result<Value, any Error>>.Outcome
         if control.isCancelled || Task.isCancelled {
@@ -80,20 +93,23 @@ package struct UserCode: Sendable {
     }
 
     private func start<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws -> Value, _ outcome: OneShot<Result<Value, any Error>>
+        _ body: @escaping @Sendable () async throws -> Value,
+        _ deliver: @escaping @Sendable (Result<Value, any Error>) -> Void
     ) -> Task<Void, Never> {
         let calls = UserCode.enclosingCalls + [control]
-        // Unstructured, because a structured one would have to be waited for. It inherits priority and task-local values.
+        // Unstructured, because the call would have to wait for a structured task. It inherits priority and task-local
+        // values.
         return Task {
             await UserCode.$enclosingCalls.withValue(calls) {
-                do { outcome.fulfill(.success(try await body())) } catch { outcome.fulfill(.failure(error)) }
+                do { deliver(.success(try await body())) } catch { deliver(.failure(error)) }
             }
         }
     }
 
-    /// Runs the closure that a response is passed to, in the task of the call.
+    /// Runs the closure that receives a response, in the task of the call.
     ///
-    /// - Throws: Any error of the closure; `CancellationError` if the session was invalidated and its calls were cancelled.
+    /// - Throws: Any error of the closure; `CancellationError` if the session was invalidated and its calls were
+    ///   cancelled.
     package static func handle<Value>(_ control: TransferControl, _ core: SessionCore, _ body: () async throws -> Value)
         async throws -> Value
     {

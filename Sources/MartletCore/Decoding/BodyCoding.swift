@@ -2,19 +2,19 @@ public import FoundationEssentials
 
 /// The forms of names and dates in JSON.
 public enum JSONForm {
-    /// The names of members.
+    /// The naming of members in JSON.
     public enum Keys: String, Hashable, Sendable, Codable, CaseIterable {
-        /// The names of the coding keys.
+        /// The unchanged names of the coding keys.
         case unchanged
-        /// `firstName` in Swift is `first_name` in JSON.
+        /// Snake case: `firstName` in Swift is `first_name` in JSON.
         case snakeCase
 
-        /// The strategy of an encoder.
+        /// The key strategy for an encoder.
         package var strategy: JSONEncoder.KeyEncodingStrategy {
             self == .snakeCase ? .convertToSnakeCase : .useDefaultKeys
         }
 
-        /// The form of a strategy; `nil` for a closure.
+        /// Creates the form of a key strategy; `nil` for a closure.
         package init?(_ strategy: JSONEncoder.KeyEncodingStrategy) {
             switch strategy {
             case .useDefaultKeys: self = .unchanged
@@ -24,18 +24,18 @@ public enum JSONForm {
         }
     }
 
-    /// The form of dates.
+    /// The form of dates in JSON.
     public enum Dates: String, Hashable, Sendable, Codable, CaseIterable {
         /// Seconds since 2001, the default of `JSONEncoder` and `JSONDecoder`.
         case secondsSince2001
         /// Text such as `2026-07-31T12:00:00Z` (RFC 3339). Fractions of seconds are read, and not written.
         case iso8601
-        /// Seconds since 1970.
+        /// Seconds since 1970-01-01, as a number.
         case secondsSince1970
-        /// Milliseconds since 1970.
+        /// Milliseconds since 1970-01-01, as a number.
         case millisecondsSince1970
 
-        /// The strategy of an encoder.
+        /// The date strategy for an encoder.
         package var strategy: JSONEncoder.DateEncodingStrategy {
             switch self {
             case .secondsSince2001: .deferredToDate
@@ -45,7 +45,7 @@ public enum JSONForm {
             }
         }
 
-        /// The form of a strategy; `nil` for a closure.
+        /// Creates the form of a date strategy; `nil` for a closure.
         package init?(_ strategy: JSONEncoder.DateEncodingStrategy) {
             switch strategy {
             case .deferredToDate: self = .secondsSince2001
@@ -58,22 +58,22 @@ public enum JSONForm {
     }
 }
 
-/// Encodes values as the bodies of requests.
+/// An encoder of values as the bodies of requests.
 ///
 /// It is a value without mutable state: many tasks may use it concurrently.
 public struct BodyEncoder: Sendable {
     private var keys = JSONForm.Keys.unchanged
     private var dates = JSONForm.Dates.secondsSince2001
     private var custom: JSONEncoder?
-    /// Whether it was chosen, and is not the default of a session.
+    /// Whether the program chose the encoder; `false` for the default of a session.
     package private(set) var isChosen = false
 
-    /// The default of a session.
+    /// Creates the default encoder of a session.
     package init() {}
 
-    /// JSON. The names of each object are sorted, so that equal values give equal bytes.
+    /// Creates a JSON encoder. It sorts the names of each object, so that equal values give equal bytes.
     /// - Parameters:
-    ///   - keys: The names of members; unchanged by default.
+    ///   - keys: The naming of members; unchanged by default.
     ///   - dates: The form of dates; as `JSONEncoder` by default.
     public static func json(keys: JSONForm.Keys = .unchanged, dates: JSONForm.Dates = .secondsSince2001) -> BodyEncoder
     {
@@ -82,14 +82,14 @@ public struct BodyEncoder: Sendable {
         return encoder
     }
 
-    /// JSON as an encoder writes it. The encoder must not be changed afterwards.
+    /// Creates a JSON encoder from a `JSONEncoder`, which must not be changed afterwards.
     public static func json(_ encoder: JSONEncoder) -> BodyEncoder {
         var chosen = BodyEncoder()
         (chosen.custom, chosen.isChosen) = (encoder, true)
         return chosen
     }
 
-    /// The encoder of values.
+    /// The `JSONEncoder` for values.
     package var json: JSONEncoder {
         if let custom { return custom }
         let encoder = JSONEncoder()
@@ -99,12 +99,12 @@ public struct BodyEncoder: Sendable {
         return encoder
     }
 
-    /// The bytes of a value.
+    /// Encodes a value.
     /// - Throws: The errors of the value and of `JSONEncoder`.
     package func bytes(of value: some Encodable) throws -> [UInt8] { Array(try json.encode(value)) }
 }
 
-/// Decodes values from the bodies of responses.
+/// A decoder of values from the bodies of responses.
 ///
 /// It is a value without mutable state: many tasks may use it concurrently.
 public struct BodyDecoder: Sendable {
@@ -112,14 +112,14 @@ public struct BodyDecoder: Sendable {
     private var dates = JSONForm.Dates.secondsSince2001
     private var custom: JSONDecoder?
 
-    /// JSON. The parameters are those of ``BodyEncoder/json(keys:dates:)``.
+    /// Creates a JSON decoder. The parameters are those of ``BodyEncoder/json(keys:dates:)``.
     public static func json(keys: JSONForm.Keys = .unchanged, dates: JSONForm.Dates = .secondsSince2001) -> BodyDecoder
     { BodyDecoder(keys: keys, dates: dates) }
 
-    /// JSON as a decoder reads it. The decoder must not be changed afterwards.
+    /// Creates a JSON decoder from a `JSONDecoder`, which must not be changed afterwards.
     public static func json(_ decoder: JSONDecoder) -> BodyDecoder { BodyDecoder(custom: decoder) }
 
-    /// The value in a document.
+    /// Decodes the value of a document.
     /// - Throws: The errors of the value and of `JSONDecoder`.
     package func value<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
         if let custom { return try custom.decode(type, from: data) }
@@ -135,7 +135,7 @@ public struct BodyDecoder: Sendable {
         return try decoder.decode(type, from: data)
     }
 
-    /// A date with or without a fraction of a second: `.iso8601` of `JSONDecoder` does not read fractions.
+    /// Decodes a date with or without a fraction of a second: `.iso8601` of `JSONDecoder` does not read fractions.
     @Sendable private static func date(_ decoder: any Decoder) throws -> Date {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -147,8 +147,8 @@ public struct BodyDecoder: Sendable {
     }
 }
 
-/// The parts of a session's settings that its exchanges keep: an exchange may be stored for long, and must not hold the session's
-/// other objects, such as a cache.
+/// The session's settings that its exchanges hold. An exchange may be stored for a long time, and must not hold the
+/// session's other objects, such as a cache.
 final class ResponseCoding: Sendable {
     let decoder: BodyDecoder
     private let errors: ErrorMapper?
@@ -158,15 +158,15 @@ final class ResponseCoding: Sendable {
         errors = configuration.errors
     }
 
-    /// The error that is thrown in place of another.
+    /// Returns the error to throw instead of another one.
     func mapped(_ error: any Error) -> any Error { errors?.error(for: error) ?? error }
 }
 
 extension HTTPExchange {
-    /// The coding of the session or host.
+    /// The decoder and error mapper of the session or host.
     var coding: ResponseCoding { storage.coding }
 
-    /// Decodes the body as JSON if the status is 2xx, or one of those given, and the content type may be that of JSON.
+    /// Decodes the body as JSON if the status is 2xx, or one of those given, and the content type is acceptable.
     ///
     /// ```swift
     /// let user: User = try await session.get("https://api.example.com/users/1").decode()
@@ -174,14 +174,15 @@ extension HTTPExchange {
     /// let problem = try error.exchange?.decode(Problem.self, status: 400..<600)
     /// ```
     ///
-    /// The decoder is that of the host or session (``SessionConfiguration/decoder``), unless one is given. Accepted are
-    /// `application/json`, `text/json`, `text/javascript`, any type that ends with `+json`, and a response without a type; as well
-    /// as `text/plain` and `application/octet-stream`, under which many servers and buckets send JSON. HTML, XML and images are
-    /// rejected before they are decoded.
+    /// The decoder is that of the host or session (``SessionConfiguration/decoder``), unless one is given. It accepts
+    /// `application/json`, `text/json`, `text/javascript`, any type that ends with `+json`, and a response without a
+    /// type. It also accepts `text/plain` and `application/octet-stream`, which many servers and buckets use for JSON.
+    /// HTML, XML and images are rejected before they are decoded.
     ///
-    /// - Throws: An ``HTTPError`` with this exchange and the code `.unacceptableStatus`, `.unacceptableContentType`, or
-    ///   `.decodingFailed`, whose message has the coding path and up to 256 bytes of the body, or that there is no body, as with a 204, and
-    ///   whose ``HTTPError/underlying`` is the `DecodingError`. Or its replacement by ``SessionConfiguration/errors``.
+    /// - Throws: An ``HTTPError`` with this exchange and the code `.unacceptableStatus`, `.unacceptableContentType` or
+    ///   `.decodingFailed`, or the error that ``SessionConfiguration/errors`` maps it to. The message of
+    ///   `.decodingFailed` has the coding path and up to 256 bytes of the body, or reports an empty body, as with a
+    ///   204; its ``HTTPError/underlying`` is the `DecodingError`.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil, status: Range<Int> = 200..<300
     ) throws -> Value {
@@ -198,19 +199,19 @@ extension HTTPExchange {
         }
     }
 
-    /// The types under which servers send JSON.
+    /// The content types that servers use for JSON.
     static let jsonContentTypes = ["application/json", "text/json", "text/javascript", "application/*+json"]
     private static let typesOfJSON = MediaRangeList(jsonContentTypes + ["text/plain", "application/octet-stream"])
 
-    /// The result of `decode()` where no type is given, which does not compile.
+    /// The result of `decode()` if no type is given, which does not compile.
     public struct ValueWithoutType: Sendable {}
 
-    /// Matches a call without a type, so that the compiler says what is missing.
+    /// Matches a call without a type, so that the compiler names the missing part.
     @available(
         *, unavailable, message: "name the type of the value: decode(User.self), or let user: User = try … .decode()"
     ) public func decode() throws -> ValueWithoutType { ValueWithoutType() }
 
-    /// Decodes the response if its status is one of these and its content type one that the decoder accepts
+    /// Decodes the response if its status is one of the given ones and the decoder accepts its content type
     /// (``ResponseDecoder/acceptableContentTypes``).
     ///
     /// ```swift
@@ -219,7 +220,8 @@ extension HTTPExchange {
     /// ```
     ///
     /// A response without `Content-Type` is decoded (RFC 9110 §8.3).
-    /// - Throws: As `decode(_:using:)`; the underlying error is that of the decoder. `CancellationError`, as it is.
+    /// - Throws: The errors of `decode(_:using:)`, with the decoder's error as the underlying one; `CancellationError`,
+    ///   unchanged.
     public func decode<Decoder: ResponseDecoder>(using decoder: Decoder, status: Range<Int> = 200..<300) throws
         -> Decoder.Output
     {
@@ -231,9 +233,9 @@ extension HTTPExchange {
         }
     }
 
-    /// The exchange itself if the status is 2xx.
-    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange, or its replacement by
-    ///   ``SessionConfiguration/errors``.
+    /// Returns the exchange if the status is 2xx.
+    /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange, or the error that
+    ///   ``SessionConfiguration/errors`` maps it to.
     public func validated() throws -> HTTPExchange {
         try checked {
             try ValidationSubject(self).checkStatus([200...299])
@@ -241,23 +243,24 @@ extension HTTPExchange {
         }
     }
 
-    /// Runs code that evaluates the response. Its errors name the request, and pass the error mapper.
+    /// Runs code that evaluates the response. Its errors name the request, and are mapped by the error mapper.
     func checked<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch { throw failure(error) }
     }
 
     @inline(never) private func failure(_ error: any Error) -> any Error {
         if error is CancellationError { return error }
-        // Decoders have different words for the lack of a body.
+        // Decoders report an empty body in different words.
         let message =
             body.isEmpty
             ? "there is no value to decode: the response was \(outline(byteCount: nil)), without a body"
             : "\(DecodingFailure.text(of: error, in: "the body")); the response was \(outline), \(beginning)"
-        return coding.mapped(
+        let failure =
             error as? HTTPError
-                ?? HTTPError(
-                    .decodingFailed, phase: .processingResponse, message: message, wasSent: true,
-                    method: storage.method, url: url, attempts: metrics.attempts, underlying: error, exchange: self))
+            ?? HTTPError(
+                .decodingFailed, phase: .processingResponse, message: message, wasSent: true, method: storage.method,
+                url: url, attempts: metrics.attempts, underlying: error, exchange: self)
+        return mapsErrors ? coding.mapped(failure) : failure
     }
 
     /// The status, the content type and the size of the body, such as `404 Not Found (application/json, 58 bytes)`.
@@ -273,34 +276,34 @@ extension HTTPExchange {
             + (parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))")
     }
 
-    /// The first bytes of the body, for an error.
+    /// The first bytes of the body, for an error message.
     var beginning: String {
         body.isEmpty ? "without a body" : "and its body begins with: \(DecodingFailure.beginning(of: body))"
     }
 }
 
-/// Decodes the values that the body of a response consists of, such as its lines. It may outlive the call, and holds nothing
-/// of it but its request.
+/// A decoder of the values in the body of a response, such as its lines. It may outlive the call, and holds
+/// only its request.
 package final class PartDecoder: Sendable {
     private let coding: ResponseCoding
     private let call: (method: HTTPRequest.Method, url: HTTPURL, status: Int)?
 
-    /// The decoder of the parts of a body, which is that of the host or session.
+    /// Creates the decoder of the parts of a body, with the settings of the host or session.
     package init(_ body: ResponseBody) {
         let call = body.reader.call
         coding = call.settings.coding
         self.call = (call.method, call.url, body.reader.answer.head.status)
     }
 
-    /// The decoder of parts that came from no response.
+    /// Creates the decoder of parts that have no response.
     package init() {
         coding = ResponseCoding(.default)
         call = nil
     }
 
-    /// Decodes one part.
-    /// - Parameter name: The part in words, such as `line 3`.
-    /// - Throws: An ``HTTPError`` with the code `.decodingFailed`, or its replacement by the error mapper.
+    /// Decodes one part of the body.
+    /// - Parameter name: The name of the part in messages, such as `line 3`.
+    /// - Throws: An ``HTTPError`` with the code `.decodingFailed`, or the error that the error mapper returns.
     package func value<Value: Decodable>(
         _ type: Value.Type, from bytes: some Collection<UInt8>, _ name: @autoclosure () -> String
     ) throws -> Value {

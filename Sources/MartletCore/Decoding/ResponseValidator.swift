@@ -1,19 +1,21 @@
-/// The conditions under which a response is accepted: its status, its content type, its size, or a closure's.
+/// The conditions under which a response is accepted: by its status, content type or size, or by a closure.
 ///
 /// ```swift
 /// let exchange = try await session.get(url).validated(.status(200..<300), .contentType("application/json"))
 /// ```
 ///
-/// Validators compose: ``all(_:)`` and ``and(_:)`` check one after the other, and the first rejection is the error. Martlet's own
-/// is an ``HTTPError`` whose ``HTTPError/exchange`` is the response, head and body; a closure's own error is thrown as it is.
+/// Validators compose: ``all(_:)`` and ``and(_:)`` check one after the other, and the first rejection is thrown.
+/// Martlet's own rejection is an ``HTTPError`` whose ``HTTPError/exchange`` is the response, head and body. A closure's
+/// error is thrown unchanged.
 ///
-/// One may be set for a session (``SessionConfiguration/validator``) and for a call (``RequestOptions/validator``). It then checks
-/// head and body of collected responses: the first conditions, as far as the head is enough for them, before the body is read. Of streams
-/// and downloads it checks the head, before any of the body is passed on or a file is written: only an announced size is checked, and
-/// closures receive an empty body. After a rejection by the head the error has up to 64 KiB of the body, as far as they come within
-/// two seconds, and the connection is free or closed.
+/// A validator may be set for a session (``SessionConfiguration/validator``) and for a call
+/// (``RequestOptions/validator``). For collected responses it checks the head and the body; conditions that need only
+/// the head are checked before the body is read. For streams and downloads it checks the head, before any of the body
+/// is delivered or a file is written: only the size in the head is checked, and closures receive an empty body. After a
+/// rejection by the head, the error has at most 64 KiB of the body, received within two seconds. The connection is free
+/// or closed then.
 public struct ResponseValidator: Sendable {
-    /// One condition.
+    /// A single condition of a validator.
     enum Rule: Sendable {
         case status([ClosedRange<Int>])
         case contentType(MediaRangeList)
@@ -26,16 +28,15 @@ public struct ResponseValidator: Sendable {
 
     /// The conditions, in the order they are checked.
     private let rules: [Rule]
-
-    /// Accepts anything: for a call whose session is stricter.
+    /// A validator that accepts any response, for a call whose session is stricter.
     public static let anything = ResponseValidator(rules: [])
-    /// Accepts any status of success, 200–299.
+    /// A validator that accepts any successful status, 200–299.
     public static let success = ResponseValidator(rules: [.status([200...299])])
-    /// Accepts any status of success, and a content type that the request's `Accept` lists (RFC 9110 §12.5.1), or the session's
-    /// if the request has none.
+    /// A validator that accepts any successful status with a content type in the request's `Accept` field (RFC 9110
+    /// §12.5.1), or in the session's if the request has none.
     public static let standard = ResponseValidator.success.and(.acceptedContentType)
 
-    /// Accepts these statuses.
+    /// Accepts these statuses, such as `200...299`.
     public static func status(_ ranges: ClosedRange<Int>...) -> ResponseValidator {
         ResponseValidator(rules: [.status(ranges)])
     }
@@ -52,18 +53,18 @@ public struct ResponseValidator: Sendable {
 
     /// Accepts these content types.
     ///
-    /// A response whose body has come and is empty is accepted whatever its type, as in AFNetworking and Alamofire.
-    /// One without `Content-Type` is accepted if its body is to be empty, or if `*/*` is among the ranges.
-    /// - Parameter ranges: Media ranges as in an `Accept` field, one or several in each: `text/*`, `*/*`,
-    ///   `application/json;q=0.9`, where a weight of 0 excludes a type and the most specific range applies. A range with
-    ///   parameters requires them, `charset` only if the response has one. `application/*+json` stands for all types of
+    /// An empty body is accepted with any type once it was received, as in AFNetworking and Alamofire.
+    /// A response without `Content-Type` is accepted if its body has the length 0, or if `*/*` is among the ranges.
+    /// - Parameter ranges: Media ranges as in an `Accept` field, one or several in each string: `text/*`, `*/*`,
+    ///   `application/json;q=0.9`. A weight of 0 excludes a type, and the most specific range applies. A range with
+    ///   parameters requires them; `charset` only if the response has one. `application/*+json` matches all types with
     ///   that suffix. An invalid media range accepts nothing.
     public static func contentType(_ ranges: String...) -> ResponseValidator {
         ResponseValidator(rules: [.contentType(MediaRangeList(ranges))])
     }
 
-    /// Accepts the content types in the `Accept` field that the request was sent with, as ``contentType(_:)`` does: the request's
-    /// own, else that of the session's ``SessionConfiguration/headers``; all if there is none.
+    /// A validator that accepts the content types of the request's `Accept` field, as ``contentType(_:)`` does. Without
+    /// that field it uses the one in the session's ``SessionConfiguration/headers``; without both it accepts all types.
     public static let acceptedContentType = ResponseValidator(rules: [.requestedContentType])
 
     /// Accepts bodies of at most this size; a larger one is rejected with `.bodyTooLarge`.
@@ -76,30 +77,30 @@ public struct ResponseValidator: Sendable {
         ResponseValidator(rules: [.byteCount(limit.bytes ... .max)])
     }
 
-    /// Accepts responses for which a closure does not throw.
+    /// Accepts responses for which a closure throws no error.
     ///
-    /// The closure may await. It receives the head and the collected part of the body, which
-    /// ``SessionConfiguration/bufferedBodyLimit`` limits.
+    /// The closure may await. It receives the head and the collected part of the body, limited by
+    /// ``SessionConfiguration/bufferedBodyLimit``.
     ///
-    /// Within a call it runs in its own task, and may make calls. When the call is cancelled or its total timeout expires,
-    /// that task is cancelled, and the call ends without waiting for it.
+    /// Within a call it runs in its own task, and may make calls. When the call is cancelled or its total timeout
+    /// expires, that task is cancelled, and the call ends without waiting for it.
     public static func custom(_ check: @escaping @Sendable (HTTPExchange) async throws -> Void) -> ResponseValidator {
         ResponseValidator(rules: [.custom(check)])
     }
 
-    /// Accepts a response that all of them accept. They are checked in this order.
+    /// Accepts a response that all of these validators accept. They are checked in this order.
     public static func all(_ validators: ResponseValidator...) -> ResponseValidator {
         ResponseValidator(rules: validators.flatMap(\.rules))
     }
 
-    /// Accepts a response that both accept. This one is checked first.
+    /// Accepts a response that both validators accept. This one is checked first.
     public func and(_ other: ResponseValidator) -> ResponseValidator { ResponseValidator(rules: rules + other.rules) }
 }
 
 extension ResponseValidator {
-    /// The largest part of a rejected body that the error has, in bytes.
+    /// The maximum size of the part of a rejected body that the error has, in bytes.
     static let beginningByteCount = 64 * 1024
-    /// The maximum wait for it.
+    /// The maximum wait for that part.
     static let beginningPatience = Duration.seconds(2)
 
     /// Checks all conditions.
@@ -122,7 +123,8 @@ extension ResponseValidator {
     }
 
     /// Checks all conditions of a collected response.
-    /// - Throws: An ``ResponseValidationError``, which ``HTTPSession/run(_:_:isRestartable:isDownload:before:_:)`` unwraps.
+    /// - Throws: An ``ResponseValidationError``, which ``HTTPSession/run(_:_:isRestartable:isDownload:before:_:)``
+    ///   unwraps.
     @inline(never) func checked(_ exchange: HTTPExchange, by userCode: UserCode) async throws -> HTTPExchange {
         do { try await check(ValidationSubject(exchange), by: userCode) } catch {
             throw ResponseValidationError(reason: error)
@@ -130,11 +132,11 @@ extension ResponseValidator {
         return exchange
     }
 
-    /// Checks the conditions of a response whose body will be collected, up to the first that needs the body.
-    /// - Returns: Whether there is none.
-    /// - Throws: As ``checked(_:by:)``.
+    /// Checks the conditions of a response whose body will be collected, up to the first one that needs the body.
+    /// - Returns: Whether no condition needs the body.
+    /// - Throws: The errors of ``checked(_:by:)``.
     func admitHead(of answer: StreamedResponse, _ control: TransferControl) async throws -> Bool {
-        // A body without a length may turn out empty, and an empty one has no type.
+        // A body without a length may be empty, and an empty body has no type.
         let isSized = answer.codings.isEmpty && answer.expectedContentLength.map { $0 > 0 } ?? false
         let ofHead = rules.prefix { rule in
             switch rule {
@@ -150,16 +152,16 @@ extension ResponseValidator {
         return ofHead.count == rules.count
     }
 
-    /// Checks all conditions of a response whose body has not been read. The error of a rejection has the beginning of the
-    /// body.
-    /// - Parameter makeReader: The reader of that beginning.
+    /// Checks all conditions of a response whose body has not been read. The error of a rejection has the beginning of
+    /// the body.
+    /// - Parameter makeReader: Creates the reader of that beginning.
     /// - Throws: An ``HTTPError``; any error of a closure; `CancellationError`.
     func admit(_ answer: StreamedResponse, _ control: TransferControl, _ makeReader: @autoclosure () -> BodyReader)
         async throws
     {
         guard !rules.isEmpty else { return }
         do {
-            // The announced size is that before a coding is decoded.
+            // The size in the head is that before a coding is decoded.
             let announced = answer.codings.isEmpty ? answer.expectedContentLength : nil
             try await check(
                 ValidationSubject(answer.exchange(with: []), announced: announced),
@@ -176,22 +178,22 @@ extension ResponseValidator {
     }
 }
 
-/// A response as validators check it.
+/// The view of a response that validators check.
 struct ValidationSubject: Sendable {
     let exchange: HTTPExchange
-    /// The size of the body, collected or announced; `nil` if it was not announced.
+    /// The size of the body, collected or given in the head; `nil` if it is unknown.
     private let byteCount: UInt64?
 
-    /// A response with its body.
+    /// Creates a subject for a response with its body.
     init(_ exchange: HTTPExchange) { self.init(exchange, announced: UInt64(exchange.body.count)) }
 
-    /// A response whose body has not been read.
+    /// Creates a subject for a response whose body has not been read.
     init(_ exchange: HTTPExchange, announced: UInt64?) {
         self.exchange = exchange
         byteCount = announced
     }
 
-    /// Checks one condition.
+    /// Checks one condition of the validator.
     /// - Throws: An ``HTTPError`` that carries the exchange; any error of a closure.
     func check(_ rule: ResponseValidator.Rule) async throws {
         switch rule {
@@ -211,10 +213,10 @@ struct ValidationSubject: Sendable {
         throw refusal(.unacceptableStatus, exchange.outline(byteCount: byteCount))
     }
 
-    /// Checks the content type, unless the body has come and is empty: it has no type then, whatever the field says.
+    /// Checks the content type, unless an empty body was received: it has no type then, even if the field names one.
     /// - Parameters:
-    ///   - takesUntyped: Whether a response without a content type is accepted whatever the list says.
-    ///   - shown: The exchange whose body the message begins to show; none by default.
+    ///   - takesUntyped: Whether a response without a content type is accepted for any list.
+    ///   - shown: The exchange whose body the message quotes; none by default.
     func checkContentType(_ list: MediaRangeList, takesUntyped: Bool = false, shows shown: HTTPExchange? = nil)
         throws(HTTPError)
     {
@@ -259,14 +261,14 @@ struct ValidationSubject: Sendable {
     }
 }
 
-/// The rejection of a collected response by a validator, on its way out of a call.
+/// The rejection of a collected response by a validator, until the call returns.
 ///
-/// It is not an ``HTTPError``, so that no stage takes the rejection for a failure that a retry could fix: retries come before
-/// validators.
+/// It is not an ``HTTPError``, so that no stage mistakes the rejection for a failure that a retry could fix: retries
+/// come before validators.
 struct ResponseValidationError: Error {
     /// The error of the validator, which the call throws.
     let reason: any Error
 
-    /// The error that a call throws.
+    /// Returns the error that a call throws.
     static func reason(of error: any Error) -> any Error { (error as? ResponseValidationError)?.reason ?? error }
 }

@@ -1,14 +1,14 @@
 import Synchronization
 
-/// Reports the events of one call to subscribers, middleware, instruments and the session's delegate.
+/// An emitter of the events of one call to subscribers, middleware, instruments and the session's delegate.
 ///
-/// Calls without any of these have none.
+/// Calls without any of these have no emitter.
 package final class CallEventEmitter: Sendable {
     private struct Counts {
         var sent = 0
         var begun = 0
         var redirects = 0
-        /// Whether the call has ended: a transfer that it began for others as well may continue.
+        /// Whether the call has ended. A transfer that it started may continue for other calls.
         var isOver = false
     }
 
@@ -22,10 +22,10 @@ package final class CallEventEmitter: Sendable {
     private let instruments: [any CallInstrument]
     private let isDownload: Bool
     private let userCode: UserCode
-    /// Guards the values of contexts: the call's tasks.
+    /// The lock on the values of contexts, used by the call's tasks.
     private let counts = Mutex(Counts())
 
-    /// Creates the observer of a call, if there is anything to report to.
+    /// Creates the emitter of a call; `nil` if it has no receiver.
     /// - Parameter isDownload: Whether the body is written to a file in any case.
     init?(_ call: Call, core: SessionCore, control: TransferControl, isDownload: Bool) {
         let settings = call.settings
@@ -93,7 +93,7 @@ package final class CallEventEmitter: Sendable {
 
     /// Runs a function of the delegate whose result the call needs.
     /// - Parameters:
-    ///   - name: The function, for the error of a call that ran out of time.
+    ///   - name: The function, for the error of a call whose timeout expired.
     ///   - exchange: The exchange whose connection the call holds.
     ///   - otherwise: The result without a delegate.
     func ask<Value: Sendable>(
@@ -114,7 +114,7 @@ package final class CallEventEmitter: Sendable {
         await userCode.tell { await body(delegate, context) }
     }
 
-    /// Makes the delegate answer challenges before the handler.
+    /// Makes the delegate handle challenges before the handler.
     func addDelegate(to sources: inout CredentialSources) {
         guard let delegate else { return }
         let handler = sources.handler
@@ -139,7 +139,7 @@ package final class CallEventEmitter: Sendable {
         return isComplete
     }
 
-    /// Decides with the delegate about a response whose head has come.
+    /// Passes a response whose head was received to the delegate for its decision.
     /// - Returns: The response to continue with.
     func admit(_ answer: StreamedResponse, _ control: TransferControl) async throws -> StreamedResponse {
         tell(.responseReceived(status: answer.head.status, byteCount: answer.expectedContentLength))
@@ -153,14 +153,14 @@ package final class CallEventEmitter: Sendable {
         switch disposition {
         case .allow: return answer
         case .cancel:
-            // Nothing more of the body is wanted: its connection is closed.
+            // No more of the body is needed: its connection is closed.
             answer.channel.refuse()
             throw answer.call.error(
                 .cancelledByDelegate, .processingResponse,
                 "the session's delegate cancelled the call after the head of the response", wasSent: true,
                 attempts: context.sentCount, exchange: answer.exchange(with: []))
         case .becomeDownload(let path, let overwrites):
-            // A task that became a download before has its own file, to which the whole body goes.
+            // A task that became a download earlier has its own file, to which the whole body is written.
             let place = DownloadDestination(path: path, overwrites: overwrites)
             guard !isDownload, control.setDelegatedDestination(place) else { return answer }
             let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes)
@@ -171,7 +171,7 @@ package final class CallEventEmitter: Sendable {
         }
     }
 
-    /// The destination of a download.
+    /// Returns the destination of a download.
     func destination(of answer: StreamedResponse, proposed: FilePath) async throws -> FilePath {
         guard delegate != nil else { return proposed }
         let response = HeadConversion.response(answer.head)
@@ -183,7 +183,8 @@ package final class CallEventEmitter: Sendable {
 
     func downloadFinished(at path: FilePath) async { await notify { await $0.downloadFinished(at: path, in: $1) } }
 
-    /// - Parameter bytes: Called if the delegate receives the bytes as well.
+    /// Reports received bytes of the body.
+    /// - Parameter bytes: Called if the delegate also receives the bytes.
     func bodyReceived(_ byteCount: Int, from channel: ResponseBodySource, bytes: () -> [UInt8]) async throws {
         guard let delegate else { return }
         let bytes = delegate.receivesBodyBytes ? bytes() : nil
@@ -205,7 +206,7 @@ package final class CallEventEmitter: Sendable {
         let ended: Result<(result: Value, exchange: HTTPExchange?), any Error>
         do { ended = .success(try await body()) } catch { ended = .failure(error) }
         upload?.update { $0.isFinished = true }
-        // A task that was cancelled has not reported the last state.
+        // A cancelled task has not reported the last state.
         if !(await told), let progress = upload?.value { await notify { await $0.bodySent(progress, in: $1) } }
         switch ended {
         case .success(let (result, exchange)):
@@ -228,7 +229,7 @@ package final class CallEventEmitter: Sendable {
     }
 }
 
-/// Measures or traces one call: what the package traits `Metrics` and `Tracing` add.
+/// An instrument that measures or traces one call, added by the package traits `Metrics` and `Tracing`.
 protocol CallInstrument: Sendable {
     /// Receives an event, and returns quickly.
     func observe(_ event: SessionEvent, hop: HTTPHop?)

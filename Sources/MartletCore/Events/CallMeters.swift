@@ -5,9 +5,10 @@
     /// The counters of a session's calls (swift-metrics).
     ///
     /// - `martlet.calls`, a counter by `result`: `1xx` to `5xx`, `other`, `failed`, `cancelled`
-    /// - `martlet.call.duration`, a timer, by `result` likewise
-    /// - `martlet.requests` and `martlet.repeats`, counters: requests that were sent, and those that another one followed
-    /// - `martlet.bytes.sent` and `martlet.bytes.received`, counters, of calls with a response
+    /// - `martlet.call.duration`, a timer, by the same `result`
+    /// - `martlet.requests` and `martlet.repeats`, counters: requests that were sent, and those that another one
+    ///   followed
+    /// - `martlet.bytes.sent` and `martlet.bytes.received`, counters for calls with a response
     /// - `martlet.pool.idle`, `.leased`, `.dialing` and `.waiting`, meters
     final class CallMeters: Sendable {
         fileprivate struct Result: Sendable {
@@ -46,7 +47,7 @@
         fileprivate func note(_ status: PoolStatus) { for (meter, value) in pool { meter.set(Int64(value(status))) } }
     }
 
-    /// Counts one call.
+    /// The measurement of one call.
     final class CallMeasurement: CallInstrument {
         private let meters: CallMeters
         private let pool: ConnectionPool
@@ -91,13 +92,13 @@
 
     /// The span of one call (swift-distributed-tracing), with the attributes that OpenTelemetry names for HTTP clients.
     ///
-    /// Requests before the last one are events of it. URLs are without user, password, query and fragment.
+    /// Requests before the last one are events of the span. URLs are without user, password, query and fragment.
     final class CallSpan: CallInstrument {
         private let span: any Span
         private let instrument: any Instrument
 
-        /// Starts a span below the one of the task.
-        /// - Parameter tracer: `nil` for that of the process, whose other instruments inject fields then as well.
+        /// Starts a span as a child of the task's span.
+        /// - Parameter tracer: `nil` for the process's tracer, whose other instruments then also inject fields.
         init(_ tracer: (any Tracer)?, method: HTTPRequest.Method, url: HTTPURL) {
             instrument = tracer ?? InstrumentationSystem.instrument
             span = (tracer ?? InstrumentationSystem.tracer).startSpan(method.rawValue, ofKind: .client)
@@ -151,7 +152,7 @@
             instrument.inject(span.context, into: &fields, using: FieldInjector())
         }
 
-        /// Writes the names of a trace into a request's fields, except for names and values that are invalid there.
+        /// An injector of a trace's fields into a request, except for names and values that are invalid there.
         private struct FieldInjector: Injector {
             func inject(_ value: String, forKey key: String, into carrier: inout HTTPFields) {
                 guard let name = HTTPField.Name(key), HTTPField.isValidValue(value) else { return }

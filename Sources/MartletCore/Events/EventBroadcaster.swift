@@ -1,7 +1,7 @@
 import DequeModule
 public import Synchronization
 
-/// Distributes the events of one kind, such as a session's, to its subscribers.
+/// A broadcaster of the events of one kind, such as a session's, to its subscribers.
 package final class EventBroadcaster<Event: Sendable>: Sendable {
     private struct State {
         var queues: [UInt64: EventQueue<Event>] = [:]
@@ -9,14 +9,14 @@ package final class EventBroadcaster<Event: Sendable>: Sendable {
         var isEnded = false
     }
 
-    /// The number of subscribers, to be read without a lock.
+    /// The number of subscribers, readable without a lock.
     private let subscriberCount = Atomic<Int>(0)
-    /// Guards the above: emitters of events, and subscribers that come and go.
+    /// The lock on the state, used by emitters of events, and by subscribers that are added and removed.
     private let state = Mutex(State())
 
     package init() {}
 
-    /// Whether there is a subscriber. Calls that begin without one emit no events.
+    /// Whether there is a subscriber. Calls that start without one emit no events.
     var isWatched: Bool { count > 0 }
     var count: Int { subscriberCount.load(ordering: .relaxed) }
 
@@ -27,7 +27,7 @@ package final class EventBroadcaster<Event: Sendable>: Sendable {
         for queue in queues.values { queue.append(event) }
     }
 
-    /// Adds a subscriber's queue, and returns its number. After the end the queue is ended.
+    /// Adds a subscriber's queue, and returns its number. A queue that is added after the end is ended immediately.
     fileprivate func add(_ queue: EventQueue<Event>) -> UInt64 {
         let number = state.withLock { state -> UInt64? in
             guard !state.isEnded else { return nil }
@@ -63,7 +63,7 @@ package final class EventBroadcaster<Event: Sendable>: Sendable {
     }
 }
 
-/// The events that a subscriber has not received. The oldest is dropped when there are too many.
+/// The events that a subscriber has not received. The oldest event is dropped when the queue is full.
 package final class EventQueue<Event: Sendable>: Sendable {
     private struct State {
         var events: Deque<Event> = []
@@ -72,13 +72,14 @@ package final class EventQueue<Event: Sendable>: Sendable {
     }
 
     private let limit: Int
-    /// Makes the event that reports the number of dropped events.
+    /// The function that creates the event for the number of dropped events.
     private let dropped: @Sendable (Int) -> Event
     private let state = GuardedState(State())
 
+    /// Creates a queue.
     /// - Parameters:
     ///   - limit: The maximum number of events; at least 1.
-    ///   - dropped: Makes the event that reports the number of dropped events.
+    ///   - dropped: Creates the event that reports the number of dropped events.
     package init(limit: Int, dropped: @escaping @Sendable (Int) -> Event) {
         self.limit = max(1, limit)
         self.dropped = dropped
@@ -98,7 +99,7 @@ package final class EventQueue<Event: Sendable>: Sendable {
     /// Ends the queue after its last event.
     func end() { state.change { $0.isEnded = true } }
 
-    /// The oldest event; waits for one. `nil` at the end, or when the task is cancelled.
+    /// Returns the oldest event; waits for one. `nil` at the end, or when the task is cancelled.
     package func next() async -> Event? {
         let event = await state.next { state -> Event?? in
             if state.droppedCount > 0 {
@@ -112,7 +113,7 @@ package final class EventQueue<Event: Sendable>: Sendable {
     }
 }
 
-/// A subscriber's reference to its queue: when the last one is released, the hub removes the queue.
+/// A subscriber's reference to its queue. When the last reference is released, the broadcaster removes the queue.
 package final class EventSubscription<Event: Sendable>: Sendable {
     package let queue: EventQueue<Event>
     private let hub: EventBroadcaster<Event>
@@ -127,11 +128,12 @@ package final class EventSubscription<Event: Sendable>: Sendable {
     deinit { hub.remove(number) }
 }
 
-/// Events in order as an `AsyncSequence`: one subscription, which ends when the last copy of the sequence and the last of its
-/// iterators are released.
+/// Events in order as an `AsyncSequence`. It is one subscription, which ends when the last copy of the sequence and the
+/// last of its iterators are released.
 ///
-/// It begins when the sequence is made, and ends after the last event when no other can come. In a task that is cancelled
-/// it ends as soon as there is no event. Tasks that iterate one sequence share its events: each goes to one of them.
+/// It starts when the sequence is created, and ends after the last event when no other can follow. In a cancelled task
+/// it ends as soon as no event is buffered. Tasks that iterate one sequence share its events: each event is delivered
+/// to one of them.
 public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
     /// The type of the events.
     public typealias Element = Event
@@ -140,28 +142,29 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
 
     private let take: @Sendable () async -> Event?
 
-    /// - Parameter take: Returns the next event; nil at the end. It retains the subscription.
+    /// Creates a sequence.
+    /// - Parameter take: Returns the next event; `nil` at the end. It retains the subscription.
     @usableFromInline package init(_ take: @escaping @Sendable () async -> Event?) { self.take = take }
 
     /// One pass over the events.
     public struct Iterator: AsyncIteratorProtocol {
         let take: @Sendable () async -> Event?
 
-        /// The next event; `nil` after the last one, or if there is none and the task is cancelled.
+        /// Returns the next event; `nil` after the last one, or if none is buffered and the task is cancelled.
         public mutating func next() async -> Event? { await take() }
 
-        /// The next event; `nil` after the last one, or if there is none and the task is cancelled.
+        /// Returns the next event; `nil` after the last one, or if none is buffered and the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Event? { await take() }
     }
 
-    /// A pass that continues where the others are.
+    /// Returns a pass that shares the position of all passes.
     public func makeAsyncIterator() -> Iterator { Iterator(take: take) }
 }
 
-/// Events for any number of subscribers, each of which receives all of them.
+/// A broadcaster of events to any number of subscribers. Each subscriber receives all events.
 ///
-/// Late subscribers receive the last 256 events before, or as many of them as weigh no more than a limit. Its code is specialized
-/// where it is used, since downloads use it often.
+/// Late subscribers receive the last 256 events, or fewer if these exceed a weight limit. Its code is specialized where
+/// it is used, because downloads use it often.
 @usableFromInline package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
     @usableFromInline struct State {
         @usableFromInline var past: [Event]
@@ -173,7 +176,7 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
         @inlinable init() { (past, pastWeight, subscribers, lastNumber, isEnded) = ([], 0, [], 0, false) }
     }
 
-    /// A subscriber's reference to its mailbox: when the last one is released, the log removes the mailbox.
+    /// A subscriber's reference to its mailbox. When the last reference is released, the log removes the mailbox.
     @usableFromInline final class Subscription: Sendable {
         @usableFromInline let mailbox: Mailbox<Event>
         @usableFromInline let end: @Sendable () -> Void
@@ -189,15 +192,15 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
     /// The number of past events that late subscribers receive.
     @inlinable package static var pastLimit: Int { 256 }
 
-    /// Guards the above: emitters of events, and subscribers that come and go.
+    /// The lock on the state, used by emitters of events, and by subscribers that are added and removed.
     @usableFromInline let state: Mutex<State>
-    /// The weight of an event; nil if none has any.
+    /// The weight of an event; `nil` if events have no weight.
     @usableFromInline let weight: (@Sendable (Event) -> Int)?
     @usableFromInline let weightLimit: Int
 
     /// Creates an empty log.
     /// - Parameters:
-    ///   - weightLimit: The maximum weight of the past events together; the latest is kept whatever its weight.
+    ///   - weightLimit: The maximum total weight of the past events; the latest is kept for any weight.
     ///   - weight: The weight of an event, such as the number of its bytes.
     @inlinable package init(weightLimit: Int = .max, weight: (@Sendable (Event) -> Int)? = nil) {
         self.weightLimit = weightLimit
@@ -222,7 +225,7 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
                 let oldest = state.past.removeFirst()
                 if let weight { state.pastWeight -= weight(oldest) }
             }
-            // Under the lock, so that all have the same order.
+            // Under the lock, so that all subscribers receive the same order.
             return state.subscribers.compactMap { $0.mailbox.post(event) }
         }
         for waiter in waiters { waiter.resume(returning: event) }
@@ -251,7 +254,7 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
             state.subscribers.append((state.lastNumber, mailbox))
             return state.lastNumber
         }
-        // The log is not retained: without it there are no more events.
+        // The log is not retained: without it, no more events follow.
         let subscription = Subscription(mailbox) { [weak self] in self?.forget(number) }
         return EventSequence { await subscription.mailbox.next() }
     }

@@ -1,7 +1,7 @@
-/// The values of something that changes, as an `AsyncSequence`: the current one first, then each newer one.
+/// The values of a changing source as an `AsyncSequence`: the current one first, then each newer one.
 ///
-/// A slow consumer skips values, and always receives the last one, after which the sequence ends. Any number of tasks may
-/// iterate. Cancelling one of them ends its iteration only.
+/// A slow consumer skips values, but always receives the last one; then the sequence ends. Any number of tasks may
+/// iterate. Cancelling one of them ends only its iteration.
 public struct LatestValues<Element: Sendable>: AsyncSequence, Sendable {
     /// Iteration does not fail.
     public typealias Failure = Never
@@ -9,7 +9,7 @@ public struct LatestValues<Element: Sendable>: AsyncSequence, Sendable {
     private let newest: @Sendable (UInt64) async -> (version: UInt64, value: Element)?
     private let latest: @Sendable () -> Element
 
-    /// The values of a source, each converted to an element.
+    /// Creates the values of a source, each converted to an element.
     package init<Value>(_ source: CurrentValue<Value>, _ element: @escaping @Sendable (Value) -> Element) {
         self.init {
             await source.next(after: $0).map { ($0.version, element($0.value)) }
@@ -21,7 +21,8 @@ public struct LatestValues<Element: Sendable>: AsyncSequence, Sendable {
     /// The current value.
     public var current: Element { latest() }
 
-    /// The values of functions: one that waits for a value of another version than that given, and one that does not wait.
+    /// Creates the values from two functions: one waits for a value of another version than the given one, the other
+    /// does not wait.
     init(
         _ newest: @escaping @Sendable (UInt64) async -> (version: UInt64, value: Element)?,
         latest: @escaping @Sendable () -> Element
@@ -32,10 +33,10 @@ public struct LatestValues<Element: Sendable>: AsyncSequence, Sendable {
         fileprivate let values: LatestValues
         fileprivate var seen: UInt64 = 0
 
-        /// The newest value that this iterator has not returned; `nil` after the last one, or when cancelled.
+        /// Returns the latest value that this iterator has not returned; `nil` after the last one, or when cancelled.
         public mutating func next() async -> Element? { await next(isolation: #isolation) }
 
-        /// The newest value that this iterator has not returned; `nil` after the last one, or when cancelled.
+        /// Returns the latest value that this iterator has not returned; `nil` after the last one, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
             guard let (version, value) = await values.newest(seen) else { return nil }
             seen = version
@@ -43,6 +44,6 @@ public struct LatestValues<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// A pass that starts with the current value.
+    /// Returns a pass that starts with the current value.
     public func makeAsyncIterator() -> Iterator { Iterator(values: self) }
 }

@@ -1,30 +1,29 @@
-/// An event of a session.
+/// An event of a session or of one of its calls.
 ///
-/// It has no fields, no body and no credentials; URLs are without user, password, query and fragment.
+/// It has no fields, body or credentials; URLs are without user, password, query and fragment.
 public struct SessionEvent: Sendable {
-    /// The kind of an event. More may be added: a `switch` needs a default.
+    /// The kind of an event. More kinds may be added: a `switch` needs a default.
     public enum Kind: Sendable {
-        /// A call began.
+        /// A call was started.
         case started(method: HTTPRequest.Method, url: String)
         /// A task was paused.
         case suspended
-        /// A task continues after a pause.
+        /// A task was resumed after a pause.
         case resumed
         /// A connection was opened for a request.
         case connectionOpened(ConnectionInformation)
-        /// A request uses a connection that carried another exchange before.
+        /// A request uses a connection that an earlier exchange used.
         case connectionReused(ConnectionInformation)
-        /// A request was sent: its head, and as much of its body as the connection accepted immediately. The first attempt is 1;
-        /// repetitions of every kind are counted.
+        /// A request was sent: its head, and the part of its body that the connection accepted immediately. The first
+        /// attempt is 1; repetitions of every kind are counted.
         case requestSent(attempt: Int)
         /// A redirect is followed.
         case redirected(status: Int, to: String)
-        /// Credentials are sent after a challenge.
+        /// Credentials are sent in reply to a challenge.
         case challenged(status: Int)
-        /// The request is retried after the delay: because of a status, or of a failure.
+        /// The request is retried after the delay, because of a status or a failure.
         case retrying(status: Int?, error: HTTPError.Code?, delay: Duration)
-        /// The head of the response has come, and no further request follows; the length of the body is `nil` if it is not
-        /// known.
+        /// The final head of the response was received. The length of the body is `nil` if it is not known.
         case responseReceived(status: Int, byteCount: UInt64?)
         /// The call ended with a response.
         case finished(HTTPMetrics)
@@ -32,9 +31,9 @@ public struct SessionEvent: Sendable {
         case failed(HTTPError.Code?)
         /// The call was cancelled.
         case cancelled
-        /// The subscriber was too slow: this number of events, which came before those that follow, was dropped.
+        /// The subscriber was too slow: this number of earlier events was dropped.
         case dropped(Int)
-        /// The session was invalidated, and its last call has ended. Nothing follows.
+        /// The session was invalidated, and its last call has ended. No other event follows.
         case sessionInvalidated
     }
 
@@ -42,7 +41,7 @@ public struct SessionEvent: Sendable {
     public let kind: Kind
     /// The number of its call, as in ``HTTPExchange/callNumber``; `nil` for an event of the session.
     public let call: UInt64?
-    /// The time since the call began; zero for an event of the session.
+    /// The time since the call started; zero for an event of the session.
     public let elapsed: Duration
 
     init(_ kind: Kind, call: UInt64? = nil, elapsed: Duration = .zero) {
@@ -79,7 +78,7 @@ extension SessionEvent: CustomStringConvertible {
 }
 
 extension HTTPURL {
-    /// The URL without the parts that may be secret: user, password, query and fragment.
+    /// The URL without parts that may be secret: user, password, query and fragment.
     var bare: HTTPURL {
         HTTPURL(
             scheme: scheme, userInfo: nil, host: host, hostKind: hostKind, explicitPort: explicitPort, path: path,
@@ -88,7 +87,7 @@ extension HTTPURL {
 }
 
 extension HTTPMetrics {
-    /// The metrics without the parts of earlier requests' URLs that may be secret.
+    /// The metrics, with the URLs of earlier requests stripped of parts that may be secret.
     var bare: HTTPMetrics {
         var bare = self
         for index in bare.hops.indices { bare.hops[index].url = bare.hops[index].url.bare }
@@ -98,10 +97,10 @@ extension HTTPMetrics {
 
 /// The events of a session as an `AsyncSequence`: one subscription with its own buffer.
 ///
-/// A slow subscriber delays nothing: when its buffer is full the oldest event is dropped, and an event
-/// ``SessionEvent/Kind/dropped(_:)`` reports the number of dropped ones before those that follow. The sequence ends after
-/// ``SessionEvent/Kind/sessionInvalidated``, or when the session is released, which it does not keep; events in the buffer are
-/// still delivered then.
+/// A slow subscriber delays nothing: when its buffer is full, the oldest event is dropped, and an event
+/// ``SessionEvent/Kind/dropped(_:)`` reports the number of dropped ones. The sequence ends after
+/// ``SessionEvent/Kind/sessionInvalidated``, or when the session is released, which it does not retain; buffered events
+/// are still delivered then.
 public typealias SessionEvents = EventSequence<SessionEvent>
 
 extension EventSequence<SessionEvent> {
@@ -111,21 +110,21 @@ extension EventSequence<SessionEvent> {
 
 /// The number of running calls of a session as an `AsyncSequence` of its latest values, for an activity indicator.
 ///
-/// The first value comes immediately. A slow consumer skips the values that it missed. It ends when the session
-/// was invalidated and its last call has ended, or when the session is released, which it does not keep. Any number of tasks
-/// may iterate.
+/// The first value is delivered immediately. A slow consumer misses intermediate values. The sequence ends when the
+/// session was invalidated and its last call has ended, or when the session is released, which it does not retain. Any
+/// number of tasks may iterate.
 public typealias SessionActivity = LatestValues<Int>
 
 extension HTTPSession {
-    /// The events of this session and its views from now on, up to `defaultBufferCount` events ahead of
-    /// the reader. Each access makes a new subscription.
+    /// The events of this session and its views from now on, with a buffer of `defaultBufferCount`
+    /// events. Each access creates a new subscription.
     ///
-    /// Calls that run already are not reported, except for their pauses. Without a subscriber there are no events, and
-    /// they cost nothing.
+    /// Calls that are already running are not reported, except for their pauses. Without a subscriber no events are
+    /// created, at no cost.
     public nonisolated var events: SessionEvents { events(buffering: SessionEvents.defaultBufferCount) }
 
-    /// The same as ``events`` with another buffer.
-    /// - Parameter count: The number of events that are kept for a slow subscriber; at least 1.
+    /// Returns the events, like ``events``, with another buffer size.
+    /// - Parameter count: The number of events that are buffered for a slow subscriber; at least 1.
     public nonisolated func events(buffering count: Int) -> SessionEvents {
         let subscription = EventSubscription(hub: core.events, limit: count) { SessionEvent(.dropped($0)) }
         return SessionEvents { await subscription.queue.next() }
@@ -134,7 +133,7 @@ extension HTTPSession {
     /// The number of running calls of this session and its views; only the latest value is delivered.
     public nonisolated var activity: SessionActivity {
         let calls = core.calls
-        // The version of a number is the next one: 0 is that of no number.
+        // The version of a number is the number plus 1. Version 0 means that no number was delivered.
         return LatestValues { seen in
             await calls.runningCount(otherThan: seen == 0 ? nil : Int(seen - 1)).map { (UInt64($0) + 1, $0) }
         } latest: {

@@ -1,18 +1,19 @@
 import Synchronization
 
-/// Sends credentials, and answers challenges of origins, as ``AuthenticationMachine`` decides.
+/// A stage that sends credentials, and replies to challenges of origins, as ``AuthenticationMachine`` decides.
 package final class AuthenticationStage: CallStage {
     private struct State {
         var flow: AuthenticationFlow
-        /// Whether the server accepted a request without its body, and so requests no credentials.
+        /// Whether the server accepted a request without its body, and so requires no credentials.
         var hasProbed = false
     }
 
     private let progress: CallProgress
-    /// Guards the flow between two requests: taken by this stage, also when a middleware runs that the call no longer waits for.
+    /// The lock on the flow between two requests, used by this stage, also if a middleware that the call no longer
+    /// waits for runs it.
     private let state: Mutex<State>
 
-    /// Creates the stage of a call whose credentials, or whose delegate, can answer a challenge.
+    /// Creates the stage of a call whose credentials or delegate can reply to a challenge.
     package init(_ sources: CredentialSources, _ call: Call, _ progress: CallProgress) {
         var sources = sources
         if let observer = call.observer { observer.addDelegate(to: &sources) }
@@ -52,7 +53,7 @@ package final class AuthenticationStage: CallStage {
         }
     }
 
-    /// The request with the credentials that it is sent with.
+    /// Returns the request with the credentials to send.
     private func prepared(_ call: Call, _ flow: inout AuthenticationFlow, _ hasProbed: Bool) async throws -> Call {
         let asked = call.authenticated
         let authorization: [UInt8]?
@@ -60,7 +61,7 @@ package final class AuthenticationStage: CallStage {
         return call.supplemented { supplement in
             supplement.authorization = authorization
             supplement.identity = flow.machine.identity(for: asked)
-            // The challenge should come before the body is sent, which may be readable only once.
+            // The challenge should come before the body is sent, because the body may be readable only once.
             supplement.withholdsBody = !hasProbed && call.mayWithholdBody && flow.machine.probes(asked)
             supplement.asksFirst =
                 !supplement.withholdsBody && call.shouldExpectContinue && flow.machine.expectsChallenge(asked)
@@ -84,7 +85,8 @@ package final class AuthenticationStage: CallStage {
         } catch { throw failure(error, call, after: answer) }
     }
 
-    /// The error of the call whose credentials could not be found: one that names its request, or an error of the program.
+    /// Returns the error of a call whose credentials could not be obtained: one that names its request, or an error of
+    /// the program.
     private func failure(_ error: any Error, _ call: Call, after answer: StreamedResponse? = nil) -> any Error {
         let sent = progress.sentCount
         func failed(_ code: HTTPError.Code, _ message: String, _ cause: any Error) -> HTTPError {
@@ -102,18 +104,19 @@ package final class AuthenticationStage: CallStage {
     }
 }
 
-/// The error of a request that a token provider or a handler has made for the call, which names that request and not the call's.
+/// The error of a request that a token provider or a handler made for the call. It names that request and not the
+/// call's.
 private struct ProviderFailure: Error {
     let function: String
     let cause: HTTPError
 }
 
-/// Carries out the decisions of the machine: asks the handler, fetches tokens.
+/// The flow that executes the decisions of the machine: calls the handler, fetches tokens.
 ///
-/// No lock is held while a handler or a provider runs, so either may make calls of its own.
+/// No lock is held while a handler or a provider runs, so either may make calls.
 package struct AuthenticationFlow {
     package private(set) var machine: AuthenticationMachine
-    /// Runs handlers and providers for a call; `nil` to run them in the current task.
+    /// The runner of handlers and providers for a call; `nil` to run them in the current task.
     private let userCode: UserCode?
 
     package init(_ machine: AuthenticationMachine, _ userCode: UserCode? = nil) {
@@ -121,7 +124,7 @@ package struct AuthenticationFlow {
         self.userCode = userCode
     }
 
-    /// The value of the field that a request is sent with; `nil` for none.
+    /// Returns the value of the field to send; `nil` for none.
     ///
     /// - Throws: ``CredentialsError``; any error of a token provider; `CancellationError`.
     package mutating func value(for request: AuthenticatedRequest) async throws -> AuthorizationValue? {
@@ -137,14 +140,14 @@ package struct AuthenticationFlow {
         return value
     }
 
-    /// Whether a challenge may be answered by a handler or a token provider.
+    /// Whether a handler or a token provider may reply to a challenge.
     var asksProgram: Bool { machine.sources.handler != nil || machine.sources.tokens != nil }
 
-    /// Whether a request is to be sent again after a response, with the value that ``value(for:)`` then has; `false` if the
-    /// response is the call's.
+    /// Decides whether the request is sent again after a response, with the new value of ``value(for:)``; `false` if
+    /// the response is the call's.
     ///
-    /// - Throws: ``AuthenticationError`` for a server that failed to prove itself; ``CredentialsError``; any error of a handler
-    ///   or a token provider; `CancellationError`.
+    /// - Throws: ``AuthenticationError`` for a server that failed to authenticate itself; ``CredentialsError``; any
+    ///   error of a handler or a token provider; `CancellationError`.
     package mutating func isResent(
         _ request: AuthenticatedRequest, after answer: AuthenticationResponse, holding exchange: Exchange? = nil
     ) async throws -> Bool {
@@ -175,7 +178,7 @@ package struct AuthenticationFlow {
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         guard let userCode else { return try await body() }
-        return try await userCode.run(name, phase, holding: exchange) {
+        return try await userCode.run(name, phase, holding: exchange, sentCount: phase == .preparing ? 0 : 1) {
             do { return try await body() } catch let error as HTTPError {
                 throw ProviderFailure(function: name, cause: error)
             }
@@ -184,7 +187,8 @@ package struct AuthenticationFlow {
 }
 
 extension Call {
-    /// The properties of the request that authentication needs. Before the stage, `Authorization` can only be the caller's.
+    /// The properties of the request that authentication needs. Before the stage, only the caller can have set
+    /// `Authorization`.
     fileprivate var authenticated: AuthenticatedRequest {
         let known: AuthenticatedBody =
             switch body.storage {
@@ -197,14 +201,14 @@ extension Call {
             hasOwnField: sentFields.contains("authorization"))
     }
 
-    /// Whether the body should be sent only once: it can be read only once, or is longer than 1 MiB (the bound of curl), or has
-    /// no known length.
+    /// Whether the body should be sent only once: it can be read only once, or is longer than 1 MiB (curl's limit), or
+    /// has no known length.
     fileprivate var shouldExpectContinue: Bool {
         guard body.isPresent else { return false }
         return body.replay == .once || body.length.map { $0 > 1 << 20 } ?? true
     }
 
-    /// Whether there is a body that may be held back: the caller does not frame it.
+    /// Whether the body may be withheld, because the caller does not frame it.
     fileprivate var mayWithholdBody: Bool {
         body.isPresent && !fields.contains(.contentLength) && !fields.contains(.transferEncoding)
     }

@@ -1,27 +1,27 @@
 /// A stage of a call: it may change the request, pass it on, and inspect the response.
 ///
-/// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network. A stage
-/// that has nothing to do for a call is not in its list.
+/// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network. A
+/// stage that a call does not need is not in its list.
 package protocol CallStage: Sendable {
-    /// Answers a request.
-    /// - Parameter next: The stages that follow.
+    /// Returns the response to a request.
+    /// - Parameter next: The following stages.
     /// - Throws: ``HTTPError``; `CancellationError`; any error of the program's code.
     func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse
 }
 
-/// The stages after one, and the network after all of them.
+/// The stages after the current one, and the network after all of them.
 package struct CallNext: Sendable {
     let stages: ArraySlice<any CallStage>
     let network: NetworkStage
 
-    /// Answers a request.
+    /// Passes a request to the next stage, and returns the response.
     package func callAsFunction(_ call: Call) async throws -> StreamedResponse {
         guard let stage = stages.first else { return try await network.answer(call) }
         return try await stage.answer(call, CallNext(stages: stages.dropFirst(), network: network))
     }
 }
 
-/// Sends a request.
+/// The last stage, which sends a request.
 struct NetworkStage: Sendable {
     let progress: CallProgress
 
@@ -38,9 +38,10 @@ struct NetworkStage: Sendable {
     }
 }
 
-// Functions that only some calls need are not inlined into the ones in which every call waits: see CallRunner.
+// Functions that only some calls need are not inlined into the functions that every call waits in: see CallRunner.
 extension HTTPSession {
-    /// Runs a call up to the head of its response, then a closure with the response; ends everything that the call has open.
+    /// Runs a call up to the head of its response, then a closure with the response; then ends everything that the call
+    /// has open.
     @inline(__always) package nonisolated func run<Result>(
         _ call: Call, _ control: TransferControl, kind: HTTPTask.Kind = .data, isRestartable: Bool = false,
         before prepare: (() async throws -> Void)? = nil, _ consume: (StreamedResponse) async throws -> Result
@@ -51,7 +52,7 @@ extension HTTPSession {
             return try await withTaskCancellationHandler {
                 if Task.isCancelled { throw CancellationError() }
                 if let prepare { try await prepare() }
-                let first = try await firstAnswer(call, control)
+                let first = try await firstResponse(call, control)
                 if let first, !RedirectRule.mayFollow(first.head.status) {
                     return try await deliver(first, to: consume)
                 }
@@ -63,10 +64,10 @@ extension HTTPSession {
         } catch let failure { throw reason(of: failure, call) }
     }
 
-    /// The first step of a call: the response to its first request, if no more than one stage can have a part in it. A redirect
-    /// that it is makes the pipeline continue from it.
+    /// Returns the response to the first request, if at most one stage can have a part in it. If it is a redirect, the
+    /// pipeline continues with it.
     /// - Returns: `nil` if the pipeline has to send the first request.
-    @inline(__always) private nonisolated func firstAnswer(_ call: Call, _ control: TransferControl) async throws
+    @inline(__always) private nonisolated func firstResponse(_ call: Call, _ control: TransferControl) async throws
         -> StreamedResponse?
     {
         guard !call.addsStages, !core.observesCalls(settings) else { return nil }
@@ -74,15 +75,15 @@ extension HTTPSession {
         return try await CallRunner(core: core, dialer: dialer, call: call, control: control).run()
     }
 
-    /// The response of the only stage, if it has one without waiting.
+    /// Returns the response of the only stage, if it is available without waiting.
     @inline(never) private nonisolated func storedAnswer(_ call: Call, _ control: TransferControl) -> StreamedResponse?
     {
         guard settings.activeStages.count == 1, !control.isCancelled else { return nil }
-        return settings.activeStages[0].answerAtOnce(call, core, dialer, control)
+        return settings.activeStages[0].immediateResponse(call, core, dialer, control)
     }
 
     /// Runs a call that is observed, or may send more than one request.
-    /// - Parameter first: The response to its first request, if that was sent already.
+    /// - Parameter first: The response to its first request, if that was already sent.
     @inline(never) private nonisolated func runPipeline<Result>(
         _ call: Call, _ control: TransferControl, from first: StreamedResponse?, isRestartable: Bool, isDownload: Bool,
         _ consume: (StreamedResponse) async throws -> Result
@@ -94,6 +95,7 @@ extension HTTPSession {
         }
     }
 
+    /// Runs the stages of a call.
     /// - Returns: The result; and the exchange, if the call is observed.
     @inline(never) private nonisolated func runStages<Result>(
         _ call: Call, _ control: TransferControl, from first: StreamedResponse?, _ isRestartable: Bool,
@@ -130,7 +132,7 @@ extension HTTPSession {
         return try await consume(answer)
     }
 
-    /// The error that a failed call throws, after the session's mapper.
+    /// Returns the error that a failed call throws, after the session's mapper.
     @inline(never) private nonisolated func reason(of failure: any Error, _ call: Call) -> any Error {
         var error = ResponseValidationError.reason(of: failure)
         if let failure = error as? HTTPError { error = failure.about(call.method, call.url, call: call.number) }
@@ -146,7 +148,7 @@ extension HTTPSession {
         core.calls.leave(number)
         if core.bandwidth.hasTransfers { control.endTransfer(core.bandwidth) }
         if control.isExposed {
-            // A task that is kept after its call holds no connection and no pool.
+            // A task that outlives its call holds no connection and no pool.
             control.begin(.none)
             control.upload?.update { $0.isFinished = true }
             control.download?.update { $0.isFinished = true }
@@ -159,7 +161,7 @@ struct CallPipeline: Sendable {
     private let first: CallNext
     private let progress: CallProgress
 
-    /// The stages that a call needs.
+    /// Creates the stages that a call needs.
     /// - Parameter answer: The response to its first request, if that was sent before the call needed a stage.
     init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: StreamedResponse?) {
         let progress = CallProgress(call, core: core, dialer: dialer, control: control, after: answer)
@@ -169,7 +171,7 @@ struct CallPipeline: Sendable {
             stages: [RedirectStage(progress: progress)] + stages, network: NetworkStage(progress: progress))
     }
 
-    /// Sends requests until one has a response that is the call's.
+    /// Sends requests until a response is the call's.
     /// - Throws: ``HTTPError``; `CancellationError`; any error of a middleware, a handler or a token provider.
     func answer() async throws -> StreamedResponse {
         do {
@@ -184,7 +186,7 @@ struct CallPipeline: Sendable {
         }
     }
 
-    /// Sends the request again after a response whose body was cut off or damaged.
+    /// Sends the request again after a response whose body was truncated or corrupt.
     /// - Returns: The new response; `nil` if the request is not sent again.
     func answer(after error: HTTPError, in broken: StreamedResponse) async throws -> StreamedResponse? {
         let isStoredBadly = error.code == .cachedBodyCorrupted || broken.isStoredBadly(error)
@@ -194,22 +196,23 @@ struct CallPipeline: Sendable {
     }
 }
 
-/// A stage that calls may need: one of the core, or that of a feature's setting.
+/// A stage that calls may need: a stage of the core, or of a feature's setting.
 struct StageSource: Sendable {
-    /// The setting that adds it; `nil` for a stage of the core.
+    /// The setting that adds the stage; `nil` for a stage of the core.
     var key: ObjectIdentifier?
     let position: StagePosition
     /// Whether it is one of Martlet's stages, which come after those of other packages.
     var isOwn = true
-    /// Whether calls that set nothing themselves need it.
+    /// Whether calls without options of their own need it.
     let isActive: @Sendable (SessionConfiguration) -> Bool
-    /// Makes the stage; `nil` if the call does not need it.
+    /// The function that creates the stage; it returns `nil` if the call does not need it.
     let stage: @Sendable (Call, CallProgress) -> (any CallStage)?
-    /// The response of the stage to a call that needs no other one, if it has one without waiting.
-    var answerAtOnce: @Sendable (Call, SessionCore, Dialer, TransferControl) -> StreamedResponse? = { _, _, _, _ in nil
+    /// Returns the response of the stage to a call that needs no other stage, if it is available without waiting.
+    var immediateResponse: @Sendable (Call, SessionCore, Dialer, TransferControl) -> StreamedResponse? = { _, _, _, _ in
+        nil
     }
 
-    /// The stage of a setting; `nil` if the setting has none.
+    /// Returns the stage of a setting; `nil` if the setting has none.
     static func of<Key: SettingKey>(_ key: Key.Type) -> StageSource? {
         if let key = key as? any StageKey.Type { return own(key) }
         if let key = key as? any FeatureKey.Type { return feature(key) }
@@ -219,7 +222,7 @@ struct StageSource: Sendable {
     private static func own<Key: StageKey>(_ key: Key.Type) -> StageSource {
         StageSource(
             key: ObjectIdentifier(key), position: Key.position, isActive: { Key.isActive($0[key]) },
-            stage: { Key.stage(for: $0, $1) }, answerAtOnce: { Key.answerAtOnce($0, $1, $2, $3) })
+            stage: { Key.stage(for: $0, $1) }, immediateResponse: { Key.immediateResponse($0, $1, $2, $3) })
     }
 
     private static func feature<Key: FeatureKey>(_ key: Key.Type) -> StageSource {
@@ -231,7 +234,7 @@ struct StageSource: Sendable {
             })
     }
 
-    /// All stages that calls may need besides redirects and the network, in the order of the pipeline.
+    /// Returns all stages that calls may need in addition to redirects and the network, in the order of the pipeline.
     static func pipeline(_ configuration: SessionConfiguration, _ features: [StageSource]) -> [StageSource] {
         let features = features.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }
             .map(\.element)
@@ -255,7 +258,7 @@ struct StageSource: Sendable {
         call.observer.flatMap { $0.hasInstruments ? InstrumentStage(observer: $0) : nil }
     }
 
-    /// Answers challenges where no setting does: with the credentials of the URL, or as the delegate decides.
+    /// The default reply to challenges: with the credentials of the URL, or as the delegate decides.
     private static let authentication = StageSource(position: .authentication, isActive: { $0.delegate != nil }) {
         call, progress in
         guard call.urlCredentials != nil || call.observer?.delegate != nil else { return nil }
@@ -275,7 +278,7 @@ extension Call {
     }
 }
 
-/// Adds the fields of instruments, such as `traceparent`.
+/// A stage that adds the fields of instruments, such as `traceparent`.
 private struct InstrumentStage: CallStage {
     let observer: CallEventEmitter
 

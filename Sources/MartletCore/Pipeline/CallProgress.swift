@@ -2,24 +2,24 @@ import Synchronization
 
 /// The state that the stages of a call share.
 ///
-/// The stages run one after the other. A middleware that the call no longer waits for may still run beside them, so the state
-/// has a lock.
+/// The stages run one after the other. The state has a lock, because a middleware that the call no longer waits for may
+/// still run concurrently.
 package final class CallProgress: Sendable {
     private struct State {
         /// The current request after redirects, before other stages change it.
         var call: Call
-        var firstAnswer: StreamedResponse?
+        var firstResponse: StreamedResponse?
         var sentCount: Int
         var redirectCount = 0
         var tryCount = 1
         var timeoutStatusCount = 0
         var hops: [HTTPHop] = []
-        /// The body that the delegate gave in place of one that is gone.
+        /// The body that the delegate provided to replace one that was consumed.
         var newBody: HTTPBody?
-        /// Whether the cache is not used, because a stored response was damaged.
+        /// Whether the cache is not used, because a stored response was corrupt.
         var ignoresStored = false
-        /// Makes the stale response that may replace that of the last request, if that failed.
-        var standIn: (@Sendable () async throws -> StreamedResponse?)?
+        /// A function that creates a stale response, to replace the response to the last request if that failed.
+        var staleFallback: (@Sendable () async throws -> StreamedResponse?)?
     }
 
     package let core: SessionCore
@@ -28,7 +28,7 @@ package final class CallProgress: Sendable {
     let observer: CallEventEmitter?
     package let userCode: UserCode
     let start: MonotonicTime
-    /// Guards the above: taken by the stages, and by a middleware that still runs when its call has ended.
+    /// The lock on the state, used by the stages, and by a middleware that still runs after its call has ended.
     private let state: Mutex<State>
 
     init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: StreamedResponse?) {
@@ -38,7 +38,7 @@ package final class CallProgress: Sendable {
         observer = call.observer
         userCode = UserCode(call, control: control, loop: core.loop)
         start = call.start
-        state = Mutex(State(call: call, firstAnswer: answer, sentCount: answer == nil ? 0 : 1))
+        state = Mutex(State(call: call, firstResponse: answer, sentCount: answer == nil ? 0 : 1))
         if let budget = call.retryPolicy.budget, call.retryPolicy.maximumAttempts > 1 {
             core.retryBudget.deposit(budget)
         }
@@ -50,7 +50,7 @@ package final class CallProgress: Sendable {
     package var sentCount: Int { state.withLock { $0.sentCount } }
     var redirectCount: Int { state.withLock { $0.redirectCount } }
 
-    /// The state of the call when a middleware is called.
+    /// Returns the state of the call when a middleware is called.
     func context() -> CallContext {
         let state = state.withLock { $0 }
         return CallContext(
@@ -60,29 +60,29 @@ package final class CallProgress: Sendable {
 
     // MARK: Requests
 
-    /// Takes the response to the first request, if that was sent before there was a pipeline.
-    package func takeFirstAnswer() -> StreamedResponse? { state.withLock { $0.firstAnswer.take() } }
+    /// Removes and returns the response to the first request, if that was sent before the pipeline existed.
+    package func takeFirstAnswer() -> StreamedResponse? { state.withLock { $0.firstResponse.take() } }
 
-    /// Counts a request that is sent.
+    /// Counts a request that is about to be sent.
     /// - Returns: The request with the hops of the call so far.
     package func begin(_ call: Call) throws -> Call {
         if control.isCancelled { throw CancellationError() }
-        // The stand-in is released outside of the lock: it may hold the last reference to an exchange.
+        // The fallback is released outside of the lock: it may hold the last reference to an exchange.
         let (_, sent, redirects) = state.withLock { state in
             defer { state.sentCount += 1 }
-            return (state.standIn.take(), state.sentCount, state.redirectCount)
+            return (state.staleFallback.take(), state.sentCount, state.redirectCount)
         }
         observer?.note(sentCount: sent, redirectCount: redirects)
         return continued(call)
     }
 
-    /// The request with the hops of the call so far.
+    /// Returns the request with the hops of the call so far.
     func continued(_ call: Call) -> Call {
         let hops = state.withLock { $0.hops }
         return hops.isEmpty && observer == nil ? call : call.following(hops, observer: observer)
     }
 
-    /// Notes that a request has a response.
+    /// Records that a request has a response.
     package func answered() {
         guard let observer else { return }
         let (sent, redirects) = state.withLock { ($0.sentCount, $0.redirectCount) }
@@ -106,12 +106,13 @@ package final class CallProgress: Sendable {
         state.withLock { $0.hops.contains { $0.reason == .redirect && $0.method != call.method } }
     }
 
-    /// The request with the body that the delegate gave last, if it gave one.
+    /// Returns the request with the latest body from the delegate, if there is one.
     func renewed(_ call: Call) -> Call { state.withLock { $0.newBody }.map { call.with($0) } ?? call }
 
     // MARK: Failures
 
-    /// Marks an error as the failure of a request of this call. Errors of calls that the program's code makes have no such mark.
+    /// Marks an error as the failure of a request of this call. Errors of calls that the program's code makes have no
+    /// such mark.
     package func own(_ error: HTTPError) -> HTTPError {
         var error = error
         error.call = ObjectIdentifier(self)
@@ -133,28 +134,28 @@ package final class CallProgress: Sendable {
     /// Whether the cache is not used.
     package var ignoresStored: Bool { state.withLock { $0.ignoresStored } }
 
-    /// Statuses that are not accepted from the cache: the request is retried because of them.
+    /// Returns the statuses that are not accepted from the cache, because they cause a retry.
     package func unwantedStatuses(_ call: Call) -> Set<Int> {
         state.withLock { $0.tryCount } > 1 ? call.retryPolicy.statuses : []
     }
 
     /// Sets the function that may replace the response to the request that has just failed.
-    package func standIn(_ make: @escaping @Sendable () async throws -> StreamedResponse?) {
+    package func staleFallback(_ make: @escaping @Sendable () async throws -> StreamedResponse?) {
         _ = state.withLock { state in
-            defer { state.standIn = make }
-            return state.standIn
+            defer { state.staleFallback = make }
+            return state.staleFallback
         }
     }
 
-    /// The stale response that replaces that of the last request; `nil` if there is none.
+    /// Returns the stale response that replaces the response to the last request; `nil` without one.
     func staleAnswer() async throws -> StreamedResponse? {
-        guard let standIn = state.withLock({ $0.standIn.take() }) else { return nil }
-        return try await standIn()
+        guard let staleFallback = state.withLock({ $0.staleFallback.take() }) else { return nil }
+        return try await staleFallback()
     }
 
     // MARK: Before another request
 
-    /// Whether the request's body can be sent again. If it cannot, the delegate is asked for another one, which
+    /// Whether the request's body can be sent again. If it cannot, the delegate is asked for another body, which
     /// ``renewed(_:)`` then uses.
     func isRepeatable(_ request: Call, holding exchange: Exchange? = nil) async throws -> Bool {
         if request.body.takeBack() { return true }
@@ -173,13 +174,14 @@ package final class CallProgress: Sendable {
 
     /// Reads the rest of a short response, so that its connection is free while code of the program decides about it.
     func readAhead(_ answer: StreamedResponse) async {
-        // A response that another request follows is short, and worth a moment; any other must not be delayed.
+        // A response that another request follows is short, and worth a moment; other responses must not be delayed.
         let prepareFollowUp = answer.head.status >= 300 || answer.expectedContentLength != nil
         await answer.channel.heldExchange?.readAhead(
             until: prepareFollowUp ? MonotonicTime.now().advanced(by: CallProgress.patience) : nil)
     }
 
-    /// Discards a response that is not the call's, before the next request begins, so that its connection can carry that.
+    /// Discards a response that is not the call's, before the next request starts, so that the connection can be reused
+    /// for it.
     func give(up answer: StreamedResponse, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil)
         async
     {
@@ -188,7 +190,7 @@ package final class CallProgress: Sendable {
         note(reason, answer.call, answer, status: answer.head.status, delay: delay, target: target)
     }
 
-    /// Notes that another request follows one.
+    /// Records that another request follows.
     func note(
         _ reason: HTTPHop.Reason, _ request: Call, _ answer: StreamedResponse? = nil, status: Int? = nil,
         error: HTTPError? = nil, delay: Duration = .zero, target: HTTPURL? = nil
@@ -216,7 +218,7 @@ package final class CallProgress: Sendable {
     /// The number of attempts, and the number of those that a 408 ended.
     var tries: (count: Int, timeoutStatuses: Int) { state.withLock { ($0.tryCount, $0.timeoutStatusCount) } }
 
-    /// The wait for the rest of a response that is not the call's, so that its connection can carry the next request: on most
-    /// paths less than another connection takes to open.
+    /// The maximum wait for the rest of a response that is not the call's, so that its connection can be reused. On
+    /// most paths a new connection takes longer.
     private static let patience = Duration.milliseconds(50)
 }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Passes a request to a middleware.
+/// A stage that passes a request to a middleware.
 struct MiddlewareStage: CallStage {
     let middleware: any HTTPMiddleware
     let progress: CallProgress
@@ -11,7 +11,8 @@ struct MiddlewareStage: CallStage {
         let request = HTTPCall.Request(call.publicRequest, body: call.body)
         do {
             let response = try await progress.userCode.run(
-                "the middleware's handle(_:context:next:)", .preparing, sentCount: progress.sentCount
+                "the middleware's handle(_:context:next:)", .preparing, sentCount: progress.sentCount,
+                isSending: { run.isSending }
             ) { try await middleware.handle(request, context: context, next: HTTPNext(send: run.send)) }
             return try run.end(with: response)
         } catch {
@@ -21,10 +22,10 @@ struct MiddlewareStage: CallStage {
     }
 }
 
-/// One run of a middleware: the requests that it sends, and the response that is open.
+/// One run of a middleware: the requests that it sends, and its open response.
 private final class MiddlewareRun: Sendable {
     private struct State {
-        var answer: OpenAnswer?
+        var answer: OpenMiddlewareResponse?
         var isSending = false
         /// Whether the middleware has returned, or the call no longer waits for it.
         var isOver = false
@@ -33,7 +34,7 @@ private final class MiddlewareRun: Sendable {
     private let call: Call
     private let next: CallNext
     private let progress: CallProgress
-    /// Guards the above: the middleware's tasks, and the call that waits for it.
+    /// The lock on the state, used by the middleware's tasks, and by the call that waits for it.
     private let state = Mutex(State())
 
     init(_ call: Call, _ next: CallNext, _ progress: CallProgress) {
@@ -42,9 +43,11 @@ private final class MiddlewareRun: Sendable {
         self.progress = progress
     }
 
+    var isSending: Bool { state.withLock { $0.isSending } }
+
     /// Releases the previous response and sends a request.
     func send(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
-        let former = try state.withLock { state throws -> OpenAnswer? in
+        let former = try state.withLock { state throws -> OpenMiddlewareResponse? in
             if state.isOver { throw CancellationError() }
             guard !state.isSending else {
                 throw call.error(
@@ -61,12 +64,12 @@ private final class MiddlewareRun: Sendable {
         if progress.control.isCancelled { throw CancellationError() }
         if request.body.replay == .once, !request.body.takeBack() {
             throw call.error(
-                .bodyNotReplayable, .preparing, "a middleware sent a body again that can be read only once",
+                .bodyNotReplayable, .preparing, "a middleware tried to send a body again that can be read only once",
                 wasSent: progress.sentCount > 0, attempts: max(1, progress.sentCount))
         }
         let answer = try await next(try call.adapted(request.head).with(request.body))
         await progress.readAhead(answer)
-        let open = OpenAnswer(answer, progress.control)
+        let open = OpenMiddlewareResponse(answer, progress.control)
         let isWanted = state.withLock { state in
             if !state.isOver { state.answer = open }
             return !state.isOver
@@ -83,8 +86,8 @@ private final class MiddlewareRun: Sendable {
     func end() { close()?.answer.finish() }
 
     /// Ends the run.
-    /// - Returns: The response that is open.
-    private func close() -> OpenAnswer? {
+    /// - Returns: The open response.
+    private func close() -> OpenMiddlewareResponse? {
         let open = state.withLock { state in
             state.isOver = true
             return state.answer.take()
@@ -106,9 +109,9 @@ private final class MiddlewareRun: Sendable {
         return answer(for: response, over: open)
     }
 
-    /// The response of the stage.
-    /// - Parameter open: The network's response, whose body that of the middleware may wrap.
-    private func answer(for response: HTTPCall.Response, over open: OpenAnswer?) -> StreamedResponse {
+    /// Returns the response of the stage.
+    /// - Parameter open: The network's response, whose body the middleware's body may wrap.
+    private func answer(for response: HTTPCall.Response, over open: OpenMiddlewareResponse?) -> StreamedResponse {
         let base = open?.answer
         let isHeadKept = base.map { HeadConversion.response($0.head) == response.head } ?? false
         let head = isHeadKept ? nil : ResponseHead(response.head)
@@ -122,7 +125,7 @@ private final class MiddlewareRun: Sendable {
         if let base, source == nil { return base.passed(to: base.call, head: head) }
         return StreamedResponse(
             call: base?.call ?? progress.continued(call),
-            channel: .made(MadeBody(source ?? BytesSource([]), base: base, progress.userCode)),
+            channel: .made(MiddlewareBody(source ?? BytesSource([]), base: base, progress.userCode)),
             head: head ?? base?.head ?? ResponseHead(response.head), codings: [], expectedContentLength: length,
             hasTrailers: true, interim: base?.interim ?? [], attempts: base?.attempts ?? 0, waited: call.start,
             provenance: base?.provenance)
@@ -130,12 +133,12 @@ private final class MiddlewareRun: Sendable {
 }
 
 /// A response that a middleware may read.
-final class OpenAnswer: Sendable {
+final class OpenMiddlewareResponse: Sendable {
     let answer: StreamedResponse
-    /// Keeps the connection out of the pool's limits while the middleware runs.
+    /// The exemption of the connection from the pool's limits while the middleware runs.
     let exemption: Exemption?
     private let control: TransferControl
-    /// Guards the reader, which is made when the body is asked for.
+    /// The lock on the reader, which is created when the body is accessed.
     private let reader = Mutex<BodyReader?>(nil)
 
     init(_ answer: StreamedResponse, _ control: TransferControl) {
@@ -144,7 +147,7 @@ final class OpenAnswer: Sendable {
         exemption = answer.channel.heldExchange?.exemption()
     }
 
-    /// The body. The caller gets the part that the middleware does not read.
+    /// The body. The caller receives the part that the middleware does not read.
     var body: ResponseBody {
         let reader = reader.withLock { reader in
             // The caller's reader reports to the observer, so this one does not.
@@ -155,17 +158,17 @@ final class OpenAnswer: Sendable {
         return ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength)
     }
 
-    /// The rest of the body, if the middleware has begun to read it.
+    /// The rest of the body, if the middleware has started to read it.
     var rest: (any RequestBodySource)? { reader.withLock { $0 } }
 }
 
 extension BodyReader: RequestBodySource {}
 
-/// The body of a response that a middleware has made or changed.
-package final class MadeBody: Sendable {
+/// The body of a response that a middleware has created or changed.
+package final class MiddlewareBody: Sendable {
     private let source: any RequestBodySource
     private let userCode: UserCode
-    /// The network's response that it wraps; `nil` if there is none.
+    /// The network's response that the body wraps; `nil` if it wraps no response.
     let base: StreamedResponse?
 
     init(_ source: any RequestBodySource, base: StreamedResponse?, _ userCode: UserCode) {
@@ -192,7 +195,7 @@ package final class MadeBody: Sendable {
 }
 
 extension ResponseHead {
-    /// The head of a response of the public API.
+    /// Creates the head of a response of the public API.
     fileprivate init(_ response: HTTPResponse) {
         var fields = FieldBlock()
         for field in response.headerFields { fields.append(field) }

@@ -1,4 +1,4 @@
-/// Follows redirects, as ``RedirectRule`` decides.
+/// A stage that follows redirects, as ``RedirectRule`` decides.
 struct RedirectStage: CallStage {
     let progress: CallProgress
 
@@ -9,8 +9,8 @@ struct RedirectStage: CallStage {
             do { answer = try await next(call) } catch var error as HTTPError
                 where progress.hasChangedMethod(to: call) && progress.isOwn(error)
             {
-                // The request before a redirect that changed the method had a response: it was sent, whatever happened to this
-                // one (RFC 9110 §15.4).
+                // The request before a redirect that changed the method had a response. So it was sent, even if this
+                // one was not (RFC 9110 §15.4).
                 error.wasSent = true
                 throw error
             }
@@ -27,7 +27,7 @@ struct RedirectStage: CallStage {
         }
     }
 
-    /// The request that a response leads to; `nil` if the response is the call's.
+    /// Returns the request that a response leads to; `nil` if the response is the call's.
     /// - Parameter call: The request before other stages changed it.
     private func redirected(_ answer: StreamedResponse, _ call: Call) async throws -> Call? {
         let (head, request) = (answer.head, answer.call)
@@ -38,7 +38,7 @@ struct RedirectStage: CallStage {
                 followed: progress.redirectCount)
         }
         if progress.observer?.delegate != nil { await progress.readAhead(answer) }
-        // Nothing more is sent of the body of the redirected request.
+        // No more of the redirected request's body is sent.
         let call = progress.renewed(call)
         let isReplayable = call.body.takeBack() && request.body.isWhole
         var decided = decision(isReplayable: isReplayable)
@@ -52,15 +52,15 @@ struct RedirectStage: CallStage {
         case .deliver: return nil
         case .fail(let refusal): throw failure(refusal, answer)
         case .follow(var redirect):
-            // The caller's fields are for the call's own origin, wherever a middleware sent the request that was redirected:
-            // a redirect within another origin leads away from the first one, too.
+            // The caller's fields are for the call's own origin, even if a middleware sent the redirected request to
+            // another one: a redirect within another origin also leads away from the first one.
             if redirect.url.origin != call.url.origin { redirect.leavesOrigin = true }
             let proposed = try progress.renewed(call).redirected(redirect, by: rule)
             return try await chosen(proposed, answer)
         }
     }
 
-    /// The request that the delegate chooses instead of the proposed one; `nil` if it wants none.
+    /// Returns the request that the delegate chooses instead of the proposed one; `nil` if it declines.
     private func chosen(_ next: Call, _ answer: StreamedResponse) async throws -> Call? {
         guard let observer = progress.observer, observer.delegate != nil else { return next }
         let (response, given, proposed) = (
@@ -79,7 +79,7 @@ struct RedirectStage: CallStage {
         switch refusal {
         case .tooMany: code = .tooManyRedirects
         case .ambiguous: code = .protocolViolation
-        case .downgrade, .refusedScheme, .unsupportedScheme, .malformed: code = .redirectRefused
+        case .downgrade, .refusedScheme, .unsupportedScheme, .malformed: code = .redirectRejected
         }
         return answer.call.error(
             code, .processingResponse, refusal.description, wasSent: true, attempts: progress.sentCount,

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Synchronization
 
-/// Sends a request again after transient failures, as ``RetryRule`` decides.
+/// A stage that sends a request again after transient failures, as ``RetryRule`` decides.
 struct RetryStage: CallStage {
     let progress: CallProgress
 
@@ -11,7 +11,7 @@ struct RetryStage: CallStage {
             do {
                 let answer = try await next(call)
                 do {
-                    // The cache would have the same response again.
+                    // The cache would return the same response again.
                     guard answer.source == .network || answer.source == .middleware,
                         let delay = try await progress.delay(after: answer, call)
                     else { return answer }
@@ -31,7 +31,7 @@ struct RetryStage: CallStage {
 }
 
 extension CallProgress {
-    /// Whether a request that failed, or whose response broke off, is sent again. Returns after the delay.
+    /// Decides whether a request that failed, or whose response was truncated, is sent again. Returns after the delay.
     func retries(after error: HTTPError, of request: Call) async throws -> Bool {
         guard request.retryPolicy.maximumAttempts > 1, let delay = try await delay(after: .failure(error), of: request),
             delay < request.totalDeadline.since(MonotonicTime.now())
@@ -42,7 +42,7 @@ extension CallProgress {
         return true
     }
 
-    /// The delay before a request is sent again because of the status of its response; `nil` if it is not.
+    /// Returns the delay before a request is retried because of the status of its response; `nil` if it is not retried.
     fileprivate func delay(after answer: StreamedResponse, _ call: Call) async throws -> Duration? {
         let head = answer.head
         guard call.retryPolicy.statuses.contains(head.status) else { return nil }
@@ -53,7 +53,7 @@ extension CallProgress {
         let delay = try await delay(
             after: .status(head.status, retryAfter: retryAfter), of: call, holding: answer.channel.heldExchange)
         guard let delay, delay >= call.totalDeadline.since(MonotonicTime.now()) else { return delay }
-        // Not the response: the caller has asked for another attempt, and for an end of the call before that.
+        // The response is not returned: the caller requested another attempt, and an end of the call before that.
         var error = call.totalTimeout(
             .processingResponse,
             "before the next attempt, in \(HTTPError.text(delay)), could begin; the last response was \(head.status)",
@@ -78,7 +78,7 @@ extension CallProgress {
         return delay
     }
 
-    /// Waits before the next request. A cancel or the total timeout ends the wait immediately.
+    /// Waits before the next request. A cancellation or the total timeout ends the wait immediately.
     fileprivate func wait(_ delay: Duration, _ call: Call) async throws {
         guard delay > .zero else { return }
         let end = MonotonicTime.now().advanced(by: delay)
@@ -88,16 +88,16 @@ extension CallProgress {
         _ = await pause.wait(until: min(end, call.totalDeadline), on: core.loop)
         if control.isCancelled { throw CancellationError() }
         guard end <= call.totalDeadline else {
-            throw call.totalTimeout(.preparing, "while waiting for another try", sentCount: sentCount)
+            throw call.totalTimeout(.preparing, "while waiting for the next attempt", sentCount: sentCount)
         }
     }
 }
 
-/// The number of retries that a session may still make: each call deposits a part of one, each retry withdraws one.
+/// The number of retries that a session may still make. Each call adds a fraction of one, and each retry takes one.
 final class RetryBudget: Sendable {
-    /// The first amount, so that a session with few calls has some retries as well.
+    /// The initial amount, so that a session with few calls has some retries as well.
     static let initial = 10.0
-    /// The largest amount: a long quiet time does not save up for a storm.
+    /// The maximum amount: a long quiet period does not save up for many retries at once.
     static let most = 100.0
 
     private let left = Mutex(RetryBudget.initial)
@@ -105,7 +105,7 @@ final class RetryBudget: Sendable {
     /// Adds the share of one call.
     func deposit(_ share: Double) { left.withLock { $0 = min($0 + max(0, share), RetryBudget.most) } }
 
-    /// Withdraws one retry; `false` if there is none.
+    /// Withdraws one retry. Returns `false` if none is left.
     func withdraw() -> Bool {
         left.withLock { left in
             guard left >= 1 else { return false }
@@ -118,8 +118,9 @@ final class RetryBudget: Sendable {
 extension HTTPError {
     /// Whether the network, a proxy or a busy server failed, so that the same request may succeed later.
     ///
-    /// If ``wasSent`` is `false` as well, nothing of the request reached the server, and even one that is not idempotent
-    /// may be sent again. Rejected certificates, protocol errors, limits and the total timeout are not transient.
+    /// If ``wasSent`` is `false` as well, nothing of the request reached the server, and even a request that is not
+    /// idempotent may be sent again. Rejected certificates, protocol errors, limits and the total timeout are not
+    /// transient.
     package var isTransient: Bool {
         switch code {
         case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated: true
@@ -132,17 +133,17 @@ extension HTTPError {
         }
     }
 
-    /// Whether the connection was established by then.
+    /// Whether the connection was established when the error occurred.
     var isAfterHandshake: Bool { phase == .sending || phase == .awaitingHead || phase == .receivingBody }
 
-    /// Whether the peer, which may be a proxy, ended the connection during the TLS handshake without an alert. Like a reset
-    /// there, that says nothing about its identity. A server that is restarted or overloaded does so.
+    /// Whether the peer, which may be a proxy, ended the connection during the TLS handshake without an alert. Like a
+    /// reset in the handshake, this has no relation to its identity: a server that restarts or is overloaded does so.
     package var isCutHandshake: Bool {
         code == .tlsFailed && phase == .tlsHandshake && (underlying as? TLSError)?.kind == .truncated
     }
 
-    /// Whether TLS broke after the handshake, by an alert or a record that was changed. In TLS 1.3 a rejected client certificate
-    /// is reported there too, and is not transient.
+    /// Whether TLS failed after the handshake, by an alert or a modified record. In TLS 1.3 a rejected client
+    /// certificate is also reported there; that is not transient.
     private var isBrokenTLS: Bool {
         guard isAfterHandshake else { return false }
         switch (underlying as? TLSError)?.kind {
@@ -153,7 +154,7 @@ extension HTTPError {
 }
 
 extension RetryRule.Outcome {
-    /// The outcome of a request that failed.
+    /// Returns the outcome of a request that failed.
     static func failure(_ error: HTTPError) -> Self {
         let isFinal =
             switch error.code {

@@ -1,17 +1,18 @@
-/// The error of a proxy that was reached and did not open a way to the server: ``HTTPError/underlying`` of `.proxyFailed`.
+/// The error of a proxy that was reached but did not connect to the server: ``HTTPError/underlying`` of `.proxyFailed`.
 public struct ProxyError: Error, Sendable {
-    /// The kind of an error. More may be added: a `switch` needs a default.
+    /// The kind of an error. More kinds may be added: a `switch` needs a default.
     public enum Kind: Hashable, Sendable {
-        /// An HTTP proxy responded to CONNECT with this status, which is not 2xx; ``ProxyError/response`` is the response.
+        /// An HTTP proxy responded to CONNECT with this status, which is not 2xx; ``ProxyError/response`` is the
+        /// response.
         case refused(status: Int)
-        /// A SOCKS proxy replied with this code (RFC 1928 §6): 2 not allowed, 3 network unreachable, 4 host unreachable,
-        /// 5 connection refused, …
+        /// A SOCKS proxy replied with this code (RFC 1928 §6), such as 2 not allowed, 3 network unreachable, 4 host
+        /// unreachable, 5 connection refused.
         case socksRefused(code: Int)
-        /// A SOCKS proxy accepts no supported authentication, or rejected user and password.
+        /// A SOCKS proxy accepts no supported authentication, or rejected the user and password.
         case socksCredentialsRefused
         /// The reply of the proxy is invalid, or exceeds a limit.
         case protocolViolation
-        /// The proxy ended the connection.
+        /// The proxy closed the connection.
         case connectionLost
         /// The server's name, or the credentials, cannot be written in the proxy's protocol.
         case unsendable
@@ -23,16 +24,16 @@ public struct ProxyError: Error, Sendable {
     public var proxy: String
     /// The head of an HTTP proxy's own response, never the server's; `nil` for another proxy.
     public var response: HTTPResponse?
-    /// The part of that response's body that came; at most 64 KiB.
+    /// The received part of that response's body; at most 64 KiB.
     public var body: [UInt8] = []
-    /// Whether ``body`` is all of it.
+    /// Whether ``body`` is the complete body.
     public var isBodyComplete = true
-    /// The heads of all of an HTTP proxy's responses to CONNECT, the last of which is ``response``.
+    /// The heads of all of an HTTP proxy's responses to CONNECT; the last one is ``response``.
     package var heads: [ResponseHead] = []
-    /// The error in words.
+    /// A description of the error for users.
     public var message: String
 
-    /// Whether credentials were missing, or rejected.
+    /// Whether credentials were missing or rejected.
     public var wantsCredentials: Bool { kind == .refused(status: 407) || kind == .socksCredentialsRefused }
 
     init(_ fault: ProxyHandshakeError, proxy: String) {
@@ -65,17 +66,18 @@ public struct ProxyError: Error, Sendable {
 }
 
 extension ProxyError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The proxy and its error.
+    /// The proxy and its error, in one sentence.
     public var description: String { "the proxy \(proxy) did not open a way to the server: \(message)" }
     /// The same as ``description``.
     public var debugDescription: String { description }
-    /// Shows only ``description``: the response's fields may have a challenge, and are accessed by name.
+    /// The mirror, with only ``description``: the response's fields may contain a challenge, and are accessed by name.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 
-    /// Whether the proxy broke off, has no server or no capacity at the moment, or could not reach the server.
+    /// Whether the failure may be temporary: the proxy closed the connection, has no server or no capacity, or could
+    /// not reach the server.
     ///
-    /// RFC 9110 §15.6.3–15.6.5 for HTTP; for SOCKS the codes that a direct connection would fail with (RFC 1928 §6): general
-    /// failure, network or host unreachable, connection refused, TTL expired.
+    /// RFC 9110 §15.6.3–15.6.5 for HTTP. For SOCKS, the codes that a direct connection would fail with (RFC 1928 §6):
+    /// general failure, network or host unreachable, connection refused, TTL expired.
     var isTransient: Bool {
         switch kind {
         case .connectionLost: true
@@ -86,10 +88,10 @@ extension ProxyError: CustomStringConvertible, CustomDebugStringConvertible, Cus
     }
 }
 
-/// Authenticates a session's calls to proxies: by Basic, sent preemptively if the credentials allow it, and by Digest if the
-/// proxy requests it.
+/// The authentication of a session's calls to proxies: with Basic, sent preemptively if the credentials allow it, and
+/// with Digest if the proxy requests it.
 ///
-/// It has a memory of its own, so that challenges of proxies and of servers are kept apart.
+/// It has its own store, so that challenges of proxies and of servers are kept apart.
 struct SessionProxyAuthenticator: ProxyAuthenticator {
     private let memory = AuthenticationCache()
 
@@ -103,12 +105,12 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
         guard let credentials = request.proxy.credentials else { return nil }
         var machine = machine(credentials, isAsked: true)
         let authenticated = authenticated(request)
-        // The value that is sent unasked counts as sent: a nonce that is remembered is the one that was rejected.
+        // The preemptive value counts as sent: a stored nonce is the one that was rejected.
         _ = value(&machine, authenticated)
         let answer = AuthenticationResponse(status: 407, challenges: challenges.map { Array($0.utf8)[...] })
         guard case .resend = machine.received(answer, to: authenticated) else { return nil }
         let value = value(&machine, authenticated)
-        // A value that was rejected is not sent again.
+        // A rejected value is not sent again.
         return value == refused ? nil : value
     }
 
@@ -126,7 +128,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
             method: request.method, target: request.target)
     }
 
-    /// The field's value; `nil` for none, also if the credentials cannot be written into a field.
+    /// Returns the field's value; `nil` for none, also if the credentials cannot be written into a field.
     private func value(_ machine: inout AuthenticationMachine, _ request: AuthenticatedRequest) -> String? {
         do throws(CredentialsError) {
             guard case .value(let value) = try machine.prepare(request) else { return nil }
@@ -135,15 +137,15 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
     }
 }
 
-/// The credentials of a request that is handed to a proxy, sent preemptively or after a 407, and only to that proxy.
+/// The credentials of a request that a proxy forwards, sent preemptively or after a 407, and only to that proxy.
 ///
-/// The caller's own `Proxy-Authorization` is left as it is.
+/// The caller's own `Proxy-Authorization` is not changed.
 struct ProxyAuthorization {
     private let authenticator: any ProxyAuthenticator
     private let request: ProxyAuthenticationRequest
     private let body: HTTPBody
 
-    /// `nil` if there are no credentials to send.
+    /// Creates the credentials; `nil` if no credentials are to be sent.
     init?(call: Call, dialer: Dialer) {
         guard call.isForwarded, let proxy = call.proxy, proxy.credentials != nil,
             call.fields[.proxyAuthorization] == nil, call.settings.configuration.headers[.proxyAuthorization] == nil,
@@ -157,7 +159,7 @@ struct ProxyAuthorization {
     /// The field's value for the first attempt.
     var unasked: String? { authenticator.preemptiveValue(for: request) }
 
-    /// The field's value for another attempt after a 407; `nil` if there is none, so that the response is the call's.
+    /// Returns the field's value for another attempt after a 407; `nil` to return the response to the caller.
     func answer(to head: ResponseHead, refused: String?) -> String? {
         guard body.takeBack() else { return nil }
         return authenticator.value(

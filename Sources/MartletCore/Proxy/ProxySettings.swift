@@ -1,4 +1,4 @@
-/// The proxies that calls go through.
+/// The settings for the proxies of calls.
 ///
 /// ```swift
 /// configuration.proxy = .environment                                   // the default
@@ -7,8 +7,8 @@
 /// configuration.proxy = .selector { request in request.authority == "intranet" ? nil : proxy }
 /// ```
 ///
-/// An HTTP proxy is handed requests for `http` URLs, and opens a tunnel to the server for `https` URLs; TLS inside of
-/// the tunnel is with the server, by the session's TLS settings. A SOCKS proxy always opens a tunnel.
+/// An HTTP proxy forwards requests for `http` URLs, and opens a tunnel to the server for `https` URLs. TLS inside the
+/// tunnel is with the server, by the session's TLS settings. A SOCKS proxy always opens a tunnel.
 public struct ProxySettings: Sendable {
     package enum Rule: Sendable {
         case none
@@ -21,52 +21,54 @@ public struct ProxySettings: Sendable {
     package private(set) var bypass = ProxyBypass.none
     /// Whether `bypass` replaces `no_proxy`, rather than adding to it.
     package private(set) var replacesExceptions = false
-    /// Credentials in place of those that a proxy has.
+    /// The credentials that replace those of a proxy.
     private var credentials: ProxyCredentials?
-    /// Changes the credentials that a proxy has, or is given here.
+    /// A change to the credentials of a proxy, or to those given here.
     private var change: (@Sendable (inout ProxyCredentials) -> Void)?
-    /// TLS settings for an HTTPS proxy in place of its own.
+    /// The TLS settings that replace those of an HTTPS proxy.
     private var tls: TLSSettings?
     package private(set) var alwaysTunnels = false
 
-    /// No proxy, whatever the environment.
+    /// Settings without a proxy, regardless of the environment.
     public static let none = ProxySettings(rule: .none)
-
-    /// The proxies that the environment names: `http_proxy` (lower case alone), `https_proxy`, `all_proxy`, `no_proxy`.
+    /// The proxies of the environment: `http_proxy` (only in lower case), `https_proxy`, `all_proxy`, `no_proxy`.
     ///
-    /// It is read once for a session, when that is made; views share what was read.
+    /// The environment is read once, when a session is created; views share the result.
     public static let environment = ProxySettings(rule: .environment)
 
-    /// One proxy for everything.
+    /// Returns settings with one proxy for all URLs.
     public static func server(_ server: ProxyServer) -> ProxySettings { ProxySettings(rule: .server(server)) }
 
-    /// The proxy at an address with any of the schemes; see ``ProxyServer/init(_:tls:)``.
-    /// - Throws: The error in the address, with its character.
+    /// Returns settings with the proxy at a URL with any of the schemes; see ``ProxyServer/init(_:tls:)``.
+    /// - Throws: The error in the URL, with its character.
     public static func url(_ address: String) throws(HTTPURL.ParseError) -> ProxySettings {
         .server(try ProxyServer(address))
     }
 
-    /// An HTTP proxy: `http://[user[:password]@]host[:port]`, where scheme, and port (1080), may be missing.
-    /// - Parameter credentials: The credentials for the proxy in place of those in the address.
-    /// - Throws: The error in the address, with its character.
+    /// Returns settings with an HTTP proxy: `http://[user[:password]@]host[:port]`. The scheme and the port (1080) may
+    /// be missing.
+    /// - Parameter credentials: The credentials for the proxy, instead of those in the URL.
+    /// - Throws: The error in the URL, with its character.
     public static func http(_ address: String, credentials: ProxyCredentials? = nil) throws(HTTPURL.ParseError)
         -> ProxySettings
     { .server(try ProxyURLParser.server(address, required: .http, credentials: credentials)) }
 
-    /// An HTTP proxy over TLS: `https://[user[:password]@]host[:port]`, where scheme, and port (443), may be missing.
+    /// Returns settings with an HTTP proxy over TLS: `https://[user[:password]@]host[:port]`. The scheme and the port
+    /// (443) may be missing.
     /// - Parameters:
-    ///   - credentials: The credentials for the proxy in place of those in the address.
-    ///   - tls: The TLS settings for the proxy, whose certificate must be its own.
-    /// - Throws: The error in the address, with its character.
+    ///   - credentials: The credentials for the proxy, instead of those in the URL.
+    ///   - tls: The TLS settings for the proxy, which must have a certificate for its own name.
+    /// - Throws: The error in the URL, with its character.
     public static func https(_ address: String, credentials: ProxyCredentials? = nil, tls: TLSSettings = TLSSettings())
         throws(HTTPURL.ParseError) -> ProxySettings
     { .server(try ProxyURLParser.server(address, required: .https, credentials: credentials, tls: tls)) }
 
-    /// A SOCKS5 proxy (RFC 1928).
+    /// Returns settings with a SOCKS5 proxy (RFC 1928).
     /// - Parameters:
-    ///   - host: Its name or address, with or without a port: `127.0.0.1:9050`. IPv6 without a port needs no brackets.
-    ///   - port: Its port if `host` has none; 1080 by default.
-    ///   - credentials: User and password for it (RFC 1929), if it requests them.
+    ///   - host: The name or address of the proxy, with or without a port: `127.0.0.1:9050`. IPv6 without a port needs
+    ///     no brackets.
+    ///   - port: The port of the proxy if `host` has none; 1080 by default.
+    ///   - credentials: User and password for the proxy (RFC 1929), if it requests them.
     ///   - names: The side that resolves the servers' names.
     /// - Throws: The error in the host, with its character; `.invalidPort`.
     public static func socks5(
@@ -82,7 +84,7 @@ public struct ProxySettings: Sendable {
                 let authority = try URLAuthority(bytes)
                 guard authority.userInfo == nil else {
                     throw RawURLParseError(
-                        .forbiddenCharacter, at: 0, "give the user and the password as the credentials")
+                        .forbiddenCharacter, at: 0, "pass the user and the password in `credentials`")
                 }
                 (parsed, port) = (authority.host, authority.port ?? defaultPort)
             }
@@ -93,50 +95,49 @@ public struct ProxySettings: Sendable {
         return .server(ProxyServer(kind: .socks5(names), host: parsed.text, port: port, credentials: credentials))
     }
 
-    /// The proxy that a closure returns for each call and each redirect; `nil` for none.
+    /// Returns settings with a closure that returns the proxy for each call and each redirect; `nil` for none.
     ///
-    /// It is called on the task of the call and must return quickly.
+    /// The closure is called on the task of the call and must return quickly.
     public static func selector(_ select: @escaping @Sendable (HTTPRequest) -> ProxyServer?) -> ProxySettings {
         ProxySettings(rule: .selector(select))
     }
 
-    /// The same settings with one of them changed.
+    /// Returns the same settings with one of them changed.
     private func setting<Value>(_ setting: WritableKeyPath<ProxySettings, Value>, _ value: Value) -> ProxySettings {
         var copy = self
         copy[keyPath: setting] = value
         return copy
     }
 
-    /// The same, except for these servers, which are reached without a proxy; with ``environment`` besides those of `no_proxy`.
+    /// Returns the same settings, except that these servers are reached without a proxy. With ``environment`` they are
+    /// added to those of `no_proxy`.
     public func bypassing(_ servers: ProxyBypass) -> ProxySettings { setting(\.bypass, servers) }
 
-    /// The same, except for the servers of a list like `no_proxy`'s; see ``ProxyBypass``.
+    /// Returns the same settings, except for the servers of a list in the form of `no_proxy`; see ``ProxyBypass``.
     public func bypassing(_ list: String) -> ProxySettings { bypassing(ProxyBypass(list)) }
 
-    /// The same, except for these servers alone: those of `no_proxy` are ignored.
+    /// Returns the same settings, except for only these servers: those of `no_proxy` are ignored.
     public func bypassingOnly(_ servers: ProxyBypass) -> ProxySettings {
         bypassing(servers).setting(\.replacesExceptions, true)
     }
 
-    /// The same, with these credentials for the proxy in place of any it has.
+    /// Returns the same settings with these credentials for the proxy, instead of its own.
     public func withCredentials(_ credentials: ProxyCredentials) -> ProxySettings {
         setting(\.credentials, credentials)
     }
 
-    /// The same, with a change of the credentials that the proxy has, or is given here.
+    /// Returns the same settings with a change to the credentials of the proxy, or to those given here.
     package func changingCredentials(_ change: @escaping @Sendable (inout ProxyCredentials) -> Void) -> ProxySettings {
         setting(\.change, change)
     }
 
-    /// The same, with these TLS settings for an HTTPS proxy in place of its own.
+    /// Returns the same settings with these TLS settings for an HTTPS proxy, instead of its own.
     package func withTLS(_ tls: TLSSettings) -> ProxySettings { setting(\.tls, tls) }
 
-    /// The same, with a tunnel through the proxy also for `http` URLs, as curl's `--proxytunnel`.
+    /// Returns the same settings with a tunnel through the proxy also for `http` URLs, as curl's `--proxytunnel`.
     public func alwaysTunneling() -> ProxySettings { setting(\.alwaysTunnels, true) }
 
-    // MARK: Deciding
-
-    /// Whether no call ever goes through a proxy.
+    /// Whether no call ever uses a proxy.
     func isIdle(_ environment: ProxyEnvironment) -> Bool {
         switch rule {
         case .none: true
@@ -145,8 +146,8 @@ public struct ProxySettings: Sendable {
         }
     }
 
-    /// The proxy of a call; `nil` for none.
-    /// - Parameter request: Makes the request, which only a selector needs.
+    /// Returns the proxy of a call; `nil` for none.
+    /// - Parameter request: Creates the request, which only a selector needs.
     /// - Throws: `.proxyFailed` if the variable of the environment is invalid.
     func proxy(for url: HTTPURL, _ environment: ProxyEnvironment, request: () -> HTTPRequest) throws(HTTPError)
         -> ProxyServer?
@@ -155,7 +156,7 @@ public struct ProxySettings: Sendable {
         let found: ProxyServer? =
             switch rule {
             case .none: nil
-            case .environment: try environment.proxy(for: url, heedsExceptions: !replacesExceptions)
+            case .environment: try environment.proxy(for: url, appliesNoProxy: !replacesExceptions)
             case .server(let server): server
             case .selector(let select): select(request())
             }
@@ -183,21 +184,21 @@ extension ProxySettings: CustomStringConvertible, CustomDebugStringConvertible, 
 
     /// The same as ``description``.
     public var debugDescription: String { description }
-    /// Shows ``description`` alone.
+    /// The mirror, with only ``description``.
     public var customMirror: Mirror { Mirror(self, children: ["rule": description]) }
 }
 
-/// The proxies that the process's environment names, as they were when the session was made.
+/// The proxies of the process's environment, as read when the session was created.
 ///
-/// `http_proxy` is read only in lower case: in a CGI program `HTTP_PROXY` is the client's `Proxy` field, and
-/// would let that client choose the proxy (CVE-2016-5385). `https_proxy`, `all_proxy` and `no_proxy` are read in both cases,
-/// the lower first. An empty variable is ignored.
+/// `http_proxy` is read only in lower case: in a CGI program `HTTP_PROXY` is the client's `Proxy` field, which would
+/// let the client choose the proxy (CVE-2016-5385). `https_proxy`, `all_proxy` and `no_proxy` are read in both cases,
+/// lower case first. An empty variable is ignored.
 struct ProxyEnvironment: Sendable {
     typealias Variable = (name: String, server: Result<ProxyServer, HTTPURL.ParseError>)
 
-    /// For `http` URLs; `nil` if there is none.
+    /// The proxy for `http` URLs; `nil` for a direct connection.
     let http: Variable?
-    /// For `https` URLs; likewise.
+    /// The proxy for `https` URLs; `nil` for a direct connection.
     let https: Variable?
     /// The servers that are reached without a proxy.
     let bypass: ProxyBypass
@@ -219,12 +220,12 @@ struct ProxyEnvironment: Sendable {
 
     var isEmpty: Bool { http == nil && https == nil }
 
-    /// The proxy for a URL.
-    /// - Parameter heedsExceptions: Whether `no_proxy` applies.
-    /// - Throws: `.proxyFailed` if the variable that applies is invalid.
-    func proxy(for url: HTTPURL, heedsExceptions: Bool = true) throws(HTTPError) -> ProxyServer? {
+    /// Returns the proxy for a URL.
+    /// - Parameter appliesNoProxy: Whether `no_proxy` applies.
+    /// - Throws: `.proxyFailed` if the applicable variable is invalid.
+    func proxy(for url: HTTPURL, appliesNoProxy: Bool = true) throws(HTTPError) -> ProxyServer? {
         guard let variable = url.scheme == .https ? https : http,
-            !heedsExceptions || !bypass.contains(host: url.host, port: url.port)
+            !appliesNoProxy || !bypass.contains(host: url.host, port: url.port)
         else { return nil }
         switch variable.server {
         case .success(let server): return server

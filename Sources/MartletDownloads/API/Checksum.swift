@@ -6,10 +6,10 @@ public import MartletStreams
 public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The hash function.
     public let algorithm: DigestSink.Algorithm
-    /// The hash, as many bytes as the function gives; none if the digits of it are invalid.
+    /// The hash, in the length of the hash function; empty if its digits are invalid.
     public let bytes: [UInt8]
 
-    /// A checksum by its bytes; `nil` if they are not as many as the function gives.
+    /// A checksum by its bytes; `nil` unless they have the length of the hash function.
     public init?(_ algorithm: DigestSink.Algorithm, _ bytes: [UInt8]) {
         guard bytes.count == algorithm.digest.byteCount else { return nil }
         self.algorithm = algorithm
@@ -17,14 +17,15 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 
     /// A checksum by its hexadecimal digits, in either case.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if they are not digits, or not as many as the function gives.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if they are not digits, or do not have the length of
+    ///   the hash function.
     public init(_ algorithm: DigestSink.Algorithm, hexadecimal: String) throws(HTTPError) {
         self.init(unchecked: algorithm, hexadecimal)
         try check(nil)
     }
 
-    /// A SHA-256 checksum by its hexadecimal digits, in either case. With anything else the download fails before its
-    /// first request, with the code `.invalidRequest`; so it does with the functions below.
+    /// A SHA-256 checksum by its hexadecimal digits, in either case. With any other text the download fails before its
+    /// first request, with the code `.invalidRequest`. The same holds for the functions below.
     public static func sha256(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .sha256, hexadecimal) }
 
     /// A SHA-512 checksum by its hexadecimal digits.
@@ -41,7 +42,7 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
         bytes = Checksum.bytes(ofHexadecimal: hexadecimal) ?? []
     }
 
-    /// Checks that there are as many bytes as the function gives.
+    /// Checks that the hash has the length of the hash function.
     func check(_ url: HTTPURL?) throws(HTTPError) {
         let count = algorithm.digest.byteCount
         guard bytes.count != count else { return }

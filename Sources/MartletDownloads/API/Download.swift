@@ -1,10 +1,10 @@
 public import MartletCore
 import MartletStreams
 
-/// A handle of a download: its state, its progress, and the means to stop and resume it.
+/// A handle of a download: it provides the state and the progress, and can stop and resume the download.
 ///
-/// A download that does not run holds no connection and no open file. Releasing the handle changes nothing: a download
-/// of ``HTTPSession/startDownload(_:to:options:)`` continues.
+/// A download that does not run holds no connection and no open file. Releasing the handle has no effect: a download of
+/// ``HTTPSession/startDownload(_:to:options:)`` continues.
 public final class Download: Sendable {
     /// The operations of a handle, implemented by the object that runs the download.
     package protocol Controller: Sendable {
@@ -47,8 +47,8 @@ public final class Download: Sendable {
     /// The target as it was given; absolute for a download of a ``DownloadManager``.
     public var target: DownloadTarget { controller.target }
 
-    /// The path of the file, once it is known: in a directory, after the response of the server. The file exists when
-    /// the download has finished, at the path in its ``DownloadResult``.
+    /// The path of the file, once it is known. In a directory, that is after the response of the server. The file
+    /// exists when the download has finished, at the path in its ``DownloadResult``.
     public var path: FilePath? { controller.path }
 
     /// The current state.
@@ -58,7 +58,8 @@ public final class Download: Sendable {
     /// no longer change, or with the task. ``progress`` has the bytes.
     public var states: DownloadStates { status.stateSequence }
 
-    /// The progress in all states: the current value first, then newer ones. A slow consumer skips values and delays nothing.
+    /// The progress in all states: the current value first, then newer ones. A slow consumer skips values and delays
+    /// nothing.
     public var progress: DownloadProgressSequence { status.progressSequence }
 
     /// All events in order, starting with the last 256 past ones.
@@ -81,7 +82,7 @@ public final class Download: Sendable {
         }
     }
 
-    /// Stops the download, stores the received bytes and closes all files. Has no effect on one that is over.
+    /// Stops the download, stores the received bytes and closes all files. Has no effect on a download that is over.
     public func pause() async { await controller.pause() }
 
     /// Resumes after a pause or a failure. Has no effect while the download runs.
@@ -121,7 +122,7 @@ extension Download {
 
 /// The identifier of a download, stable across processes.
 public struct DownloadID: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
-    /// The number.
+    /// The number of the download in its directory or process.
     public let number: UInt64
 
     /// An identifier by its number.
@@ -130,7 +131,7 @@ public struct DownloadID: Hashable, Sendable, Codable, Comparable, CustomStringC
     /// Orders by number: downloads that were added first come first.
     public static func < (left: DownloadID, right: DownloadID) -> Bool { left.number < right.number }
 
-    /// The number.
+    /// The number of the download in its directory or process.
     public var description: String { "\(number)" }
 }
 
@@ -160,18 +161,17 @@ public enum DownloadState: Sendable {
     }
 
     /// Whether it can no longer change: a failed download can be resumed.
-    var isFinal: Bool {
-        if case .failed = self { false } else { hasEnded }
-    }
+    var isFinal: Bool { if case .failed = self { false } else { hasEnded } }
 }
 
-/// The priority of a download among the waiting ones. It rises with the time that a download waits, so that none waits forever.
+/// The priority of a download among the waiting ones. It rises with the time that a download waits, so that none waits
+/// forever.
 public enum DownloadPriority: Int, Hashable, Sendable, Codable, Comparable, CaseIterable {
-    /// After the others.
+    /// Starts after the others.
     case low = 0
-    /// The default.
+    /// The default priority.
     case normal = 1
-    /// Before the others.
+    /// Starts before the others.
     case high = 2
 
     /// Orders by urgency, the lowest first.

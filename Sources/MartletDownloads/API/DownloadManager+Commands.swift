@@ -1,16 +1,17 @@
 public import MartletCore
 
-// The commands of a manager. If one coincides with the end of a download, a complete file is finished whatever was
-// requested; a cancelled download is removed unless it is finished; a failure is one even if it was paused.
+// The commands of a manager. A command may coincide with the end of a download. A complete file is then finished,
+// regardless of the command. A cancelled download is removed unless it is finished. A failure is reported even if a
+// pause was requested.
 extension DownloadManager {
     // MARK: Adding
 
-    /// The action for a download that the manager has already.
+    /// The action for a download that the manager already has.
     public enum DuplicatePolicy: Hashable, Sendable {
         /// An unfinished download of the same file is an error.
         case fail
-        /// Nothing is added, and the existing download is returned as it is: that of the same URL and target in
-        /// whatever state, or an unfinished one of the same file. The signature of a signed URL is not compared.
+        /// Nothing is added, and the existing download is returned as it is: the one of the same URL and target in any
+        /// state, or an unfinished one of the same file. The signature of a signed URL is not compared.
         case existing
     }
 
@@ -34,7 +35,7 @@ extension DownloadManager {
     ///   - url: the URL of the file, or a GET request whose header fields are added to those of the options.
     ///   - target: the target; a relative path starts at the current working directory.
     ///   - priority: the priority among the waiting downloads.
-    ///   - policy: the action for a download that the manager has already; ``DuplicatePolicy/fail`` by default. With
+    ///   - policy: the action for a download that the manager already has; ``DuplicatePolicy/fail`` by default. With
     ///     ``DuplicatePolicy/existing`` a program may add all of its downloads at each start.
     /// - Returns: The identifier, stable across processes.
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the options have a closure
@@ -87,7 +88,7 @@ extension DownloadManager {
         return item.id
     }
 
-    /// The download that an item would duplicate; `nil` for no such one. Waits for one that is being added.
+    /// The download that an item would duplicate; `nil` without one. Waits for a download that is being added.
     private func existing(_ item: DownloadItem) async throws -> DownloadID? {
         while let addition = adding.values.first(where: { $0.item.isDuplicate(of: item) }) {
             await addition.isOver.becomesTrue()
@@ -106,7 +107,8 @@ extension DownloadManager {
     // MARK: One download
 
     /// Stops a download, stores the received bytes and closes its connections and files. It stays paused in later
-    /// processes. Has no effect on one that is over. Cancelling the task ends the wait, and does not undo the pause.
+    /// processes. Has no effect on a download that is over. Cancelling the task ends the wait, and does not undo the
+    /// pause.
     public func pause(_ id: DownloadID) async { await pause([id]) }
 
     /// Resumes a paused or failed download, at the end of the queue. Has no effect on one that waits or runs.
@@ -119,7 +121,8 @@ extension DownloadManager {
         try await resume(id, at: try url.map { try HTTPSession.url($0) })
     }
 
-    /// Cancels a download, and removes its bytes and record; a finished one stays. Cancelling the wait undoes nothing.
+    /// Cancels a download, and removes its bytes and record; a finished one stays. Cancelling the wait does not undo
+    /// this.
     public func cancel(_ id: DownloadID) async {
         guard !isClosing, let status = managed[id]?.status else { return }
         let old = machine.phase(of: id)
@@ -131,9 +134,11 @@ extension DownloadManager {
         for await state in status.stateSequence where state.isFinal { return }
     }
 
-    /// Forgets a finished or failed download. The bytes of a failed one remain, and a later download finds them.
-    /// - Throws: An ``HTTPError``: `.invalidRequest` if the download is not over, or unknown; `.fileFailed` if its record cannot
-    ///   be removed, so that the next manager finds it; `.downloadManagerClosed` when the manager was closed.
+    /// Removes a finished or failed download from the list. The bytes of a failed one remain, and a later download
+    /// finds them.
+    /// - Throws: An ``HTTPError``: `.invalidRequest` if the download is not over, or unknown; `.fileFailed` if its
+    ///   record cannot be removed, so that the next manager finds it; `.downloadManagerClosed` when the manager was
+    ///   closed.
     public func remove(_ id: DownloadID) async throws {
         let entry = try known(id)
         guard machine.remove(id) else {
@@ -152,7 +157,7 @@ extension DownloadManager {
         await save([id])
     }
 
-    /// Changes the maximum rate of a download, immediately and for later runs; `nil` for the rate that the other limits allow.
+    /// Changes the maximum rate of a download, immediately and for later runs; `nil` for no separate limit.
     /// - Throws: As ``setPriority(_:of:)``.
     public func setBandwidth(_ rate: BandwidthRate?, of id: DownloadID) async throws {
         _ = try known(id)
@@ -179,13 +184,14 @@ extension DownloadManager {
         await save(wanted.filter { resumeNow($0, at: nil) })
     }
 
-    /// Forgets all finished downloads. Their files stay.
+    /// Removes all finished downloads from the list. Their files stay.
     /// - Throws: As ``remove(_:)``.
     public func removeFinished() async throws {
         for id in managed.keys.sorted() where machine.phase(of: id) == .finished { try await remove(id) }
     }
 
-    /// Changes the limits. Running downloads continue; if there is room now, others start immediately. Rates apply immediately.
+    /// Changes the limits. Running downloads continue; if slots become free, others start immediately. Rates apply
+    /// immediately.
     public func setLimits(_ limits: DownloadLimits) {
         guard !isClosing else { return }
         let old = machine.limits

@@ -5,12 +5,12 @@ import MartletStreams
 ///
 /// They belong to a directory: the next manager that opens it resumes the unfinished ones. Paused downloads stay
 /// paused, and failed ones failed, until they are resumed. One manager in one process owns a directory at a time;
-/// ``close()`` releases it, and so does the end of the process, however it comes.
+/// ``close()`` releases it, and so does any end of the process.
 ///
-/// The record of a download is written to the directory, for its owner alone, before `add(_:to:)`
-/// returns. Credentials are not: user names and passwords of URLs, the fields `Authorization`, `Proxy-Authorization`,
-/// `Cookie` and `Set-Cookie`, and ``RequestOptions/authentication``. They last as long as the manager; a
-/// closure given to the initializer adds them for each run, in each process.
+/// The record of a download is written to the directory, accessible only by its owner, before `add(_:to:)` returns.
+/// Credentials are not written: user names and passwords of URLs, the fields `Authorization`, `Proxy-Authorization`,
+/// `Cookie` and `Set-Cookie`, and ``RequestOptions/authentication``. They last as long as the manager; a closure given
+/// to the initializer adds them for each run, in each process.
 ///
 /// Releasing the manager and all handles stops the downloads as ``close()`` does, without waiting.
 public actor DownloadManager {
@@ -21,7 +21,7 @@ public actor DownloadManager {
         let status: DownloadStatus
         /// The current run.
         var run: ManagedRun?
-        /// The last job, which knows the files to remove.
+        /// The last job, which removes the files.
         var job: (any RunnableDownload)?
     }
 
@@ -91,16 +91,12 @@ public actor DownloadManager {
         }
     }
 
-    /// The states of a download: the current one, then each newer one (``Download/states``). Of an unknown download it
-    /// is `.cancelled` alone.
-    public nonisolated func states(of id: DownloadID) -> DownloadStates {
-        status(of: id).stateSequence
-    }
+    /// The states of a download: the current one, then each newer one (``Download/states``). For an unknown download it
+    /// is `.cancelled` only.
+    public nonisolated func states(of id: DownloadID) -> DownloadStates { status(of: id).stateSequence }
 
-    /// The progress of a download (``Download/progress``). Of an unknown download it is empty.
-    public nonisolated func progress(of id: DownloadID) -> DownloadProgressSequence {
-        status(of: id).progressSequence
-    }
+    /// The progress of a download (``Download/progress``). For an unknown download it is empty.
+    public nonisolated func progress(of id: DownloadID) -> DownloadProgressSequence { status(of: id).progressSequence }
 
     private nonisolated func status(of id: DownloadID) -> DownloadStatus {
         let status = registry.entry(of: id)?.status ?? DownloadStatus(.cancelled)
@@ -115,15 +111,16 @@ public actor DownloadManager {
     /// ```
     public nonisolated var progress: LatestValues<TotalDownloadProgress> { LatestValues(registry.total, \.progress) }
 
-    /// All events in order, starting with the last 256 past ones of this process, so that none is missed that came before the
-    /// subscription. ``all`` has the downloads that ended in earlier processes, and their states. The stream ends with the manager.
+    /// All events in order, starting with the last 256 past ones of this process, so that no event before the
+    /// subscription is missed. ``all`` has the downloads that ended in earlier processes, and their states. The stream
+    /// ends with the manager.
     public nonisolated var events: EventSequence<DownloadManagerEvent> { log.subscribe() }
 
     /// The last 256 events: first, the files found in the directory that are not downloads.
     package nonisolated var pastEvents: [DownloadManagerEvent] { log.pastEvents }
 
-    /// Waits until every added download is finished, failed or cancelled; returns immediately if that is so. Paused downloads
-    /// are waited for, and so are those that are added before the waiting task resumes.
+    /// Waits until every added download is finished, failed or cancelled; returns immediately if that is already the
+    /// case. It also waits for paused downloads, and for downloads that are added before the waiting task resumes.
     ///
     /// ```swift
     /// for (id, error) in try await downloads.allFinished.failed { print(id, error) }
@@ -174,7 +171,7 @@ public actor DownloadManager {
     }
 }
 
-/// The downloads of a ``DownloadManager`` when all of them were over. Those that were removed are not included.
+/// The downloads of a ``DownloadManager`` when all of them were over. Removed downloads are not included.
 public struct DownloadSummary: Sendable {
     /// The complete files.
     public var finished: [DownloadID: DownloadResult] = [:]
@@ -190,11 +187,12 @@ public struct DownloadSummary: Sendable {
     }
 }
 
-/// An event of a ``DownloadManager``. A slow subscriber misses none. More may be added: a `switch` needs a default.
+/// An event of a ``DownloadManager``. A slow subscriber misses no event. More cases may be added: a `switch` needs a
+/// default.
 ///
 /// The URLs have no user info; that of a result or an error may be the one after redirects.
 public enum DownloadManagerEvent: Sendable {
-    /// A download was added, and survives the process from now on.
+    /// A download was added, and now survives the process.
     case added(DownloadID, HTTPURL)
     /// A download runs, for the first time or again.
     case began(DownloadID, HTTPURL)
@@ -210,7 +208,7 @@ public enum DownloadManagerEvent: Sendable {
     /// the next one that opens the directory may find its previous state.
     case fileFailed(DownloadID, HTTPError)
     /// A file of the directory is damaged. It was moved to this path in the directory `corrupt`, and its download is no
-    /// longer known. The received bytes remain beside the target.
+    /// longer known. The received bytes remain next to the target.
     case itemQuarantined(path: FilePath, reason: String)
     /// A file of the directory was left in place: a newer version of Martlet wrote it, or it cannot be read now.
     case itemSkipped(path: FilePath, reason: String)
@@ -218,7 +216,7 @@ public enum DownloadManagerEvent: Sendable {
     case allFinished
 }
 
-/// An event of a download. A slow subscriber misses none.
+/// An event of a download. A slow subscriber misses no event.
 public enum DownloadEvent: Sendable {
     /// A run started, with that many bytes of earlier ones.
     case started(resumedByteCount: UInt64)
@@ -230,9 +228,9 @@ public enum DownloadEvent: Sendable {
     case verifying
     /// The file has its name.
     case finished(DownloadResult)
-    /// This run failed. Received bytes are kept if ``HTTPError/resumableByteCount`` is set.
+    /// This run failed. Received bytes are retained if ``HTTPError/resumableByteCount`` is set.
     case failed(HTTPError)
-    /// The download was paused, and the received bytes are kept.
+    /// The download was paused, and the received bytes are retained.
     case paused
     /// The download was cancelled.
     case cancelled
@@ -250,14 +248,15 @@ public enum DownloadEvent: Sendable {
     }
 }
 
-/// The limits of a ``DownloadManager``, given to its initializer or to ``DownloadManager/setLimits(_:)``. Numbers below 1 count as 1.
+/// The limits of a ``DownloadManager``, given to its initializer or to ``DownloadManager/setLimits(_:)``. Numbers below
+/// 1 count as 1.
 ///
 /// ```swift
 /// let limits = DownloadLimits(concurrentFiles: 4, bandwidth: .bytesPerSecond(2_000_000))
 /// ```
 ///
-/// A rate is a ``BandwidthRate`` in bytes per second. That of one download is ``DownloadOptions/bandwidth``; those of a whole
-/// session, in both directions, are its ``BandwidthLimits``. The lowest one that applies counts.
+/// A rate is a ``BandwidthRate`` in bytes per second. That of one download is ``DownloadOptions/bandwidth``; those of a
+/// whole session, in both directions, are its ``BandwidthLimits``. The lowest one that applies counts.
 public struct DownloadLimits: Hashable, Sendable, Codable {
     /// The maximum number of concurrent downloads; 3 by default.
     public var concurrentFiles: Int
@@ -265,7 +264,8 @@ public struct DownloadLimits: Hashable, Sendable, Codable {
     public var perHost: Int
     /// The maximum number of connections to one host; 6 by default, so that many segments do not look like an attack.
     public var connectionsPerHost: Int
-    /// The maximum rate of all response bodies of the session together; `nil` (the default) for the session's configuration.
+    /// The maximum rate of all response bodies of the session together; `nil` (the default) for the session's
+    /// configuration.
     public var bandwidth: BandwidthRate?
     /// The maximum rate of all response bodies of one host on all ports; `nil` (the default) for that of the session.
     public var bandwidthPerHost: BandwidthRate?
@@ -291,7 +291,7 @@ extension SessionConfiguration {
         var configuration = SessionConfiguration.default
         configuration.timeouts.total = nil
         configuration.timeouts.poolWait = nil
-        // Such transfers can wait for a network that returns slowly.
+        // Long transfers can wait for a network that returns slowly.
         configuration.timeouts.connect = .seconds(30)
         return configuration
     }

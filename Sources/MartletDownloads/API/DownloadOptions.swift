@@ -8,10 +8,12 @@ public struct DownloadOptions: Sendable {
     public enum Collision: String, Hashable, Sendable, Codable {
         /// The download fails with `.fileExists`, even if the file appears at the last moment.
         case fail
-        /// The file is replaced once the new one is complete. A directory, device, pipe or socket is not: the download fails.
+        /// The file is replaced once the new one is complete. For a directory, device, pipe or socket the download
+        /// fails.
         case overwrite
-        /// The existing file is the result, and nothing is fetched or compared: a second call for a complete file returns immediately.
-        /// In a directory the name is known after the head of the response. A directory of the name is an error.
+        /// The existing file is the result, and nothing is fetched or compared: a second call for a complete file
+        /// returns immediately. In a directory the name is known after the head of the response. An existing directory
+        /// of that name is an error.
         case skip
         /// The new file gets another name: `name (1).txt`, `name (2).txt`, up to 999.
         case rename
@@ -28,13 +30,14 @@ public struct DownloadOptions: Sendable {
     }
 
     /// The maximum number of connections for the file, 1 to 64 (default 4). The download starts with one, and adds more
-    /// while each makes it faster by a tenth. Files of up to 8 MiB come in one request.
+    /// while each makes it faster by a tenth. Files of up to 8 MiB are fetched with one request.
     public var segments: Int
     /// The expected checksum; `nil` for none. A `Repr-Digest` of the server (RFC 9530) is always verified.
     public var checksum: Checksum?
     /// The action for a file that already has the name; ``Collision/fail`` by default.
     public var collision: Collision
-    /// Whether an existing file is replaced: `true` means ``Collision/overwrite``, and `false` means ``Collision/fail``.
+    /// Whether an existing file is replaced: `true` means ``Collision/overwrite``, and `false` means
+    /// ``Collision/fail``.
     public var overwrites: Bool {
         get { collision == .overwrite }
         set { collision = newValue ? .overwrite : .fail }
@@ -43,10 +46,12 @@ public struct DownloadOptions: Sendable {
     public var resumption: Resumption
     /// Retries after transient failures.
     public var retry: DownloadRetry
-    /// The time without a byte until another connection requests the range: 30 s by default, 100 ms to a day.
+    /// The time without a byte after which a connection is closed and another one requests its range: 30 s by default,
+    /// 100 ms to a day.
     public var stallTimeout: Duration
     /// The interval at which received bytes are synced and recorded, so that they survive the process: 2 s by default,
-    /// at least 50 ms. At first it is shorter, down to 100 ms, but syncs take at most a 16th of the time.
+    /// at least 50 ms. In the first minutes it is shorter, down to 100 ms, so that most of a short run survives too.
+    /// Syncs take at most a 16th of the time.
     public var checkpointInterval: Duration
     /// The maximum rate of all connections of the download together; by default that of the session.
     public var bandwidth: BandwidthRate?
@@ -58,9 +63,9 @@ public struct DownloadOptions: Sendable {
     public var preservesModificationTime: Bool
     /// Fields of each request. Fields with credentials are not written to disk, and not sent to another origin.
     public var headers: HTTPHeaders
-    /// The names of fields that are not written to disk besides those with credentials: those of a host.
+    /// The names of fields that are not written to disk in addition to those with credentials: those of a host.
     package var secretFields: Set<HTTPField.Name> = []
-    /// A range with less remaining time is not taken over; `nil` to derive it from the server's response times.
+    /// The remaining time below which a range is not taken over; `nil` to derive it from the server's response times.
     package var patience: Duration?
     /// Options of the requests that override those of the session. `retry`, `bandwidth`, `decompresses`, the cache mode
     /// and validators are ignored, since a download has its own rules; a ``DownloadManager`` rejects a validator.
@@ -99,7 +104,7 @@ extension DownloadOptions: Codable {
     }
 
     /// Decodes options.
-    /// - Throws: `DecodingError`, also for a checksum that has not as many bytes as its function gives.
+    /// - Throws: `DecodingError`, also for a checksum that does not have the length of its hash function.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init()
@@ -160,7 +165,7 @@ public struct DownloadRetry: Hashable, Sendable, Codable {
     public var initialDelay: Duration
     /// The maximum span; 30 s by default.
     public var maximumDelay: Duration
-    /// The maximum time to wait for a `Retry-After`, also used in place of a longer one; 2 minutes by default.
+    /// The maximum time to wait for a `Retry-After`, also used if the server asks for longer; 2 minutes by default.
     public var maximumRetryAfter: Duration
 
     /// The settings; the properties document the defaults.
@@ -189,8 +194,9 @@ public struct DownloadTarget: Hashable, Sendable, Codable {
     /// A file at this path, in an existing directory.
     public static func file(_ path: some FilePathConvertible) -> DownloadTarget { DownloadTarget(.file(path.filePath)) }
 
-    /// An existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC 6266), otherwise the
-    /// last component of the URL's path, otherwise `download`. It is sanitized: never outside of the directory, and not hidden.
+    /// An existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC 6266),
+    /// otherwise the last component of the URL's path, otherwise `download`. It is sanitized: never outside of the
+    /// directory, and not hidden.
     public static func directory(_ path: some FilePathConvertible) -> DownloadTarget {
         DownloadTarget(.directory(path.filePath))
     }

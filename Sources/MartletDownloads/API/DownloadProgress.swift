@@ -5,7 +5,7 @@ public struct DownloadProgress: Hashable, Sendable {
     /// The bytes of the file that are received, including those of earlier runs and those that are still to be written.
     /// It moves as bytes arrive, at most 20 times a second; after the run it is ``writtenByteCount``.
     public var completedByteCount: UInt64 = 0
-    /// The bytes of the file that are written to the part file, in pieces of up to 512 KiB. Those of the last
+    /// The bytes of the file that are written to the part file, in pieces of up to 512 KiB. The bytes of the last
     /// checkpoint (``DownloadOptions/checkpointInterval``) survive the process and a power cut.
     public var writtenByteCount: UInt64 = 0
     /// The length of the file in bytes; `nil` while it is unknown.
@@ -16,14 +16,14 @@ public struct DownloadProgress: Hashable, Sendable {
     public var receivedByteCount: UInt64 = 0
     /// The rate in bytes per second over the last 10 s of this run; 0 if nothing arrived in that time.
     public var bytesPerSecond: Double = 0
-    /// The time since bytes last arrived; zero while they do.
+    /// The time since bytes last arrived; zero while bytes arrive.
     public var stalled: Duration = .zero
     /// The number of connections that receive bytes.
     public var connectionCount: Int = 0
     /// Whether the run is over: complete, paused, failed or cancelled.
     public var isFinished = false
 
-    /// No progress.
+    /// Creates the progress of a download without bytes.
     public init() {}
 
     /// Sets the progress to that of a complete file.
@@ -69,7 +69,7 @@ public struct DownloadResult: Hashable, Sendable {
     /// existing file (``DownloadOptions/Collision/skip``).
     public var metrics: DownloadMetrics?
 
-    /// A result.
+    /// Creates a result from its parts.
     public init(
         path: FilePath, byteCount: UInt64, resumedByteCount: UInt64 = 0, receivedByteCount: UInt64,
         verified: [Checksum] = [], url: HTTPURL, metrics: DownloadMetrics? = nil
@@ -97,6 +97,6 @@ public struct DownloadMetrics: Hashable, Sendable {
     /// The maximum number of segments that were received at the same time, each on its own connection.
     public var connectionCount = 0
 
-    /// Measurements of nothing.
+    /// Creates measurements that are all zero.
     public init() {}
 }

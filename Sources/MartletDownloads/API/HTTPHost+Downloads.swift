@@ -3,8 +3,9 @@ public import MartletHosts
 
 // Downloads of a host: its headers, options and credentials apply, and stay at its origin after a redirect.
 extension HTTPHost {
-    /// Starts a download of a path and returns its handle, as ``HTTPSession/startDownload(_:to:options:)`` does.
-    /// ``Download/value`` throws what ``errors`` makes of an error; states and events have the ``HTTPError``.
+    /// Starts a download of a path and returns its handle, as ``HTTPSession/startDownload(_:to:options:)``
+    /// does. ``Download/value`` throws the replacement of an error by ``errors``; states and events contain the
+    /// ``HTTPError``.
     /// - Parameters:
     ///   - path: A path below the base, or a whole URL; see `url(for:)`.
     ///   - target: The file, or the directory.
@@ -48,11 +49,11 @@ extension HTTPHost {
 }
 
 extension DownloadManager {
-    /// Adds a download of a path of a host, as `add(_:to:)` does. The session of the manager sends the
-    /// requests, with the host's headers, options and credentials.
+    /// Adds a download of a path of a host, as `add(_:to:)` does. The session of the
+    /// manager sends the requests, with the host's headers, options and credentials.
     ///
-    /// The host's headers, other than `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, and its credentials are not
-    /// written to disk. After a restart the closure that prepares requests adds the headers
+    /// The host's headers, other than `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, and its
+    /// credentials are not written to disk. After a restart the closure that prepares requests adds the headers
     /// (``HTTPHost/addHeaders(to:for:)``), and the session has the credentials:
     ///
     /// ```swift
@@ -64,8 +65,7 @@ extension DownloadManager {
     /// - Throws: As `add(_:to:)`, and errors of the host's preparation.
     @discardableResult public func add(
         _ path: some HTTPTarget, of host: HTTPHost, to target: DownloadTarget, query: ParameterValue = .null,
-        options: DownloadOptions? = nil, priority: DownloadPriority = .normal,
-        ifPresent policy: DuplicatePolicy = .fail
+        options: DownloadOptions? = nil, priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail
     ) async throws -> DownloadID {
         let (url, options) = try host.preparedDownload(path, query, options)
         return try await add(url, to: target, options: options, priority: priority, ifPresent: policy)

@@ -1,22 +1,26 @@
 public import MartletCore
 
 extension HTTPSession {
-    /// Downloads a file in segments where that is faster, resumes, verifies, syncs, and then gives it its name.
+    /// Downloads a file, in segments if that is faster. Resumes, verifies and syncs the file, and then gives it its
+    /// name.
     ///
-    /// Until then the received bytes are beside the target, in files that end in `.martlet-part` and `.martlet-record`. Cancelling
-    /// the task keeps them as far as a later call can resume them, and returns when no connection and no file is open.
+    /// Until then the received bytes are next to the target, in files that end in `.martlet-part` and
+    /// `.martlet-record`. Cancelling the task retains the bytes that a later call can resume, and returns when no
+    /// connection and no file is open.
     ///
-    /// A second call for a file that is complete throws `.fileExists`, unless ``DownloadOptions/collision`` is `.skip`, `.overwrite`
-    /// or `.rename`. With `overwrites:` in place of options, the call is a plain request without segments and resumption.
+    /// A second call for a file that is complete throws `.fileExists`, unless ``DownloadOptions/collision`` is `.skip`,
+    /// `.overwrite` or `.rename`. With `overwrites:` instead of options, the call is a plain request without segments
+    /// and resumption.
     ///
     /// - Parameters:
     ///   - url: the URL, or a GET request whose header fields are added to the options. Redirects are followed.
     ///   - path: the path of the file, a `String` or a `FilePath`; its directory must exist.
     ///   - options: the options.
-    ///   - progress: called on the caller's actor with the latest progress, not with each; the last one is always delivered.
-    /// - Throws: An ``HTTPError``: `.unacceptableStatus`, `.checksumMismatch`, `.representationChanged`, `.rangeRefused`,
-    ///   `.notResumable`, `.fileExists`, `.alreadyInProgress`, `.diskFull`, `.fileFailed`, `.bodyTooLarge`, and those of
-    ///   requests; `CancellationError`.
+    ///   - progress: called on the caller's actor with the latest progress; intermediate values may be skipped, the
+    ///     last one is always delivered.
+    /// - Throws: An ``HTTPError``: `.unacceptableStatus`, `.checksumMismatch`, `.representationChanged`,
+    ///   `.rangeRejected`, `.notResumable`, `.fileExists`, `.alreadyInProgress`, `.diskFull`, `.fileFailed`,
+    ///   `.bodyTooLarge`, and those of requests; `CancellationError`.
     @discardableResult public nonisolated func download(
         _ url: some HTTPTarget, to path: some FilePathConvertible, options: DownloadOptions = DownloadOptions(),
         progress: ((DownloadProgress) -> Void)? = nil
@@ -63,13 +67,12 @@ extension HTTPSession {
     ) throws(HTTPError) -> DownloadJob {
         var options = options
         let url = try options.take(url)
-        return DownloadJob(
-            DownloadJob.Plan(url: url, target: target, options: options), session: self, status: status)
+        return DownloadJob(DownloadJob.Plan(url: url, target: target, options: options), session: self, status: status)
     }
 }
 
 extension DownloadOptions {
-    /// Takes over the header fields of a target, as far as the options do not have them.
+    /// Adds the header fields of a target to the options, unless the options already have them.
     /// - Returns: The URL of the target.
     mutating func take(_ target: some HTTPTarget) throws(HTTPError) -> HTTPURL {
         let (url, fields) = try target.httpTarget.partsOfGET()
@@ -86,7 +89,7 @@ extension HTTPError.Code {
     /// The file changed on the server repeatedly during the download.
     public static let representationChanged = HTTPError.Code(rawValue: "representationChanged")
     /// The response to a request for a part of a file is not that part.
-    public static let rangeRefused = HTTPError.Code(rawValue: "rangeRefused")
+    public static let rangeRejected = HTTPError.Code(rawValue: "rangeRejected")
     /// Nothing shows that the bytes of an earlier run still belong to the file.
     public static let notResumable = HTTPError.Code(rawValue: "notResumable")
     /// The ``DownloadManager`` was closed; another one can be opened with its directory.

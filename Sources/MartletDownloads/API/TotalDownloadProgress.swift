@@ -1,10 +1,11 @@
 /// The progress of all downloads of a ``DownloadManager`` together: a state, not an event.
 ///
-/// A finished or failed download counts until it is removed; a cancelled one is removed at once.
+/// A finished or failed download counts until it is removed; a cancelled one is removed immediately.
 public struct TotalDownloadProgress: Hashable, Sendable {
     /// The bytes of the files that are received, including those of earlier runs.
     public fileprivate(set) var completedByteCount: UInt64 = 0
-    /// The length of all files in bytes; `nil` while one is unknown. Of a failed one the received bytes count then.
+    /// The length of all files in bytes; `nil` while one is unknown. If the length of a failed download is unknown, its
+    /// received bytes count.
     public fileprivate(set) var totalByteCount: UInt64?
     /// The sum of the rates of the running downloads, in bytes per second.
     public fileprivate(set) var bytesPerSecond: Double = 0
@@ -19,13 +20,14 @@ public struct TotalDownloadProgress: Hashable, Sendable {
     /// The number of failed downloads.
     public fileprivate(set) var failedCount = 0
 
-    /// No downloads.
+    /// Creates the progress of no downloads.
     public init() {}
 
     /// The number of all downloads.
     public var count: Int { waitingCount + runningCount + pausedCount + finishedCount + failedCount }
 
-    /// The received part of all files, 0 to 1; `nil` while a length is unknown, and without downloads.
+    /// The received part of all files, 0 to 1; `nil` while the length of one is unknown, and without downloads. If all
+    /// files are empty, it is the part of the downloads that are finished.
     public var fractionCompleted: Double? {
         guard let totalByteCount, count > 0 else { return nil }
         guard totalByteCount > 0 else { return Double(finishedCount) / Double(count) }
@@ -58,7 +60,7 @@ extension TotalDownloadProgress {
         }
     }
 
-    /// The sums of all parts, exact whatever lengths servers announce, so that a part can be taken out again.
+    /// The sums of all parts. They are exact for any announced lengths, so that a part can be subtracted again.
     struct Sums: Sendable {
         private(set) var progress = TotalDownloadProgress()
         private var completed: Int128 = 0

@@ -3,8 +3,8 @@ package import MartletStorage
 import Synchronization
 import SystemPackage
 
-// A complete file gets its name in steps, so that its identity can be noted in between. After any failure before it has
-// the name, the bytes and the record remain.
+// A complete file gets its name in steps, so that its identity can be recorded in between. After any failure before it
+// has the name, the bytes and the record remain.
 extension PartFile {
     /// Cuts the file to its length, sets its time and syncs it, so that only its name is missing.
     /// - Parameter modified: the modification time in seconds since 1970; `nil` for now.
@@ -14,7 +14,7 @@ extension PartFile {
             try replaceEarlier(&state)
             var status = try settledStatus(&state, modified)
             if status.byteCount > total {
-                // Another program appended the rest: the download has no byte after its end.
+                // Another program appended the rest: the download has no bytes after its end.
                 try files.truncate(state.file, to: total)
                 status = try settledStatus(&state, modified)
             }
@@ -48,7 +48,8 @@ extension PartFile {
     /// The number of bytes that are copied at a time: 1 MiB.
     private static let pieceByteCount: UInt64 = 1 << 20
 
-    /// Copies the file to a synced file beside it, for a directory of another file system or quota than the part.
+    /// Copies the file to a synced file in the target's directory, if that has another file system or quota than the
+    /// part.
     /// - Returns: The identity of the copy under any name.
     package func copy(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
@@ -97,7 +98,7 @@ extension PartFile {
         do throws(StorageError) { try files.syncFolder(names.folderPath) } catch {
             return PublishedName(path: name, fault: error)
         }
-        // Without its bytes a record says nothing. A process that was killed may have left the start of other files.
+        // A record without its bytes is useless. A killed process may have left the start of other files.
         for path in others { try? files.remove(path) }
         return PublishedName(path: name)
     }
@@ -117,8 +118,8 @@ extension PartFile {
     }
 }
 
-/// The note of a complete file just before it gets its name. A run after a killed process recognizes the file by it,
-/// and neither fetches it again nor takes it for a file of another program.
+/// The note of a complete file just before it gets its name. After a killed process, the next run recognizes the file
+/// by it. It neither fetches the file again nor treats it as a file of another program.
 package struct PublicationRecord: Hashable, Sendable {
     /// The result as a later run reports it. Its path is the requested name.
     package var result: DownloadResult
@@ -161,6 +162,6 @@ package struct PublicationRecord: Hashable, Sendable {
 /// The name that a complete file got.
 package struct PublishedName: Sendable {
     package var path: String
-    /// The error of the directory's sync. A power cut may undo the rename, so the record is kept.
+    /// The error of the directory's sync. A power cut may undo the rename, so the record is retained.
     package var fault: StorageError?
 }

@@ -2,9 +2,9 @@ import Glibc
 package import MartletStorage
 import Synchronization
 
-/// The received bytes of a download and their record: two files beside the target.
-/// The process that has the part file open holds its lock, which ends with the process, however that ends. The bytes
-/// that the record claims are on disk. All calls block: they belong on a worker.
+/// The received bytes of a download and their record: two files next to the target. The process that has the part file
+/// open holds its lock, which is released at any end of the process. The bytes that the record claims are on disk. All
+/// calls block: they belong on a worker.
 package final class PartFile: Sendable {
     /// The reason why a record was not written.
     package enum RecordFault: Error {
@@ -26,17 +26,17 @@ package final class PartFile: Sendable {
         var renewed: UInt32 = 0
         /// The error after which the written bytes are in an unknown state: a later sync would succeed without them.
         var syncFailure: StorageError?
-        /// The earlier bytes, which have the part's name while the new ones are fewer and have that of the next part.
-        /// Its lock is held until then.
+        /// The file of the earlier bytes. It has the name of the part as long as there are fewer new bytes, which have
+        /// the name of the next part. Its lock is held until then.
         var earlier: OpenFile?
         /// The number of bytes in the record that this download could reuse; 0 for none.
         var claimedCount: UInt64 = 0
         /// The run that wrote the present record, if it is known.
         var lastOwner: UInt64?
-        /// Whether the file has its name: then no record can refer to it.
+        /// Whether the file has its final name. No record can refer to it then.
         var isPublished = false
-        /// Whether there may be files beside it, of this run or of one that was killed. A part that was found empty has
-        /// none, except a record that claims nothing.
+        /// Whether there may be related files, of this run or of a killed one. A part that was found empty has none,
+        /// except a record that claims nothing.
         var mayHaveOthers: Bool
     }
 
@@ -69,7 +69,7 @@ package final class PartFile: Sendable {
             }
             let opened = try files.status(of: file)
             guard opened.kind == .file else { throw StorageError(operation: "open", path: names.part, code: EEXIST) }
-            // Before the lock, which the user who planted the file may hold.
+            // Checked before the lock, which the user who planted the file may hold.
             guard opened.access.isOfThisUserAlone else {
                 _ = try removeForeign(names, files)
                 continue
@@ -82,7 +82,8 @@ package final class PartFile: Sendable {
         return nil
     }
 
-    /// Removes a part that another user owns or may write: anyone may plant one in a shared directory, with a record.
+    /// Removes a part that another user owns or may write: in a shared directory, other users may plant such a file,
+    /// with a record.
     /// - Returns: Whether the name is free now.
     private static func removeForeign(_ names: PartNames, _ files: any FileSystem) throws(StorageError) -> Bool {
         guard let status = try files.statusIfPresent(at: names.part) else { return true }
@@ -99,13 +100,13 @@ package final class PartFile: Sendable {
 
     // MARK: Earlier bytes
 
-    /// The number of earlier bytes that are kept beside those of a restart; `nil` for no such bytes.
+    /// The number of earlier bytes that are retained during a restart; `nil` without such bytes.
     package var earlierByteCount: UInt64? { state.withLock { $0.earlier == nil ? nil : $0.claimedCount } }
 
-    /// Notes that the download reuses the bytes of a record: a restart may keep them until it has more.
+    /// Records that the download reuses the bytes of a record: a restart may retain them until it has more.
     package func take(_ record: ResumeRecord) { state.withLock { $0.claimedCount = record.writtenCount } }
 
-    /// Notes that the received bytes are wrong, so that a restart does not keep them.
+    /// Records that the received bytes are wrong, so that a restart does not retain them.
     package func distrust() { state.withLock { if $0.earlier == nil { $0.claimedCount = 0 } } }
 
     /// Abandons a restart: the earlier bytes and their record stay as they are.
@@ -124,7 +125,7 @@ package final class PartFile: Sendable {
         state.claimedCount = 0
         try files.rename(names.nextPart, to: names.part)
         state.earlier = nil
-        // A record of the new bytes must not exist beside the old ones.
+        // A record of the new bytes must not exist together with the old bytes.
         try files.syncFolder(names.folderPath)
     }
 
@@ -153,7 +154,8 @@ package final class PartFile: Sendable {
         return try ResumeRecord.decode(try files.read(file, count: Int(status.byteCount), at: 0))
     }
 
-    /// Syncs the bytes, then replaces the record; does nothing while there are more earlier bytes than the record claims.
+    /// Syncs the bytes, then replaces the record; does nothing while there are more earlier bytes than the record
+    /// claims.
     /// - Parameter epoch: the generation of the claimed bytes, counted from 1.
     package func note(_ record: ResumeRecord, epoch: UInt32) throws(RecordFault) {
         try state.withLock { state throws(RecordFault) in
@@ -194,9 +196,9 @@ package final class PartFile: Sendable {
 
     // MARK: Bytes
 
-    /// Replaces the part by an empty file, and reserves space for it.
-    /// A transfer that still writes to the old file writes to one without a name. Of several transfers that request an
-    /// empty file for the same generation, or for an earlier one, only the first gets it.
+    /// Replaces the part by an empty file, and reserves space for it. A transfer that still writes to the old file
+    /// writes to one without a name. If several transfers request an empty file for the same generation, or for an
+    /// earlier one, only the first gets it.
     /// - Parameters:
     ///   - epoch: the generation of the download, counted from 1.
     ///   - total: the length of the file; `nil` if it is unknown.
@@ -214,7 +216,7 @@ package final class PartFile: Sendable {
             let byteCount = try files.status(of: state.file).byteCount
             if state.renewed > 0 || byteCount > 0 {
                 state.mayHaveOthers = true
-                // A later process that finds the empty file expects none beside it.
+                // A later process that finds the empty file expects no other files.
                 _ = try remove(names.nextRecord)
                 _ = try remove(names.nextPart)
                 let next = try files.open(names.nextPart, for: .creatingShared)
@@ -227,7 +229,7 @@ package final class PartFile: Sendable {
                 } else {
                     try files.rename(names.nextPart, to: names.part)
                     state.file = next
-                    // A record of the new bytes must not exist beside the old ones.
+                    // A record of the new bytes must not exist together with the old bytes.
                     try files.syncFolder(names.folderPath)
                 }
                 state.syncFailure = nil
@@ -248,7 +250,7 @@ package final class PartFile: Sendable {
         } catch  where error.isMissingFile { return false }
     }
 
-    /// Closes the part file and releases its lock, at the end of a run, when no transfer writes any more.
+    /// Closes the part file and releases its lock, at the end of a run, after all transfers have stopped writing.
     package func close() {
         state.withLock { state in
             state.file.close()

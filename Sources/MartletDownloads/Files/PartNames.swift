@@ -1,6 +1,6 @@
 package import MartletCore
 
-/// The names of the files beside a target that have the received bytes of a download.
+/// The names of the files next to a target that contain the received bytes of a download.
 package struct PartNames: Hashable, Sendable {
     /// The path of the complete file.
     package let target: String
@@ -48,7 +48,8 @@ package struct PartNames: Hashable, Sendable {
         return "\(kept)~\(String(hash, radix: 16))\(suffix)"
     }
 
-    /// A name without its extension, and the extension with its dot; empty if the name has none of a usual length.
+    /// A name without its extension, and the extension with its dot. The extension is empty if the name has none of a
+    /// usual length.
     private static func parted(_ name: String) -> (stem: Substring, suffix: String) {
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex, name[dot...].utf8.count <= 16 else {
             return (Substring(name), "")

@@ -13,7 +13,7 @@ package struct ResumeRecord: Hashable, Sendable {
     package var total: UInt64?
     /// The received ranges.
     package var written: RangeSet<UInt64>
-    /// Whether bytes of several requests are among them that nothing proves to belong to one representation.
+    /// Whether they contain bytes of several requests that are not proven to belong to one representation.
     package var isUnproven: Bool
     /// The generation of the download: the number of its starts from the first byte.
     package var generation: UInt32
@@ -34,7 +34,7 @@ package struct ResumeRecord: Hashable, Sendable {
     private static let textLimit = 65_536
 
     package var bytes: [UInt8] {
-        // One that is too long is empty, and would not be read either.
+        // A record that is too long is encoded as empty, since it could not be read.
         (try? ResumeRecord.envelope.encode(write)) ?? []
     }
 
@@ -50,7 +50,7 @@ package struct ResumeRecord: Hashable, Sendable {
         writer.write(optional: total)
         writer.write(optional: modified)
         writer.write(digests)
-        // More ranges than there ever are; omitted ones are fetched again.
+        // The limit is higher than any real number of ranges; omitted ranges are fetched again.
         let ranges = written.ranges.prefix(ResumeRecord.rangeLimit)
         writer.write(UInt32(ranges.count))
         for range in ranges {
@@ -129,9 +129,9 @@ extension RecordReader {
     }
 }
 
-/// The records in directories, so that many downloads into one directory do not each list all of it.
-/// A list is valid for a second. Records that this process writes are known immediately; one that another process
-/// leaves may be missed for that long, and its download then restarts.
+/// An index of the records in directories, so that many downloads into one directory do not each list it. A list is
+/// valid for a second. Records that this process writes are known immediately; a record of another process may be
+/// missed for that time, and its download then restarts.
 package final class DirectoryRecordIndex: Sendable {
     private struct State {
         /// The lists by the path of the directory.
@@ -144,7 +144,6 @@ package final class DirectoryRecordIndex: Sendable {
     package static let shared = DirectoryRecordIndex()
     /// The time for which a list is valid.
     package static let lifetime = Duration.seconds(1)
-
     /// Guards the above: workers that list and write, and tasks that look for a record.
     private let state = Mutex(State())
 
@@ -176,7 +175,7 @@ package final class DirectoryRecordIndex: Sendable {
         return names
     }
 
-    /// Notes that a record was written in a directory, which has to be listed again.
+    /// Marks a directory to be listed again, because a record was written there.
     package func forget(_ folder: String) {
         state.withLock { state in
             state.changeCount += 1
@@ -187,14 +186,14 @@ package final class DirectoryRecordIndex: Sendable {
 
 /// The identity of a file, by which it is recognized after a rename.
 package struct FileIdentity: Hashable, Sendable {
-    /// The inode.
+    /// The inode number of the file.
     package var number: UInt64
     /// The device number of the file system, which a reboot may change.
     package var device: UInt64
     /// The modification time in nanoseconds since 1970; a power cut may reset it.
     package var modificationTime: Int64
 
-    /// Whether a file is this one. Of the two values that may change unnoticed, one has to be the same.
+    /// Whether a file is this one. At least one of the device and the time must be the same, as either may change.
     package func isOf(_ status: FileStatus) -> Bool {
         status.kind == .file && status.identity == number
             && (status.device == device || status.modificationTime == modificationTime)

@@ -1,29 +1,30 @@
 package import MartletTransport
 
-/// The number of connections of a download: one at first, soon the maximum, and then only those that pay: each should
-/// make the download faster by a tenth or more. Servers that limit the rate of each connection send in bursts of a
-/// second and more, so that a short measurement proves nothing: connections are added immediately, four times as many
-/// at each step, and whether one is needed is tested by doing without it for a while.
+/// Decides the number of connections of a download: one at first, soon the maximum, and then only those that make the
+/// download at least a tenth faster. Servers that limit the rate of each connection send in bursts of a second or more,
+/// so a short measurement proves nothing. Therefore connections are added immediately, four times as many at each step.
+/// Whether one is needed is then tested by omitting it for a while.
 package struct ConnectionRamp: Sendable {
-    /// The time until connections are added, slightly less than the clock's interval, so that each tick may add some.
+    /// The time between two additions, slightly less than the clock's interval, so that each tick may add connections.
     package static let addition = Duration.milliseconds(40)
     /// The factor of each addition. One connection at a time is added after the server or the session had no slot.
     package static let growth = 4
-    /// The time for which the download does without a connection, to measure its effect.
+    /// The time for which one connection is omitted, to measure its effect.
     package static let trial = Duration.seconds(3)
-    /// The time until the first trial; times four after each trial that paid, up to ``longestRest``.
+    /// The time until the first trial. It is multiplied by four after each trial that confirmed the connection, up to
+    /// ``longestRest``.
     package static let firstRest = Duration.seconds(5)
     /// The maximum time between two trials.
     package static let longestRest = Duration.seconds(320)
-    /// The time after which more are tried when the server or the session had no slot.
+    /// The time until another addition after the server or the session had no slot.
     package static let refusalRest = Duration.seconds(10)
 
     private enum Phase: Sendable {
         /// Connections are added.
         case growing
-        /// The number is right.
+        /// The number of connections is stable.
         case steady
-        /// A trial with one connection fewer than before, when the rate was that many bytes per second.
+        /// A trial with one connection fewer. Contains the rate before it, in bytes per second.
         case trying(before: Double)
     }
 
@@ -48,13 +49,14 @@ package struct ConnectionRamp: Sendable {
         since = now
     }
 
-    /// The number of connections that may be added to that many.
+    /// The number of connections that may be added to a given number.
     package func room(beside count: Int) -> Int { max(0, ceiling - count) }
 
     /// Adds bytes received on any connection.
     package mutating func add(_ count: UInt64) { bytes += count }
 
-    /// Updates the wanted number for the receiving connections. None is added while our own rate limit binds.
+    /// Updates the wanted number, given the number of receiving connections. No connection is added while our own rate
+    /// limit applies.
     package mutating func look(active: Int, isHeldBack: Bool = false, now: MonotonicTime) {
         if let lifts = ceilingLifts, now >= lifts {
             ceilingLifts = nil
@@ -98,7 +100,7 @@ package struct ConnectionRamp: Sendable {
         (since, bytes) = (now, 0)
     }
 
-    /// Notes that the server or the session had no slot for one more: for a while there are no more than now.
+    /// Records that the server or the session had no slot for another connection: for a while none is added.
     package mutating func refused(active: Int, now: MonotonicTime) {
         wasRefused = true
         ceiling = max(1, active)
@@ -107,14 +109,15 @@ package struct ConnectionRamp: Sendable {
         enter(.steady, now)
     }
 
-    /// Applies the maximum that the condition of the network allows; `nil` for none. Surplus connections end by themselves.
+    /// Applies the maximum that the condition of the network allows; `nil` for none. Surplus connections end by
+    /// themselves.
     package mutating func allow(_ count: Int?, now: MonotonicTime) {
         let count = max(1, count ?? .max)
         guard count != allowance else { return }
         let isMore = count > allowance
         allowance = count
         if isMore {
-            // A refusal of the server lasts for its time.
+            // A rejection by the server remains in effect for its time.
             guard ceilingLifts == nil else { return }
             ceiling = min(limit, allowance)
             enter(.growing, now)

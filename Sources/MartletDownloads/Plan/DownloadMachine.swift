@@ -3,7 +3,7 @@ package import MartletCore
 /// The decisions of one download: its requests, the bytes it accepts, and when it fails.
 /// A pure state machine: time and random numbers are passed in, and the actions are returned as effects, in order.
 package struct DownloadMachine: Sendable {
-    /// An action.
+    /// An action that the run performs.
     package enum Effect: Sendable {
         /// Start a transfer.
         case begin(DownloadRequest)
@@ -23,13 +23,13 @@ package struct DownloadMachine: Sendable {
     package enum End: Sendable {
         /// Its body ended, or the rest is not wanted.
         case finished
-        /// It failed.
+        /// It failed with this error.
         case failed(HTTPError)
         /// The response has a status that is not a success, or is not a valid one.
         case refused(HTTPError, DownloadRetryRule.Action)
         /// It was cancelled.
         case cancelled
-        /// There was no connection for it, since there are enough.
+        /// No connection was opened for it, since there are enough.
         case crowded
         /// The compared bytes differ.
         case differs
@@ -37,13 +37,13 @@ package struct DownloadMachine: Sendable {
 
     /// The server's support of ranges.
     enum Ranges: Sendable {
-        /// Unknown, or supported.
+        /// Unknown or supported so far.
         case usable
         /// Not supported, or not correctly.
         case refused
     }
 
-    /// The request without `Range` that is made once after the probe was rejected with a status.
+    /// The state of the request without `Range`, made once after a status rejected the probe.
     enum PlainRequest: Sendable {
         case notMade
         /// It was made, and has not failed.
@@ -56,25 +56,25 @@ package struct DownloadMachine: Sendable {
     package static let probeByteCount: UInt64 = 8 << 20
     /// The number of bytes requested again if only the bytes themselves can show that the file is unchanged: 64 KiB.
     package static let overlapByteCount: UInt64 = 64 << 10
-    /// The maximum number of starts, with the first, after changes or refused parts. The last uses one connection.
+    /// The maximum number of starts, with the first, after changes or rejected parts. The last uses one connection.
     package static let generationLimit = 3
-
     /// The URL given by the caller.
     package let original: HTTPURL
     let options: DownloadOptions
     /// The URL at which the file was found; `nil` if it is unknown or no longer valid.
     var place: HTTPURL?
-    /// The bytes; `nil` before the first response that has some.
+    /// The plan of the bytes; `nil` before the first response with bytes.
     package var plan: SegmentPlan?
-    /// The representation that they belong to.
+    /// The representation that the bytes belong to.
     package var known: Representation?
-    /// The representation with a strong validator that was discarded last. A response without validators is not it.
+    /// The representation with a strong validator that was discarded last. A response without validators does not match
+    /// it.
     var former: Representation?
     /// The digests of the whole file that the server announced.
     package var digests: [Checksum] = []
-    /// `Last-Modified`, in seconds since 1970.
+    /// The value of `Last-Modified`, in seconds since 1970.
     package var modified: Int64?
-    /// `Content-Disposition`.
+    /// The value of `Content-Disposition`; `nil` without one.
     package var disposition: String?
     var ranges = Ranges.usable
     /// The request without `Range` after a rejected probe.
@@ -89,13 +89,15 @@ package struct DownloadMachine: Sendable {
     var ramp: ConnectionRamp
     /// The number of starts.
     package var generation: UInt32 = 1
-    /// The number of starts that count against ``generationLimit``: not those after a failure, which the options limit.
+    /// The number of starts that count against ``generationLimit``. Starts after a failure do not count; the options
+    /// limit them.
     var refusedGenerations = 1
     /// The end of the received bytes since the last start.
     private var reached: UInt64 = 0
-    /// The same of all earlier starts with the same file: receiving those bytes again is no progress.
+    /// The same for all earlier starts with the same file: receiving those bytes again does not count as progress.
     private var furthest: UInt64 = 0
-    /// Whether the file is requested in one piece, since nothing proves its parts to belong together except to resume.
+    /// Whether the file is requested in one piece, except to resume, since nothing proves that its parts belong
+    /// together.
     var isWhole = false
     private var pacing = ThrottlingDetector()
     /// The number of failures since the last new byte.
@@ -109,10 +111,9 @@ package struct DownloadMachine: Sendable {
     /// The duration of the last checkpoint.
     private var checkpointTime = Duration.zero
     var hasNews = false
-    /// Whether the file has bytes of several requests that nothing proves to belong to one representation.
+    /// Whether the file has bytes of several requests that are not proven to belong to one representation.
     package var isUnproven = false
     var isOver = false
-
     /// The number of reused bytes of earlier runs.
     package var resumedByteCount: UInt64 = 0
     /// The number of bytes of response bodies in this run.
@@ -139,7 +140,7 @@ package struct DownloadMachine: Sendable {
         !isOver && transfers.count == 1 && digests.isEmpty && options.checksum == nil && plan?.isComplete == true
     }
 
-    /// Whether parts can be requested that certainly belong, or will be verified to belong, to the same representation.
+    /// Whether parts can be requested whose representation is certain, or will be verified.
     var mayAskForParts: Bool {
         guard ranges == .usable, let known else { return false }
         return known.hasCondition || (options.checksum != nil && known.coding == nil)
@@ -188,7 +189,7 @@ package struct DownloadMachine: Sendable {
         found(facts.url)
     }
 
-    /// Notes the URL of a response. The original URL is not replaced, since its user info is still needed.
+    /// Records the URL of a response. The original URL is not replaced, since its user info is still needed.
     mutating func found(_ url: HTTPURL) { place = url.absoluteForm == original.absoluteForm ? nil : url }
 
     mutating func forget() {
@@ -213,7 +214,7 @@ package struct DownloadMachine: Sendable {
 
     // MARK: Requests
 
-    /// Makes as many requests as there should be.
+    /// Makes requests up to the wanted number.
     mutating func fill(_ now: MonotonicTime) -> [Effect] {
         guard !isOver, retryAt == nil else { return [] }
         var effects: [Effect] = []
@@ -232,7 +233,7 @@ package struct DownloadMachine: Sendable {
             return nil
         }
         let id = lastTransfer + 1
-        // Under our own rate limit, taking over a range only discards bytes that are on their way.
+        // Under our own rate limit, taking over a range only discards bytes in transit.
         let (takesOver, inOnePiece) = (!pacing.isHeldBack, !mayAskForParts)
         let others = transfers.isEmpty || !takesOver ? 0 : ramp.room(beside: transfers.count + 1)
         let claim = self.plan?.claim(id, takesOver: takesOver, inOnePiece: inOnePiece, others: others, now: now)
@@ -275,10 +276,10 @@ package struct DownloadMachine: Sendable {
         return effects
     }
 
-    /// The time from the last checkpoint to the next one.
-    /// At first it is shorter, so that most of a download that is killed early survives: at most the bytes of a 64th of
-    /// the time, or of a tenth of a second, are lost, plus those until the next tick and the end of the sync. A disk
-    /// that syncs slowly gets at most a 16th of the time, as far as the options allow.
+    /// The time from the last checkpoint to the next one. At first it is shorter, so that most of a download that is
+    /// killed early survives. At most the bytes of a 64th of the elapsed time, or of a tenth of a second, are lost. The
+    /// bytes until the next tick and the end of the sync are lost, too. A disk that syncs slowly gets at most a 16th of
+    /// the time, as far as the options allow.
     private var interval: Duration {
         let wanted = max(.milliseconds(50), options.checkpointInterval)
         return min(wanted, max(.milliseconds(100), lastCheckpoint.since(began) / 64, checkpointTime * 16))
@@ -287,7 +288,7 @@ package struct DownloadMachine: Sendable {
     /// The end of a delay; `nil` without a delay.
     package var wake: MonotonicTime? { retryAt }
 
-    /// Notes the end of a checkpoint.
+    /// Records the end of a checkpoint.
     package mutating func checkpointed(_ now: MonotonicTime) {
         if let began = checkpointBegan { checkpointTime = now.since(began) }
         (checkpointBegan, lastCheckpoint) = (nil, now)
@@ -295,8 +296,9 @@ package struct DownloadMachine: Sendable {
 
     // MARK: Bytes
 
-    /// Notes received bytes of a transfer.
-    /// - Returns: Their offset, the number of them that are wanted, and whether more are; `nil` for an inactive transfer.
+    /// Records received bytes of a transfer.
+    /// - Returns: Their offset, the number of wanted bytes among them, and whether more bytes are wanted; `nil` for an
+    ///   inactive transfer.
     package mutating func accept(_ id: UInt64, _ count: UInt64, now: MonotonicTime) -> (
         offset: UInt64, count: UInt64, wantsMore: Bool
     )? {
@@ -313,10 +315,10 @@ package struct DownloadMachine: Sendable {
     /// Whether a file of this length exceeds the limit.
     package func exceedsLimit(_ end: UInt64) -> Bool { end > UInt64(clamping: options.byteLimit.bytes) }
 
-    /// Notes written bytes of a transfer.
+    /// Records written bytes of a transfer.
     package mutating func wrote(_ id: UInt64, _ range: Range<UInt64>) -> [Effect] {
         guard !isOver, transfers[id] != nil else { return [] }
-        // Not when they are received: a record claims written bytes.
+        // Not set when bytes are received: a record claims only written bytes.
         hasNews = true
         return plan?.wrote(id, range).map { [.cancel($0)] } ?? []
     }

@@ -2,41 +2,42 @@ package import MartletCore
 
 /// The meaning of a response to a request for a file, or for a part of it.
 package enum DownloadResponseRule {
-    /// The request.
+    /// The part of a request that determines the meaning of its response.
     package struct Asked: Hashable, Sendable {
         /// The requested bytes; `nil` for the whole file without `Range`.
         package var range: Range<UInt64>?
         /// Whether `If-Range` bound the response to the known representation.
         package var isConditional: Bool
 
-        /// The requested bytes in words, for an error.
+        /// The requested bytes as text for an error.
         package var words: String { range.map { "bytes \($0.bytePositions)" } ?? "the whole file" }
     }
 
-    /// The meaning.
+    /// The meaning of a response.
     package enum Verdict: Equatable, Sendable {
-        /// Bytes of the known file: those to skip at the start of the body, and the range of the rest.
+        /// Bytes of the known file: the number to skip at the start of the body, and the range of the rest.
         case part(passingOver: UInt64, Range<UInt64>, total: UInt64)
         /// The whole file from its first byte, in the known representation or in the only one.
         case whole
         /// The whole file from its first byte, in another representation than the known one.
         case changedWhole
-        /// Perhaps the whole file, but without a validator although the file had a strong one: more likely the page of
-        /// a captive portal or of a login than another representation.
+        /// Possibly the whole file, but without a validator although the file had a strong one. It is more likely the
+        /// page of a captive portal or a login than another representation.
         case unproven
         /// A part of the file in another representation than the known one.
         case changedPart
         /// The whole file in the known representation, although a part was requested with `If-Range`.
         case unwilling
-        /// No byte although some were requested; the total is the length of the file.
+        /// The requested range is unsatisfiable; the total is the length of the file.
         case unsatisfied(total: UInt64?)
         /// A response that no server should send.
         case refused(String)
         /// A status that is not a success.
         case failed
 
-        /// Whether an additional transfer can use it; if not, there are enough. A bad status is a failed connection.
-        package var isOfUseToAdditional: Bool {
+        /// Whether an additional transfer can use it; if not, there are enough transfers. A bad status counts as a
+        /// failed connection.
+        package var isUsableByAdditional: Bool {
             switch self {
             case .part, .unwilling, .failed: true
             case .whole, .changedWhole, .unproven, .changedPart, .unsatisfied, .refused: false
@@ -56,7 +57,7 @@ package enum DownloadResponseRule {
         switch facts.status {
         case 206: return part(asked, facts, known: known, total: total)
         case 200, 203:
-            // A coding that the response does not name says nothing about the file.
+            // An absent content coding does not identify the file.
             if let known = known ?? former, known.hasCondition, !facts.representation.contradictsValidator(of: known),
                 !known.isProven(by: facts.representation)
             {
@@ -79,14 +80,16 @@ package enum DownloadResponseRule {
     private static func part(_ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, total: UInt64?)
         -> Verdict
     {
-        guard let range = asked.range else { return .refused("a part came, and the whole file was asked for") }
+        guard let range = asked.range else {
+            return .refused("the response is partial, but the whole file was requested")
+        }
         guard !facts.isMultipart else { return .refused("several parts came, and one was asked for") }
         if let known, known.differs(from: facts.representation) { return .changedPart }
         let came: Range<UInt64>
         let length: UInt64
         switch facts.part {
         case .none: return .refused("the answer does not say which bytes it has")
-        case .unreadable: return .refused("what the answer says of its bytes cannot be read")
+        case .unreadable: return .refused("Content-Range is invalid")
         case .range(.unsatisfied): return .refused("the answer says that it has no bytes")
         case .range(.satisfied(_, nil)): return .refused("the answer does not say how long the file is")
         case .range(.satisfied(let bytes, let count?)): (came, length) = (bytes, count)
@@ -118,9 +121,9 @@ package enum DownloadResponseRule {
 
 /// The parts of a response head that a download needs.
 package struct DownloadResponseHead: Sendable {
-    /// The content of `Content-Range`.
+    /// The content of The value of `Content-Range`.
     package enum Part: Hashable, Sendable {
-        /// There is no such field.
+        /// The field is absent.
         case none
         /// There are several fields, or one that cannot be parsed.
         case unreadable(String)
@@ -131,11 +134,11 @@ package struct DownloadResponseHead: Sendable {
     package var status: Int
     /// The reason phrase, which may be empty.
     package var reason: String
-    /// `Content-Range`.
+    /// The value of `Content-Range`.
     package var part: Part
     /// Whether the body is `multipart/byteranges`.
     package var isMultipart: Bool
-    /// The announced length of the body; `nil` if its end is marked otherwise.
+    /// The announced length of the body; `nil` without a `Content-Length`.
     package var byteCount: UInt64?
     /// The representation that its bytes belong to.
     package var representation: Representation
@@ -145,7 +148,7 @@ package struct DownloadResponseHead: Sendable {
     package var digests: [Checksum]
     /// `Last-Modified`, in seconds since 1970.
     package var modified: Int64?
-    /// `Content-Disposition`.
+    /// The value of `Content-Disposition`; `nil` without one.
     package var disposition: String?
     package var url: HTTPURL
 
@@ -170,7 +173,7 @@ package struct DownloadResponseHead: Sendable {
         self.url = url
     }
 
-    /// The status and the range in words, for an error.
+    /// The status and the range as text for an error.
     package var words: String {
         let status = reason.isEmpty ? "\(status)" : "\(status) \(reason)"
         return switch part {
@@ -208,11 +211,11 @@ extension Range<UInt64> {
 
 /// The use that a transfer makes of its response.
 package enum ResponseAction: Sendable {
-    /// None: the body is not read.
+    /// No use: the body is not read.
     case leave
     /// Writes the body.
     /// - `passingOver`: the number of bytes to skip at its start.
     /// - `comparing`: the number of bytes after those to compare with the received ones.
-    /// - `beginsAnew`: whether a new file replaces the received bytes.
-    case take(passingOver: UInt64, comparing: UInt64, beginsAnew: Bool)
+    /// - `restartsTransfer`: whether a new file replaces the received bytes.
+    case take(passingOver: UInt64, comparing: UInt64, restartsTransfer: Bool)
 }

@@ -5,9 +5,9 @@ package enum DownloadRetryRule {
     package enum Action: Equatable, Sendable {
         /// Retry a transient failure, after the time in `Retry-After` or a growing delay.
         case retry(after: Duration?)
-        /// Ask the original URL again: the file is no longer at the URL of a redirect.
+        /// Request the original URL again: the file is no longer at the URL of a redirect.
         case askOriginal
-        /// Fail.
+        /// Fail the download with the error.
         case fail
     }
 
@@ -15,7 +15,6 @@ package enum DownloadRetryRule {
     package static let passing: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
     /// Statuses of an expired signed URL.
     package static let expired: Set<Int> = [401, 403, 404, 410]
-
     /// Statuses with which some servers reject any request that has a `Range`.
     package static let rejectingRange: Set<Int> = [400, 403, 405, 406, 412, 500, 501, 503]
 
@@ -32,7 +31,7 @@ package enum DownloadRetryRule {
         case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated:
             return isCrossOrigin && error.isConnectFailure ? .askOriginal : .retry(after: nil)
         case .tlsFailed where error.phase == .receivingBody || error.phase == .awaitingHead:
-            // An alert in the stream: the connection broke. A failed handshake is a different matter.
+            // An alert after the handshake means a lost connection, unlike a failed handshake.
             return .retry(after: nil)
         case .proxyFailed where error.isTransient, .tlsFailed where error.isCutHandshake:
             return isCrossOrigin ? .askOriginal : .retry(after: nil)
@@ -41,7 +40,7 @@ package enum DownloadRetryRule {
         }
     }
 
-    /// Whether the failure of one transfer is one of all: of the local file, or a limit of the caller.
+    /// Whether the failure of one transfer concerns all: one of the local file, or a limit of the caller.
     static func concernsAll(_ error: HTTPError) -> Bool {
         switch error.code {
         case .fileFailed, .diskFull, .fileExists, .alreadyInProgress, .bodyTooLarge, .sessionInvalidated: true
@@ -50,7 +49,7 @@ package enum DownloadRetryRule {
         }
     }
 
-    /// The delay before a retry, after failures in a row without a new byte; `random` is between 0 and 1.
+    /// The delay before a retry, after consecutive failures without a new byte; `random` is between 0 and 1.
     package static func delay(_ failures: Int, asked: Duration?, _ retry: DownloadRetry, random: Double) -> Duration {
         if let asked { return min(max(.zero, asked), max(.zero, retry.maximumRetryAfter)) }
         var span = max(.zero, retry.initialDelay)
@@ -60,25 +59,25 @@ package enum DownloadRetryRule {
     }
 }
 
-/// Detects whether our own rate limit holds back the transfers of a download: then another connection brings nothing,
-/// and a transfer that takes over a range only discards bytes that are on their way.
-/// A limit lets a burst pass at first, so that one look without a wait proves nothing.
+/// Detects whether our own rate limit slows down the transfers of a download. Another connection is then useless, and
+/// taking over a range only discards bytes in transit. A limit allows a burst at first, so one sample without a wait
+/// proves nothing.
 package struct ThrottlingDetector: Sendable {
-    /// The number of looks without a wait after which the limit does not bind.
+    /// The number of samples without a wait after which the limit does not apply.
     package static let freeLooks = 3
-    /// The number of looks without a request after which the transfers stall for another reason.
+    /// The number of samples without a request after which the transfers stall for another reason.
     package static let idleLooks = 20
 
     private var isLimited = false
     private var free = 0
     private var idle = 0
 
-    /// Whether the limit binds.
+    /// Whether the limit slows down the transfers.
     package var isHeldBack: Bool {
         isLimited && free < ThrottlingDetector.freeLooks && idle < ThrottlingDetector.idleLooks
     }
 
-    /// Adds a look.
+    /// Adds a sample of the limit's effect.
     package mutating func look(_ hold: BandwidthThrottling) {
         isLimited = hold != .unlimited
         switch hold {

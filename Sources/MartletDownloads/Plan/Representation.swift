@@ -5,9 +5,10 @@ package import MartletWire
 package struct Representation: Hashable, Sendable {
     /// The entity tag; `nil` if the server sent none.
     package var entityTag: EntityTag?
-    /// `Last-Modified` as received; `nil` if the server sent none that can be parsed.
+    /// `Last-Modified` as received; `nil` without a valid one.
     package var lastModified: String?
-    /// Whether that date is at least 60 s older than the response, and so a strong validator (RFC 9110 §8.8.2.2).
+    /// Whether ``lastModified`` is at least 60 s older than the response, and so a strong validator (RFC 9110
+    /// §8.8.2.2).
     package var isLastModifiedStrong = false
     /// The content codings of its bytes; `nil` for none.
     package var coding: String?
@@ -52,7 +53,7 @@ package struct Representation: Hashable, Sendable {
         return false
     }
 
-    /// Whether both have a validator of one kind, and these or the codings differ.
+    /// Whether both have the same kind of validator, and the validators or the codings differ.
     package func contradictsValidator(of other: Representation) -> Bool {
         let isComparable =
             entityTag != nil && other.entityTag != nil || lastModified != nil && other.lastModified != nil
@@ -69,18 +70,19 @@ package struct Representation: Hashable, Sendable {
 }
 
 /// Signed URLs of file stores, which are valid for a limited time: later the same file has another URL. Files are
-/// distinguished by all of a URL but its signature. Its query parameters are known for the common stores only; any
-/// other parameter may name the file. An entity tag does not suffice: two files may have the same one, since it is the
-/// server's word about one URL (RFC 9110 §8.8.3).
+/// distinguished by the URL without its signature. The parameters of signatures are known for the common stores only;
+/// any other parameter may identify the file. An entity tag does not suffice: two files may have the same tag, since it
+/// is only valid for one URL (RFC 9110 §8.8.3).
 enum SignedURL {
     /// The prefixes of the parameters of Amazon S3 (version 4) and Google Cloud Storage.
     private static let prefixes = ["x-amz-", "x-goog-"]
-    /// The parameters of Akamai, and the signers of S3 (version 2), CloudFront, Google Cloud Storage (version 2), Alibaba OSS.
+    /// The parameters of Akamai, and the signers of S3 (version 2), CloudFront, Google Cloud Storage (version 2),
+    /// Alibaba OSS.
     private static let names: Set<String> = signers.union(["security-token", "hdnea", "hdntl", "hdnts"])
     private static let signers: Set<String> = ["awsaccesskeyid", "key-pair-id", "googleaccessid", "ossaccesskeyid"]
-    /// Their other parameters. The words are common: they count only if there is a signer.
+    /// Their other parameters. The names are common words: they count only together with a signer.
     private static let signedNames: Set<String> = ["signature", "expires", "policy"]
-    /// The parameters of Azure Storage. The names are short: they count only if there are `sv` and `sig`.
+    /// The parameters of Azure Storage. The names are short: they count only together with `sv` and `sig`.
     private static let azureNames: Set<String> = [
         "sv", "ss", "srt", "sr", "st", "se", "sp", "sip", "spr", "sig", "skoid", "sktid", "skt", "ske", "sks", "skv",
         "saoid", "suoid", "scid", "sdd", "ses",

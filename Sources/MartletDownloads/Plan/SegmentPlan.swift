@@ -1,8 +1,8 @@
 package import MartletTransport
 
-/// The received bytes of a file, those that transfers fetch, and those to request next.
-/// A pure state machine: time is passed in. Every byte of the file is written, claimed by a transfer, or missing. Two
-/// transfers claim the same bytes only in the race for the end of the file: the faster one ends the other.
+/// The received bytes of a file, the bytes that transfers fetch, and the bytes to request next. A pure state machine:
+/// time is passed in. Every byte of the file is written, claimed by a transfer, or missing. Two transfers claim the
+/// same bytes only in the race for the end of the file: the faster one ends the other.
 package struct SegmentPlan: Sendable {
     /// The range of a transfer.
     package struct Claim: Sendable {
@@ -26,9 +26,10 @@ package struct SegmentPlan: Sendable {
     package static let largestChunk: UInt64 = 64 << 20
     /// The intended duration of a chunk.
     package static let chunkSeconds = 3.0
-    /// The minimum that is taken over from a transfer: 64 KiB. Two transfers race for a smaller rest.
+    /// The minimum range that is taken over from a transfer: 64 KiB. Two transfers race for a smaller rest.
     package static let smallestTheft: UInt64 = 64 << 10
-    /// A transfer with less remaining time is left alone: four response times within these bounds; first the upper.
+    /// The remaining time below which a transfer keeps its range: four response times, within these bounds. Initially
+    /// the upper bound.
     package static let patience = Duration.milliseconds(100)...Duration.milliseconds(500)
 
     /// The length of the file; `nil` while it is unknown.
@@ -44,17 +45,18 @@ package struct SegmentPlan: Sendable {
     /// The server's longest response time in seconds; `nil` before the first response.
     private var answerTime: Double?
 
-    /// The remaining time below which a transfer is left alone, in seconds.
+    /// The remaining time below which a transfer keeps its range, in seconds.
     private var patience: Double {
         guard givenPatience == nil, let answerTime else { return longestPatience }
         return min(max(4 * answerTime, SegmentPlan.patience.lowerBound / .seconds(1)), longestPatience)
     }
 
-    /// The maximum time without a byte that says nothing about a transfer, in seconds.
+    /// The maximum time without a byte that does not count as a stall, in seconds.
     private var longestPatience: Double { givenPatience ?? SegmentPlan.patience.upperBound / .seconds(1) }
 
     /// A plan of a file that may have written bytes.
-    /// - Parameter patience: the remaining time below which a transfer is left alone; `nil` to derive it from response times.
+    /// - Parameter patience: the remaining time below which a transfer keeps its range; `nil` to derive it from
+    ///   response times.
     package init(
         total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil, patience: Duration? = nil
     ) {
@@ -127,20 +129,21 @@ package struct SegmentPlan: Sendable {
     ///   - id: the number of the transfer, new.
     ///   - takesOver: whether it may take over bytes that another transfer has claimed and not received.
     ///   - inOnePiece: whether it gets all of the first gap.
-    ///   - others: the number of transfers that may join soon; each is left its share, as first rates promise much.
-    /// - Returns: The bytes; `nil` for no bytes.
+    ///   - others: the number of transfers that may join soon. Each is reserved a share, because initial rates are
+    ///     often too high.
+    /// - Returns: The bytes; `nil` if there are no bytes to assign.
     package mutating func claim(
         _ id: UInt64, takesOver: Bool = true, inOnePiece: Bool = false, others: Int = 0, now: MonotonicTime
     ) -> Range<UInt64>? {
         let gaps = missing()
-        // Past the window, the transfer of the first missing byte is the one that delays the others.
+        // If the window is full, the transfer of the first missing byte delays the others.
         guard let gap = gaps.first, gap.lowerBound < windowEnd else { return takesOver ? takeOver(id, now: now) : nil }
         // Without a known end, one transfer continues to it.
         let isWhole = total == nil || inOnePiece
         let share = others > 0 ? gaps.reduce(0) { $0 + $1.byteCount } / UInt64(others + 1) : .max
         let chunk = min(chunk(at: now), max(share, SegmentPlan.smallestChunk))
         var end = isWhole ? gap.upperBound : gap.lowerBound + min(gap.byteCount, chunk)
-        // A rest that is not worth its own request is included.
+        // A rest that is too small for its own request is included.
         if gap.upperBound - end < SegmentPlan.smallestChunk / 2 { end = gap.upperBound }
         if total != nil { end = min(end, windowEnd) }
         return claim(id, gap.lowerBound..<end, now: now)
@@ -175,13 +178,14 @@ package struct SegmentPlan: Sendable {
     /// The rate of the transfer that ended last.
     private var lastRate = 0.0
 
-    /// Takes over the fair share, by their rates, of the range that will take longest; races for all of a small one.
+    /// Takes over a share, in proportion to the rates, of the range that will take longest. Races for all of a small
+    /// range.
     private mutating func takeOver(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
         // A range without an end cannot be divided.
         guard total != nil else { return nil }
         var rates = claims.mapValues { $0.rate.value(at: now) }
         let mine = max(lastRate, rates.values.max() ?? 0)
-        // A transfer that has just started counts as fast as the others.
+        // A transfer that has just started is assumed to be as fast as the others.
         for (number, claim) in claims where claim.position == claim.range.lowerBound {
             if claim.rate.age(at: now) < longestPatience { rates[number] = mine > 0 ? mine : .infinity }
         }
@@ -191,7 +195,7 @@ package struct SegmentPlan: Sendable {
             if written.contains(wholly: claim.position..<claim.range.upperBound) { continue }
             let rate = rates[number] ?? 0
             if rate == 0, claim.rate.silence(at: now) <= longestPatience { continue }
-            // A transfer that receives in bursts is not done before the next one.
+            // A transfer that receives in bursts does not finish before its next burst.
             let seconds = Double(claim.rest) / max(rate, 1) + claim.rate.silence(at: now)
             if seconds > patience, seconds > victim?.seconds ?? 0 { victim = (number, claim, seconds) }
         }
@@ -201,7 +205,7 @@ package struct SegmentPlan: Sendable {
         let share = mine + theirs > 0 ? mine / (mine + theirs) : 0.5
         let rest = victim.claim.rest
         if rest >= 2 * SegmentPlan.smallestTheft {
-            // A stalled transfer keeps a little, too: the race for that leaves the rest free to be divided further.
+            // A stalled transfer also keeps a small range. A race for it leaves the rest free to be divided further.
             let most = rest - SegmentPlan.smallestTheft / 4
             let fair = UInt64(min(Double(rest) * share, Double(most)))
             let theft = min(most, max(SegmentPlan.smallestTheft, fair))
@@ -215,11 +219,12 @@ package struct SegmentPlan: Sendable {
 
     // MARK: Events
 
-    /// Notes the response time of a request.
+    /// Records the response time of a request.
     package mutating func answered(after time: Duration) { answerTime = max(answerTime ?? 0, time / .seconds(1)) }
 
-    /// Notes received bytes of a transfer.
-    /// - Returns: Their offset, the number of them that are wanted, and whether more are; `nil` for an inactive transfer.
+    /// Records received bytes of a transfer.
+    /// - Returns: Their offset, the number of wanted bytes among them, and whether more bytes are wanted; `nil` for an
+    ///   inactive transfer.
     package mutating func accept(_ id: UInt64, _ count: UInt64, now: MonotonicTime) -> (
         offset: UInt64, count: UInt64, wantsMore: Bool
     )? {
@@ -232,8 +237,8 @@ package struct SegmentPlan: Sendable {
         return (offset, taken, claim.rest > 0)
     }
 
-    /// Notes written bytes of a transfer.
-    /// - Returns: A transfer that has nothing left to do because its rival was faster.
+    /// Records written bytes of a transfer.
+    /// - Returns: The rival that this transfer has overtaken, and that has nothing left to do.
     package mutating func wrote(_ id: UInt64, _ range: Range<UInt64>) -> UInt64? {
         if !range.isEmpty { written.insert(contentsOf: range) }
         guard var claim = claims[id] else { return nil }
@@ -244,7 +249,7 @@ package struct SegmentPlan: Sendable {
         return written.contains(wholly: left) ? rival : nil
     }
 
-    /// Notes the end of a transfer: the bytes that it has not received are missing again.
+    /// Records the end of a transfer: the bytes that it has not received are missing again.
     package mutating func release(_ id: UInt64, now: MonotonicTime) {
         guard let claim = claims.removeValue(forKey: id) else { return }
         let rate = claim.rate.value(at: now)
@@ -258,7 +263,7 @@ package struct SegmentPlan: Sendable {
         claims[id]?.range = claim.range.lowerBound..<end
     }
 
-    /// Notes the length of the file: claims past it are cut.
+    /// Records the length of the file: claims past it are cut.
     package mutating func end(at total: UInt64) {
         self.total = total
         for (id, claim) in claims where claim.range.upperBound > total {

@@ -10,7 +10,7 @@ package struct TransferRate: Sendable {
     /// The bytes of the previous span, and its length in seconds.
     private var last: (count: UInt64, seconds: Double) = (0, 0)
 
-    /// A rate that is measured from now on.
+    /// Creates a rate that is measured from now on.
     package init(from now: MonotonicTime) { (start, begin, newest) = (now, now, now) }
 
     /// The seconds since the start.
@@ -32,7 +32,7 @@ package struct TransferRate: Sendable {
 
     /// The rate; 0 before any bytes arrived, and if none arrived for two seconds.
     package func value(at now: MonotonicTime) -> Double {
-        // The bytes of a short current span say little without the previous one.
+        // A short current span is not representative without the previous one.
         let count = current + last.count
         guard count > 0, silence(at: now) < TransferRate.span else { return 0 }
         return Double(count) / max(now.seconds(since: begin) + last.seconds, 0.001)
@@ -55,7 +55,7 @@ package struct ProgressRate: Sendable {
     private var slot: UInt64 = 0
     private var newest: MonotonicTime
 
-    /// A rate that is measured from now on.
+    /// Creates a rate that is measured from now on.
     package init(from now: MonotonicTime) {
         slots = Array(repeating: 0, count: ProgressRate.slotCount)
         (start, newest) = (now, now)
@@ -64,7 +64,7 @@ package struct ProgressRate: Sendable {
     private mutating func turn(to now: MonotonicTime) {
         let present = (now.nanoseconds &- start.nanoseconds) / ProgressRate.slotNanoseconds
         guard now > start, present > slot else { return }
-        // After as many slots as there are, all are empty, however long ago the last one was.
+        // After one full cycle all slots are empty, regardless of the elapsed time.
         for number in (slot + 1)...min(present, slot + UInt64(ProgressRate.slotCount)) {
             slots[Int(number % UInt64(ProgressRate.slotCount))] = 0
         }

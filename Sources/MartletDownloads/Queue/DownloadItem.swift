@@ -12,20 +12,20 @@ package struct DownloadItem: Sendable {
         case cancelled
         /// The file is complete.
         case finished(DownloadResult)
-        /// It failed.
+        /// It failed with this error.
         case failed(HTTPError)
     }
 
-    /// The number.
+    /// The number of the download in its directory.
     package var id: DownloadID
     /// The position in the queue, lower numbers first.
     package var order: UInt64
     package var priority = DownloadPriority.normal
-    /// The state.
+    /// The stored state of the download.
     package var stage = Stage.waiting
     /// The URL with which the download was added. Its user info is not written to disk.
     package var url: HTTPURL
-    /// The URLs given since; the last one is current. The received bytes may be recorded under the earlier ones.
+    /// The URLs given later; the last one is current. The received bytes may be recorded under the earlier ones.
     package private(set) var movedURLs: [HTTPURL] = []
     /// The target; absolute.
     package var target: DownloadTarget
@@ -37,10 +37,8 @@ package struct DownloadItem: Sendable {
     package var completedByteCount: UInt64 = 0
     /// The length of the file; `nil` while it is unknown.
     package var totalByteCount: UInt64?
-
-    /// The note of a file that will get its name, until it is known whether it did.
+    /// The note of a file that will get its name, until the outcome is known.
     package var publication: PublicationRecord?
-
     /// The maximum number of later URLs.
     package static let moveLimit: UInt8 = 8
 
@@ -57,12 +55,12 @@ package struct DownloadItem: Sendable {
     /// The host and the port of the current URL, by which downloads are counted.
     package var host: String { "\(place.host):\(place.port)" }
 
-    /// The plan of a run: into the directory while the file name is unknown, and to that file from then on.
+    /// The plan of a run: into the directory while the file name is unknown, later to that file.
     package var plan: DownloadJob.Plan {
         DownloadJob.Plan(url: url, target: path.map { .file($0) } ?? target, options: options, publication: publication)
     }
 
-    /// The path of the file, as far as it is known or given.
+    /// The path of the file, if known or given.
     package var file: FilePath? {
         if path == nil, case .file(let file) = target.place { return file }
         return path

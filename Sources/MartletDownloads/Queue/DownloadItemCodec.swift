@@ -89,7 +89,7 @@ package enum DownloadItemCodec {
     private static func write(_ error: HTTPError, to writer: inout RecordWriter) {
         writer.write(text: error.code.rawValue)
         writer.write(text: error.phase.rawValue)
-        // Cut between characters: what is read must be UTF-8.
+        // Cut between characters, because only valid UTF-8 can be read.
         var message = error.message
         while message.utf8.count > messageLimit { message.removeLast(max(1, message.count / 8)) }
         writer.write(text: message)
@@ -172,7 +172,7 @@ package enum DownloadItemCodec {
     }
 
     private static func failure(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPError {
-        // A code that this version does not know is kept.
+        // A code that this version does not know is preserved.
         let code = HTTPError.Code(rawValue: try reader.text(limit: textLimit, "code"))
         let phase = HTTPError.Phase(rawValue: try reader.text(limit: textLimit, "phase")) ?? .processingResponse
         var error = HTTPError(code, phase: phase, message: try reader.text(limit: textLimit, "message"))

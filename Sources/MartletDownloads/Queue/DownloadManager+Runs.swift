@@ -1,7 +1,7 @@
 import MartletCore
 
-// The consequences of the machine's decisions: runs that start and end, events, and records. Each function decides and
-// emits before it first suspends, and writes its decision in the order of the decisions.
+// Carries out the machine's decisions: starts and ends runs, emits events, and writes records. Each function decides
+// and emits before it first suspends. Decisions are written in their order.
 extension DownloadManager {
     /// Takes over the contents of the directory.
     func restore(_ contents: DownloadStore.Contents) {
@@ -78,7 +78,7 @@ extension DownloadManager {
         if effects.isAllFinished {
             log.add(.allFinished)
             if let delegate = session.configuration.delegate {
-                // Unstructured: the manager does not wait for code of the program.
+                // Unstructured: the manager does not wait for user code.
                 Task { [directory] in await delegate.backgroundFinished(in: directory) }
             }
         }
@@ -94,11 +94,12 @@ extension DownloadManager {
             plan: entry.item.plan, movedURLs: entry.item.movedURLs, status: entry.status, slots: slots,
             prepare: prepare, make: make, named: { [weak self] path in await self?.name(id, path) },
             noting: { [weak self] publication in
-                // Without the manager there is no one to write the note: the next manager continues.
+                // Without the manager the note cannot be written; the next manager continues.
                 guard let self else { throw CancellationError() }
                 await self.note(id, run, publication)
             })
-        // The manager is not retained, so that releasing it ends the runs; the store is, and with it the directory's lock.
+        // The manager is not retained, so that releasing it ends the runs; the store is retained, and with it the
+        // directory's lock.
         runs.add { [weak self, store] in
             let outcome = await run.run(order)
             await self?.end(id, run, outcome)
@@ -115,7 +116,8 @@ extension DownloadManager {
                 fault =
                     error as? HTTPError
                     ?? HTTPError(
-                        .fileFailed, phase: .preparing, message: "what has come could not be removed", underlying: error
+                        .fileFailed, phase: .preparing, message: "the received bytes could not be removed",
+                        underlying: error
                     )
             }
             await self?.discarded(id, fault)
@@ -158,7 +160,7 @@ extension DownloadManager {
             managed[id]?.item.completedByteCount = result.byteCount
             managed[id]?.item.totalByteCount = result.byteCount
             apply(effects)
-            // Written before it is reported: otherwise an observer could find it unfinished after a kill.
+            // Written before it is reported: otherwise the download could appear unfinished after a kill.
             await save([id])
             reportFinished(id, result)
             return
@@ -266,7 +268,7 @@ extension DownloadManager {
 
     // MARK: Records
 
-    /// Notes the file of a download.
+    /// Claims the file of a download.
     func take(_ item: DownloadItem) { if let claim = item.claim, claims[claim] == nil { claims[claim] = item.id } }
 
     /// Releases the file of a download.

@@ -13,8 +13,8 @@ package import MartletCore
 /// | failed | it is over, unless it is resumed | resume, cancel, removal |
 /// | finished | it is over | removal |
 ///
-/// Waiting downloads are ordered by level: the priority, plus one for each ageing interval that they have waited, up to the
-/// highest; within a level, FIFO. So none waits forever, whatever is added after it.
+/// Waiting downloads are ordered by level: the priority, plus one for each ageing interval that they have waited, up to
+/// the highest; within a level, FIFO. So no download waits forever, even if others are added after it.
 package struct DownloadQueueMachine: Sendable {
     package enum Phase: Hashable, Sendable {
         case waiting
@@ -27,7 +27,7 @@ package struct DownloadQueueMachine: Sendable {
         case finished
     }
 
-    /// The phase that follows when a download has stopped.
+    /// The phase after a download has stopped.
     package enum Goal: Hashable, Sendable {
         /// It is paused.
         case pause
@@ -41,31 +41,31 @@ package struct DownloadQueueMachine: Sendable {
     package enum Ending: Hashable, Sendable {
         /// The file is complete.
         case finished
-        /// It failed.
+        /// It failed, and can be resumed.
         case failed
-        /// It was stopped, and the received bytes are kept.
+        /// It was stopped, and the received bytes are retained.
         case stopped
     }
 
-    /// The actions to take; only the order within each list counts.
+    /// The actions to perform; only the order within each list matters.
     package struct Effects: Hashable, Sendable {
         /// Downloads to run.
         package var begin: [DownloadID] = []
         package var stop: [DownloadID] = []
         /// Downloads whose bytes and records are to be removed.
         package var discard: [DownloadID] = []
-        /// Whether all downloads are over as of now.
+        /// Whether all downloads are over after this event.
         package var isAllFinished = false
     }
 
     /// A download that is added: a new one, or one of an earlier process.
     package struct Arrival: Hashable, Sendable {
-        /// The number.
+        /// The number of the download in its directory.
         package var id: DownloadID
         /// The host by which it is counted.
         package var host: String
         package var priority: DownloadPriority
-        /// The phase; one that ran waits.
+        /// The phase; a download that ran is waiting.
         package var phase: Phase
     }
 
@@ -73,7 +73,7 @@ package struct DownloadQueueMachine: Sendable {
         var host: String
         var priority: DownloadPriority
         var phase: Phase
-        /// Its position and its time as of when it was last queued.
+        /// The position and the time of its last queueing.
         var ticket = Ticket(sequence: 0, since: MonotonicTime(nanoseconds: 0))
         /// The host whose slot it holds while it runs.
         var runningHost: String?
@@ -97,7 +97,8 @@ package struct DownloadQueueMachine: Sendable {
     private(set) var limits: DownloadLimits
     private let ageing: Duration
     private(set) var entries: [DownloadID: Entry] = [:]
-    /// The waiting downloads by host and priority, each lane in FIFO order: its first one never comes after another of the lane.
+    /// The waiting downloads by host and priority, each lane in FIFO order: its first download never starts after
+    /// another one of the lane.
     private(set) var lanes: [Lane: [Place]] = [:]
     private(set) var runningCounts: [String: Int] = [:]
     private(set) var runningCount = 0
@@ -115,7 +116,7 @@ package struct DownloadQueueMachine: Sendable {
     /// The phase of a download; `nil` if it is unknown.
     package func phase(of id: DownloadID) -> Phase? { entries[id]?.phase }
 
-    /// Whether none waits, runs, is paused or is being removed.
+    /// Whether no download waits, runs, is paused or is being removed.
     package var isAllFinished: Bool { unfinishedCount == 0 }
 
     // MARK: Events
@@ -142,7 +143,8 @@ package struct DownloadQueueMachine: Sendable {
         return effects
     }
 
-    /// Pauses downloads together, so that none starts in place of another. Those over or being removed are ignored.
+    /// Pauses downloads together, so that none starts instead of another. Downloads that are over or being removed are
+    /// ignored.
     /// - Returns: The downloads that are paused now, or will be when they have ended; and the actions.
     package mutating func pause(_ ids: some Sequence<DownloadID>, now: MonotonicTime) -> (
         paused: [DownloadID], effects: Effects
@@ -214,7 +216,7 @@ package struct DownloadQueueMachine: Sendable {
     }
 
     /// Handles the end of a run. The outcome takes precedence over the request: a complete file is finished, and a
-    /// failure is one, even if a pause was requested; a cancelled download is removed unless it is finished. One that
+    /// failure counts even if a pause was requested; a cancelled download is removed unless it is finished. One that
     /// stopped without a request has failed, unless the queue is closed.
     package mutating func end(_ id: DownloadID, _ ending: Ending, now: MonotonicTime) -> Effects {
         var effects = Effects()
@@ -241,21 +243,21 @@ package struct DownloadQueueMachine: Sendable {
         return effects
     }
 
-    /// Notes that the record of a complete file was written.
+    /// Records that the record of a complete file was written.
     package mutating func recorded(_ id: DownloadID) -> Effects {
         var effects = Effects()
         if entries[id]?.phase == .recording { settle(id, .finished, &effects) }
         return effects
     }
 
-    /// Notes that the bytes of a download were removed, and forgets it.
+    /// Handles the removal of a download's bytes: the download is removed from the queue.
     package mutating func discarded(_ id: DownloadID) -> Effects {
         var effects = Effects()
         if entries[id]?.phase == .removing { settle(id, nil, &effects) }
         return effects
     }
 
-    /// Forgets a download that is over.
+    /// Removes a download that is over.
     /// - Returns: Whether it was over.
     package mutating func remove(_ id: DownloadID) -> Bool {
         guard let phase = entries[id]?.phase, phase == .failed || phase == .finished else { return false }
@@ -271,7 +273,7 @@ package struct DownloadQueueMachine: Sendable {
         if entry.phase == .waiting { enterLane(id) }
     }
 
-    /// Changes the limits. Running downloads continue; others start if there is room.
+    /// Changes the limits. Running downloads continue; others start if slots are free.
     package mutating func setLimits(_ limits: DownloadLimits, now: MonotonicTime) -> Effects {
         self.limits = limits
         var effects = Effects()
@@ -279,7 +281,7 @@ package struct DownloadQueueMachine: Sendable {
         return effects
     }
 
-    /// Closes the queue: no download starts any more.
+    /// Closes the queue: no further download starts.
     package mutating func close() { isClosed = true }
 
     // MARK: The queue
@@ -318,7 +320,7 @@ package struct DownloadQueueMachine: Sendable {
         return low
     }
 
-    /// Starts downloads in turn while there is room.
+    /// Starts downloads in order while slots are free.
     private mutating func fill(_ effects: inout Effects, _ now: MonotonicTime) {
         guard !isClosed else { return }
         while runningCount < max(1, limits.concurrentFiles), let id = next(now) {

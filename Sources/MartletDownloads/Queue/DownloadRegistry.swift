@@ -29,7 +29,6 @@ final class DownloadRegistry: Sendable {
 
     /// The progress of all downloads together.
     let total = CurrentValue(Total())
-
     /// Guards the above: the manager, and observers.
     private let state = Mutex(State())
 
@@ -97,7 +96,7 @@ final class DownloadRegistry: Sendable {
 
 /// The download of one file, as a manager runs it: any number of times.
 package protocol RunnableDownload: Sendable {
-    /// Runs until the file is complete. Cancelling the task keeps the received bytes and throws `CancellationError`.
+    /// Runs until the file is complete. Cancelling the task retains the received bytes and throws `CancellationError`.
     /// - Parameter noting: receives the note of the file before it gets its name; returns when the note is on disk.
     /// - Throws: An ``HTTPError``; `CancellationError`; errors of `noting`.
     func run(noting: DownloadJob.Noting?) async throws -> DownloadResult

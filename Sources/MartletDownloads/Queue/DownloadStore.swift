@@ -1,8 +1,8 @@
 package import MartletCore
 
 /// The persistent part of a manager's downloads: a ``RecordDirectory`` of items (``DownloadItemCodec``), written by one
-/// thread in call order. A write that is requested before a call suspends precedes those requested later: the manager
-/// decides, and the disk follows. Cancelling a task interrupts no write.
+/// thread in call order. Writes are executed in the order of their requests, so the disk follows the manager's
+/// decisions. Cancelling a task interrupts no write.
 package final class DownloadStore: Sendable {
     /// The contents of a directory.
     package struct Contents: Sendable {
@@ -22,7 +22,7 @@ package final class DownloadStore: Sendable {
         self.workers = workers
     }
 
-    /// Opens or creates a directory, sets damaged files aside, and owns it until it is closed or released.
+    /// Opens or creates a directory, quarantines damaged files, and owns it until it is closed or released.
     /// - Throws: An ``HTTPError``: `.fileFailed` if the directory belongs to another user, others may write to it, or
     ///   it cannot be used; `.alreadyInProgress` if another manager has it, in this process or another one.
     package static func open(_ path: String, files: any FileSystem) async throws(HTTPError) -> (DownloadStore, Contents)
@@ -105,7 +105,7 @@ package final class DownloadStore: Sendable {
         }
     }
 
-    /// Notes the last assigned number, and releases the directory.
+    /// Records the last assigned number, and releases the directory.
     package func close(lastNumber: UInt64) async {
         await workers.run { [folder] in
             try? folder.note(lastNumber)

@@ -25,7 +25,7 @@ package final class HostConnectionSlots: Sendable {
             return true
         }
 
-        /// Assigns free slots to waiters, and forgets a host without either.
+        /// Assigns free slots to waiters, and removes a host without acquired slots and waiters.
         mutating func serve(_ name: String) -> [Waiter<Bool>] {
             guard var host = hosts[name] else { return [] }
             let served = host.waiters.prefix(max(0, limit - host.count)).map(\.waiter)
@@ -39,7 +39,7 @@ package final class HostConnectionSlots: Sendable {
     /// Guards the above: all downloads acquire and release slots.
     private let state: Mutex<State>
 
-    /// Slots for that many connections to each host, at least 1.
+    /// Creates slots for a number of connections to each host, at least 1.
     package init(limit: Int) { state = Mutex(State(limit: max(1, limit))) }
 
     private static func name(_ origin: HTTPURL.Origin) -> String { "\(origin.host):\(origin.port)" }
@@ -64,7 +64,7 @@ package final class HostConnectionSlots: Sendable {
         let isTaken = await withTaskCancellationHandler {
             await suspend { (waiter: Waiter<Bool>) in
                 let isTaken = state.withLock { state -> Bool? in
-                    // A task that was cancelled before is not queued yet: the handler has not found it.
+                    // If the task was cancelled before it was queued, the handler has not found it.
                     if Task.isCancelled { return false }
                     if state.tryTake(name) { return true }
                     state.hosts[name, default: Host()].waiters.append((number, waiter))

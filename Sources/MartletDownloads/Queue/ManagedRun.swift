@@ -1,12 +1,12 @@
 public import MartletCore
 import Synchronization
 
-/// One run of a managed download, which can be stopped and waited for.
+/// One run of a managed download, which can be stopped and awaited.
 final class ManagedRun: Sendable {
     package enum Outcome: Sendable {
         case finished(DownloadResult)
         case failed(HTTPError)
-        /// Its task was cancelled, and the received bytes are kept.
+        /// Its task was cancelled, and the received bytes are retained.
         case stopped
 
         var ending: DownloadQueueMachine.Ending {
@@ -52,7 +52,7 @@ final class ManagedRun: Sendable {
 
     func stop() { stopping.update { true } }
 
-    /// Notes that the manager has handled the end.
+    /// Records that the manager has handled the end.
     func settle() { ending.update { true } }
 
     /// Waits until the manager has handled the end, or the task is cancelled.
@@ -108,7 +108,7 @@ final class ManagedRun: Sendable {
                     }
                 } catch let error where !(error is HTTPError) && !(error is CancellationError) {
                     try Task.checkCancellation()
-                    // Only its type: the message is kept on disk, and the closure handles secrets.
+                    // Only the error's type: the message is stored on disk, and the closure handles secrets.
                     throw HTTPError(
                         .invalidRequest, phase: .preparing,
                         message: "the closure that prepares requests threw \(type(of: error))", underlying: error)
@@ -167,7 +167,7 @@ extension DownloadManager {
     ///
     /// - Parameters:
     ///   - directory: the directory; created with its parents if missing. Only its owner may write to it.
-    ///   - prepare: called at the start of each run with the fields of its requests and the URL of the file, to add
+    ///   - prepare: called at the start of each run with the fields of its requests and the URL of the file. It adds
     ///     fields that are not stored, such as `Authorization`. An error that it throws fails the download.
     /// - Throws: An ``HTTPError``: `.alreadyInProgress` if a manager of any process has the directory;
     ///   `.fileFailed` if another user owns it, others may write to it, or it cannot be used.
@@ -215,7 +215,7 @@ extension DownloadStatus {
         become(state)
     }
 
-    /// Updates the progress while there is no run that does.
+    /// Updates the progress while no run does.
     /// - Parameter isFinished: whether a run is over, rather than one to come.
     func settleProgress(isFinished: Bool = true, _ change: (inout DownloadProgress) -> Void = { _ in }) {
         progress.change { value in

@@ -25,7 +25,7 @@ extension DownloadJob {
             try await note(publication, noting)
             name = try await step(part) { () throws(StorageError) in try part.publish(collision) }
         } else {
-            // One step, since nothing is to be noted in between.
+            // In one step, since nothing has to be recorded in between.
             (publication, name) = try await step(part) { () throws(StorageError) in
                 try self.publishAtOnce(part, result, modified: modified)
             }
@@ -45,8 +45,8 @@ extension DownloadJob {
         return try take(name, result)
     }
 
-    /// Gives the complete file its name in one step, if nothing is to be noted before. Blocks.
-    /// - Returns: The note, and the name; no name if the file cannot be renamed to it, though a copy may.
+    /// Gives the complete file its name in one step, if nothing has to be recorded before. Blocks.
+    /// - Returns: The note, and the name; no name if the file cannot be renamed; a copy may then succeed.
     func publishAtOnce(_ part: PartFile, _ result: DownloadResult, modified: Int64?) throws(StorageError) -> (
         publication: PublicationRecord, name: PublishedName?
     ) {
@@ -75,7 +75,7 @@ extension DownloadJob {
         return shown(result)
     }
 
-    /// Shows the progress of a complete file that this run did not fetch.
+    /// Publishes the progress of a complete file that this run did not fetch.
     func shown(_ result: DownloadResult) -> DownloadResult {
         status.updateProgress {
             var progress = DownloadProgress()

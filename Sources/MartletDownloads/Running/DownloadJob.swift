@@ -14,7 +14,7 @@ package final class DownloadJob: Sendable {
         package var url: HTTPURL
         package var target: DownloadTarget
         package var options: DownloadOptions
-        /// The note of an earlier run about a file that was to get its name, if it is not known whether it did.
+        /// The note of an earlier run about a file that was about to get its name, if the outcome is not known.
         package var publication: PublicationRecord?
     }
 
@@ -27,9 +27,9 @@ package final class DownloadJob: Sendable {
         var earlier: [HTTPURL] = []
         /// The path of the file, once it is known.
         var target: String?
-        /// The note of a file that is to get its name, until it is known that it has it.
+        /// The note of a file that is about to get its name, until the outcome is known.
         var publication: PublicationRecord?
-        /// The file that was there, and is the result.
+        /// The existing file that is the result.
         var present: DownloadResult?
     }
 
@@ -43,7 +43,7 @@ package final class DownloadJob: Sendable {
     /// Guards the above: runs, and observers between them.
     let state: Mutex<State>
 
-    /// A download that does not run yet.
+    /// Creates a download that does not run yet.
     /// - Parameters:
     ///   - session: sends the requests; its cache is not used, and its errors are not mapped.
     ///   - slots: the connection slots; `nil` for no other limit than the session's.
@@ -54,7 +54,7 @@ package final class DownloadJob: Sendable {
     ) {
         self.plan = plan
         let configuration = session.configuration
-        // Whether a failure is transient depends on its cause, not on the name that a service gives it.
+        // Whether a failure is transient depends on the original error, not on its replacement by an error mapper.
         self.session =
             configuration.cache == nil && configuration.errors == nil
             ? session
@@ -77,9 +77,9 @@ package final class DownloadJob: Sendable {
     /// The current URL.
     var url: HTTPURL { state.withLock { $0.url } }
 
-    /// Runs until the file is complete. When the task is cancelled, the received bytes are kept as far as another run
-    /// can reuse them, and no connection or file is open.
-    /// If an earlier run gave the file its name and could not report it, that is detected, and nothing is fetched.
+    /// Runs until the file is complete. When the task is cancelled, the bytes that another run can reuse are retained,
+    /// and no connection or file is open. If an earlier run gave the file its name and could not report that, this is
+    /// detected, and nothing is fetched.
     /// - Parameter noting: receives the note of the file before it gets its name.
     /// - Throws: An `HTTPError`; `CancellationError`; errors of `noting`.
     package func run(noting: Noting? = nil) async throws -> DownloadResult {
@@ -116,7 +116,7 @@ package final class DownloadJob: Sendable {
         let names = PartNames(target: target)
         let isFree = await BlockingThreadPool.shared.run { () -> Bool in
             do throws(StorageError) { _ = try files.status(at: names.part) } catch {
-                // A record without its bytes says nothing, and belongs to no download.
+                // A record without its bytes is useless, and belongs to no download.
                 if error.isMissingFile { for path in [names.record, names.nextRecord] { try? files.remove(path) } }
                 return true
             }
@@ -144,7 +144,8 @@ package final class DownloadJob: Sendable {
 
     private var redirects: RedirectPolicy { plan.options.request.redirects ?? session.configuration.redirects }
 
-    /// Whether a redirect led to another origin than that of the URL: credentials are for the origin that they were given for.
+    /// Whether a redirect led to another origin than that of the URL: credentials are for the origin that they were
+    /// given for.
     private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
         question.url.origin != url.origin && !redirects.sendsCredentialsCrossOrigin
     }
@@ -156,19 +157,19 @@ package final class DownloadJob: Sendable {
             var authentication = options.authentication ?? session.configuration.authentication
             authentication.credentials = nil
             authentication.tokens = nil
-            // Nor in the clear because of a redirect.
+            // Credentials are not sent over plain HTTP after a redirect either.
             if url.scheme == .https, question.url.scheme == .http { authentication.netrc = nil }
             options.authentication = authentication
             options.omittedFields.formUnion(redirects.defaultsOfOrigin)
         }
         options.retry = .never
         options.decompresses = false
-        // A missing part has to be detected, and received bytes have to be those of the file.
+        // A missing part must be detected, and the received bytes must be those of the file.
         options.returnsRawBody = false
         options.ignoresContentLength = false
         options.bodyLimit = nil
         options.bandwidthGroup = bandwidth
-        // The session's total timeout is one for a request, not for a file.
+        // The session's total timeout applies to a request, not to a file.
         var defaults = session.configuration.timeouts
         defaults.total = nil
         var timeouts = options.timeouts.merged(over: defaults)
@@ -181,7 +182,8 @@ package final class DownloadJob: Sendable {
 
     // MARK: Files
 
-    /// Whether the bytes of a record may be reused: its URL is this one, except for the signature of the query, or an earlier one.
+    /// Whether the bytes of a record may be reused: its URL is this one, except for the signature of the query, or an
+    /// earlier one.
     func vouches(for record: ResumeRecord) -> Bool {
         let (url, earlier) = state.withLock { ($0.url, $0.earlier) }
         return ([url] + earlier).contains { known in
@@ -193,7 +195,8 @@ package final class DownloadJob: Sendable {
         HTTPError(.alreadyInProgress, phase: .preparing, message: "\(target): another download is about this file")
     }
 
-    /// Opens the part file of the target, or that of the record in its directory with this URL; none while the name is unknown.
+    /// Opens the part file of the target, or that of the record with this URL in its directory. Opens no file while the
+    /// name is unknown.
     /// - Parameter use: uses it on the same worker.
     /// - Returns: The result of `use`; `nil` if none was opened.
     func openPart(_ use: @escaping @Sendable (PartFile) -> ResumeRecord?) async throws -> ResumeRecord? {
@@ -276,7 +279,8 @@ package final class DownloadJob: Sendable {
             .fileExists, phase: .preparing, message: "\(first.target): there are files of that name, up to number 999")
     }
 
-    /// Removes the files of a run that was killed after it gave the file its name: a record without its bytes says nothing.
+    /// Removes the files of a run that was killed after it gave the file its name: a record without its bytes is
+    /// useless.
     private func removeOrphans(of names: PartNames) {
         guard kind(of: names.part) == nil else { return }
         for path in [names.record, names.nextRecord, names.nextPart] where kind(of: path) == .file {
@@ -300,7 +304,7 @@ extension DownloadJob {
         status.events.add(event)
         guard case .started(let count) = event, count > 0, let delegate = session.configuration.delegate else { return }
         let url = url.withoutUserInfo
-        // Unstructured: a run, which holds the part file, does not wait for code of the program.
+        // Unstructured: a run holds the part file, and does not wait for user code.
         Task { await delegate.transferResumed(of: url, at: count, expecting: total) }
     }
 }

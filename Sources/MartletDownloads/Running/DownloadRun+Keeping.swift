@@ -39,8 +39,9 @@ extension DownloadRun {
         }
     }
 
-    /// Keeps the received bytes, or more earlier ones, if another run can reuse them; removes them otherwise.
-    /// - Returns: The number of kept bytes; `nil` for none.
+    /// Retains the received bytes, or the earlier ones if there are more, if another run can reuse them. Removes them
+    /// otherwise.
+    /// - Returns: The number of retained bytes; `nil` for none.
     func keep() async -> UInt64? {
         let (part, keeps, count) = state.withLock {
             ($0.part, $0.keeps && $0.machine.isResumable, $0.machine.plan?.writtenCount ?? 0)
@@ -59,7 +60,7 @@ extension DownloadRun {
         }
         if keeps, let (_, record, epoch) = snapshot() {
             switch await note(record, in: part, epoch: epoch) {
-            // Another run must not trust bytes that could not be synced, either.
+            // Another run must not trust bytes that could not be synced.
             case .unsynced: break
             // Another run resumes from the previous record, if there is one.
             case .unwritten: if let record = part.record() { return record.writtenCount }
@@ -70,8 +71,6 @@ extension DownloadRun {
         state.withLock { $0.leftByteCount = 0 }
         return nil
     }
-
-    // MARK: The end
 
     /// A file with all bytes, its result without the verified checksums, `Last-Modified` in seconds since 1970, the
     /// announced digests, and the name that it has already.
@@ -118,7 +117,7 @@ extension DownloadRun {
 }
 
 extension HTTPError {
-    /// The error with another number of kept bytes; `nil` for none.
+    /// The error with another number of retained bytes; `nil` for none.
     func keeping(_ kept: UInt64?) -> HTTPError {
         guard kept != resumableByteCount else { return self }
         var error = self
@@ -159,12 +158,13 @@ extension DownloadRun {
         } catch let error as HTTPError { end = .failed(error) } catch let error as StorageError {
             end = .failed(failure(error))
         } catch is CancellationError {
-            // Neither the run nor its task: the program has cancelled this call, and means the download.
+            // Neither the run nor its task was cancelled: the program has cancelled this call, and so also the
+            // download.
             let isCurrent = state.withLock { $0.transfers[question.id]?.control === control }
             if isCurrent, !Task.isCancelled { return signals.close() }
             end = .cancelled
         } catch {
-            // Not a cancellation, after which the bytes would be requested again and again.
+            // Not treated as a cancellation, after which the bytes would be requested repeatedly.
             end = .failed(
                 HTTPError(
                     .systemFailed, phase: .preparing, message: "\(error)", method: .get, url: question.url,
@@ -179,8 +179,8 @@ extension DownloadRun {
             response.head, byteCount: response.body.expectedContentLength, url: response.url, now: Int64(time(nil)))
         let (reception, end, effects, place) = state.withLock { state in
             let (reception, end, effects) = state.machine.answered(question.id, facts, now: MonotonicTime.now())
-            if case .take(let passing, let comparing, let beginsAnew) = reception {
-                if beginsAnew { state.begunAnew = state.machine.generation }
+            if case .take(let passing, let comparing, let restartsTransfer) = reception {
+                if restartsTransfer { state.restartedGeneration = state.machine.generation }
                 state.transfers[question.id]?.handledByteCount = passing + comparing
                 state.metrics.connectionCount = max(state.metrics.connectionCount, state.machine.receiving.count)
             }
@@ -221,14 +221,14 @@ extension DownloadRun {
         return .finished
     }
 
-    /// Opens the part file if it is not open, and empties it if the download restarts. Blocks. Of several transfers the
-    /// first one does it.
+    /// Opens the part file if it is not open, and empties it if the download restarts. Blocks. Only the first of
+    /// several transfers does it.
     private func opening(for facts: DownloadResponseHead, _ place: Place) -> @Sendable () throws -> PartFile {
         return {
             let part = try self.opening.withLock { _ in
                 if let present = self.state.withLock({ $0.part }) { return present }
                 let part = try self.job.open(proposed: facts)
-                // Stored before anything of it can fail, so that every end of the run handles it.
+                // Stored before any step can fail, so that every end of the run handles it.
                 self.state.withLock { $0.part = part }
                 return part
             }

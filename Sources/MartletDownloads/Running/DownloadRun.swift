@@ -32,7 +32,8 @@ final class DownloadRun: Sendable {
         var transfers: [UInt64: Transfer] = [:]
         /// The bytes of all bodies that are in the rate.
         var ratedByteCount: UInt64 = 0
-        /// The most received bytes that were reported of a generation, since a range that changes hands may lose some.
+        /// The maximum number of received bytes that was reported for a generation, since taking over a range may lose
+        /// some.
         var shown: (generation: UInt32, byteCount: UInt64) = (0, 0)
         let began: MonotonicTime
         var metrics = DownloadMetrics()
@@ -41,14 +42,12 @@ final class DownloadRun: Sendable {
         /// The number of bytes left at the end of the run, if it is not that of the last generation.
         var leftByteCount: UInt64?
         /// The last generation that needs an empty file; 0 for none.
-        var begunAnew: UInt32 = 0
+        var restartedGeneration: UInt32 = 0
         /// The name that the file got as soon as its last bytes were written.
         var name: PublishedName?
 
         /// The file for bytes that arrive now.
-        var place: Place {
-            (machine.generation, begunAnew == machine.generation, machine.plan?.total)
-        }
+        var place: Place { (machine.generation, restartedGeneration == machine.generation, machine.plan?.total) }
     }
 
     struct Transfer {
@@ -63,7 +62,8 @@ final class DownloadRun: Sendable {
         }
     }
 
-    /// The file for received bytes: the generation of the download, whether it starts with an empty file, and its length.
+    /// The file for received bytes: the generation of the download, whether it starts with an empty file, and its
+    /// length.
     typealias Place = (epoch: UInt32, isAnew: Bool, total: UInt64?)
 
     let job: DownloadJob
@@ -96,7 +96,8 @@ final class DownloadRun: Sendable {
 
     // MARK: Running
 
-    /// Runs until the file is complete, the download fails, or the task is cancelled: then the received bytes are kept.
+    /// Runs until the file is complete, the download fails, or the task is cancelled. After a cancellation the received
+    /// bytes are retained.
     func run() async throws -> DownloadResult {
         defer {
             // Workers may still hold files that they have written to.
@@ -111,7 +112,10 @@ final class DownloadRun: Sendable {
                 return state.metrics
             }
             return result
-        } catch let error as StorageError { throw failure(error) }
+        } catch let error as StorageError { throw failure(error) } catch var error as HTTPError {
+            error.attempts = max(error.attempts, Int(state.withLock { $0.metrics.requestCount }))
+            throw error
+        }
     }
 
     /// Uses a part file that was opened.
@@ -127,7 +131,7 @@ final class DownloadRun: Sendable {
         var effects = state.withLock { $0.machine.start(record, now: MonotonicTime.now()) }
         while true {
             switch await rounds(effects) {
-            // A file that has its name is complete, whatever was reported since.
+            // A file that has its name is complete, regardless of later reports.
             case .stopped where name == nil:
                 _ = state.withLock { $0.machine.stop() }
                 _ = await keep()
@@ -143,10 +147,10 @@ final class DownloadRun: Sendable {
                         throw error.keeping(await keep())
                     }
                 } catch let unsynced as DownloadJob.UnsyncedName {
-                    // The bytes have their name, and nothing is left to be kept under the other one.
+                    // The bytes have their final name, and nothing is left in the part file.
                     throw unsynced.error
                 } catch var error as HTTPError {
-                    // All bytes are written; the failure is one of the target, or of the disk.
+                    // All bytes are written; the failure concerns the target or the disk.
                     guard let count = await keep() else { throw error.keeping(nil) }
                     error.resumableByteCount = count
                     throw error
@@ -179,14 +183,15 @@ final class DownloadRun: Sendable {
                 tellProgress()
             }
             group.cancelAll()
-            // In addition to the group: this ends the calls immediately.
+            // In addition to cancelling the group, this ends the calls immediately.
             for transfer in state.withLock({ Array($0.transfers.values) }) { transfer.control.cancel() }
             await group.waitForAll()
             return outcome
         }
     }
 
-    /// The next signal; `nil` when the task is cancelled, after the signals sent by then. Later ones must not start anything.
+    /// The next signal; `nil` when the task is cancelled, after the signals sent by then. Later ones must not start
+    /// anything.
     private func nextSignal() async -> Signal? {
         if Task.isCancelled { signals.close() }
         return await signals.next()
@@ -283,8 +288,7 @@ extension DownloadRun.State {
         if !isLast, let plan = machine.plan {
             let received = plan.receivedCount(waiting: waiting)
             shown = (
-                machine.generation,
-                shown.generation == machine.generation ? max(shown.byteCount, received) : received
+                machine.generation, shown.generation == machine.generation ? max(shown.byteCount, received) : received
             )
             progress.completedByteCount = shown.byteCount
         }

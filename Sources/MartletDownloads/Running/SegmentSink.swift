@@ -1,7 +1,7 @@
 import MartletCore
 import Synchronization
 
-/// Writes the body of one transfer to its position in the part file, as far as it is still wanted.
+/// Writes the wanted part of one transfer's body to its position in the part file.
 final class SegmentSink: BlockSink {
     /// The progress of the body.
     struct State {
@@ -58,7 +58,7 @@ final class SegmentSink: BlockSink {
         try state.withLock { state throws(StorageError) in
             guard let file = file(&state) else { return false }
             state.consumed += UInt64(bytes.byteCount)
-            // An announced body is read to its end, which costs nothing and keeps the connection reusable.
+            // A body of announced length is read to its end, which costs nothing and keeps the connection reusable.
             let isAtEnd = announced.map { state.consumed >= $0 } ?? false
             let skipped = min(state.passing, UInt64(bytes.byteCount))
             state.passing -= skipped

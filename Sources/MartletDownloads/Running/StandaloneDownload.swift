@@ -37,7 +37,7 @@ final class StandaloneDownload: Download.Controller {
         state.withLock { state in
             guard !state.isRunning, !isOver, !state.isCancelled else { return }
             state.isRunning = true
-            // Before the run can enter the next state.
+            // Set before the run can enter the next state.
             status.become(.running)
             // Unstructured, since the download belongs to its holder: it outlives the scope that started it.
             state.run = Task { await self.runOnce() }
@@ -49,7 +49,7 @@ final class StandaloneDownload: Download.Controller {
     private func runOnce() async {
         let outcome: Result<DownloadResult, any Error>
         do { outcome = .success(try await job.run()) } catch { outcome = .failure(error) }
-        // Together, so that an observer of the outcome can resume immediately.
+        // Both are set together, so that an observer of the outcome can resume immediately.
         state.withLock { state in
             state.isRunning = false
             switch outcome {

@@ -72,6 +72,7 @@ final class MultiDigest: Sendable {
 }
 
 extension BlockingThreadPool {
-    /// Threads for syncs, which cost a file system hardly more together; lookups and writes must not wait for them.
+    /// Threads for syncs. Concurrent syncs cost a file system hardly more than one; lookups and writes must not wait
+    /// for them.
     static let disk = BlockingThreadPool(threadLimit: 8)
 }

@@ -66,10 +66,10 @@ struct GIFReader: ImageFileReader {
 }
 
 extension ImageOrientation {
-    /// Finds the orientation in Exif data: the tag 0x0112 in the first directory of a TIFF file (Exif 3.0 §4.6), with or without
-    /// `Exif` before it; nil if there is none.
+    /// Finds the orientation in Exif data: the tag 0x0112 in the first directory of a TIFF file (Exif 3.0 §4.6), with
+    /// or without `Exif` before it; nil if it is absent.
     ///
-    /// Malformed data is ignored: cameras and editors write all kinds of it, and the picture is still good.
+    /// Malformed data is ignored: some cameras and editors write it, and the picture is still usable.
     init?(exif bytes: ArraySlice<UInt8>) {
         let file = bytes.starts(with: "Exif\0\0".utf8) ? bytes.dropFirst(6) : bytes
         let isBig = file.starts(with: [0x4D, 0x4D, 0, 0x2A])

@@ -14,7 +14,7 @@ struct JPEGReader: ImageFileReader {
             guard file.offset == place else { return .next }
         }
         guard let first = file.byte() else { return .needsBytes }
-        guard first == 0xFF else { throw file.error("there is no marker where one must be") }
+        guard first == 0xFF else { throw file.error("a marker is missing") }
         guard let marker = file.byte(1) else { return .needsBytes }
         switch marker {
         // A fill byte (§B.1.1.2).
@@ -58,7 +58,7 @@ struct JPEGReader: ImageFileReader {
 
     /// Reads the head of a frame (§B.2.2).
     private mutating func readFrame(_ segment: ArraySlice<UInt8>, _ file: inout ImageFile) throws(ImageError) {
-        // The first frame of a hierarchical image is not the largest, and the size of all together is not known here.
+        // The first frame of a hierarchical image is not the largest, and the complete size is not known here.
         guard !hasFrame else { throw file.error("a second frame") }
         let length = segment.count - 2
         guard length >= 8, length == 8 + 3 * segment.big(9, 1), segment.big(9, 1) > 0 else {

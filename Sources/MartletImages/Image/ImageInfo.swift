@@ -1,13 +1,13 @@
 /// The information in the head of an image's file.
 public struct ImageInfo: Hashable, Sendable {
-    /// The format, determined by the bytes alone.
+    /// The format, determined only by the bytes.
     public var format: ImageFormat
     /// The stored size, before the orientation is applied; of a GIF the logical screen, of an animation the canvas.
     public var size: ImageSize
     /// The orientation. Exif data that is malformed or longer than 64 KiB is ignored: `.up`.
     public var orientation: ImageOrientation
-    /// The number of frames; nil while it is not known. A JPEG has one; the head of a PNG's animation contains the number; of a GIF
-    /// and a WebP it is known at the end.
+    /// The number of frames; nil while it is not known. A JPEG has one; the head of a PNG's animation contains the
+    /// number; of a GIF and a WebP it is known at the end.
     public var frameCount: Int?
     /// Whether there are several frames, or the head of a WebP declares an animation; nil while it is not known.
     public var isAnimated: Bool?
@@ -65,27 +65,27 @@ public struct ImageSize: Hashable, Sendable, CustomStringConvertible {
     /// The size with width and height exchanged.
     public var transposed: ImageSize { ImageSize(width: height, height: width) }
 
-    /// For example `640 × 480`.
+    /// A text such as `640 × 480`.
     public var description: String { "\(width) × \(height)" }
 }
 
 /// The transformation that shows an image as it was taken: the numbers of Exif's tag `Orientation` (0x0112).
 public enum ImageOrientation: UInt8, Hashable, Sendable, CaseIterable {
-    /// As stored.
+    /// Displayed as stored.
     case up = 1
     /// Mirrored left to right.
     case upMirrored = 2
-    /// Turned by 180°.
+    /// To be rotated by 180°.
     case down = 3
     /// Mirrored top to bottom.
     case downMirrored = 4
     /// Mirrored along the diagonal from the upper left: rows become columns.
     case leftMirrored = 5
-    /// To be turned by 90° clockwise.
+    /// To be rotated by 90° clockwise.
     case right = 6
     /// Mirrored along the diagonal from the upper right.
     case rightMirrored = 7
-    /// To be turned by 90° counterclockwise.
+    /// To be rotated by 90° counterclockwise.
     case left = 8
 
     /// Whether width and height are exchanged.
@@ -94,14 +94,15 @@ public enum ImageOrientation: UInt8, Hashable, Sendable, CaseIterable {
 
 /// The limits of an image.
 public struct ImageLimits: Hashable, Sendable {
-    /// The maximum number of pixels, width times height; 100 million by default. It stops small files that demand gigabytes.
+    /// The maximum number of pixels, width times height; 100 million by default. It stops small files that would need
+    /// gigabytes.
     public var pixelCount: Int
     /// The maximum number of pixels of a side; 65,535 by default, which is the maximum of JPEG and GIF.
     public var side: Int
     /// The maximum number of bytes before the size is known; 16 MiB by default. It stops endless heads.
     public var headByteCount: Int
 
-    /// Creates limits.
+    /// Creates limits with the documented defaults.
     public init(pixelCount: Int = 100_000_000, side: Int = 65_535, headByteCount: Int = 16 << 20) {
         self.pixelCount = pixelCount
         self.side = side
@@ -126,7 +127,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
         case limitExceeded
         /// The pixels of the format, or of a variety of it, cannot be decoded.
         case unsupported
-        /// The system refused the memory.
+        /// The system could not allocate the memory.
         case outOfMemory
     }
 

@@ -1,7 +1,7 @@
 #if ImageDecoding
     import CTurboJPEG
 
-    /// JPEG to pixels, by TurboJPEG, which comes back from every error.
+    /// Decodes JPEG to pixels with TurboJPEG, which returns from every error.
     enum JPEGDecoder {
         static func decode(_ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions) throws(ImageError)
             -> PixelImage
@@ -22,7 +22,7 @@
             let byteCount = try PixelImage.byteCount(of: size, .jpeg, options)
             let isInk =
                 colours == Int32(bitPattern: TJCS_CMYK.rawValue) || colours == Int32(bitPattern: TJCS_YCCK.rawValue)
-            // A progressive file can have scans without number, each of which goes over the whole image.
+            // A progressive file can have an unlimited number of scans, and each one covers the whole image.
             let flags = TJFLAG_LIMITSCANS | (options.allowsDamagedData ? 0 : TJFLAG_STOPONWARNING)
             var status: Int32 = -1
             var pixels = unsafe bytes.withUnsafeBufferPointer { input in
@@ -41,7 +41,7 @@
             return PixelImage(size: size, pixels: pixels, orientation: info.orientation)
         }
 
-        /// The size by the smallest factor that leaves the longer side at what is wanted.
+        /// The size scaled by the smallest factor that keeps the longer side at or above the wanted size.
         private static func scaled(_ size: ImageSize, _ thumbnailMaxPixelSize: Int?) -> ImageSize {
             guard let thumbnailMaxPixelSize else { return size }
             for eighths in 1..<8 {
@@ -52,7 +52,7 @@
             return size
         }
 
-        /// Cyan, magenta, yellow and black, inverted as Adobe's programs write them, to red, green and blue.
+        /// Converts cyan, magenta, yellow and black, inverted as in Adobe's files, to red, green and blue.
         private static func mixInk(_ pixels: inout [UInt8]) {
             for place in stride(from: 0, to: pixels.count - 3, by: 4) {
                 let black = Int(pixels[place + 3])

@@ -1,7 +1,7 @@
 #if ImageDecoding
     import CPng
 
-    /// PNG to pixels, by libpng's simplified interface, which comes back from every error.
+    /// Decodes PNG to pixels with libpng's simplified interface, which returns from every error.
     enum PNGDecoder {
         static func decode(_ bytes: [UInt8], _ info: ImageInfo, _ options: ImageDecodingOptions) throws(ImageError)
             -> PixelImage
@@ -11,13 +11,13 @@
             unsafe martlet_png_prepare(&image)
             defer { unsafe png_image_free(&image) }
             var fault: ImageError?
-            // The library keeps the address from the first call to the last.
+            // The library stores the address between the calls.
             let pixels = unsafe bytes.withUnsafeBytes { input in
                 do throws(ImageError) {
                     guard unsafe png_image_begin_read_from_memory(&image, input.baseAddress, input.count) != 0 else {
                         throw unsafe failure(image)
                     }
-                    // What the memory is for is what is written to it.
+                    // The written size must equal the allocated size.
                     guard unsafe Int(image.width) == info.size.width, unsafe Int(image.height) == info.size.height,
                         let rowByteCount = Int32(exactly: info.size.width * 4)
                     else { throw ImageError(.malformed, format: .png, "the file has two sizes") }

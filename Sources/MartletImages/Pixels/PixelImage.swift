@@ -1,21 +1,23 @@
 #if ImageDecoding
     /// An image as pixels: red, green, blue and alpha, a byte each, row by row from the top, without gaps.
     ///
-    /// Other colors of a PNG are converted to sRGB; those of a JPEG are as in the file. None is multiplied by alpha.
+    /// Other colors of a PNG are converted to sRGB; those of a JPEG are as in the file. Colors are not premultiplied by
+    /// alpha.
     public struct PixelImage: Hashable, Sendable, CustomStringConvertible {
-        /// The size.
+        /// The size in pixels.
         public let size: ImageSize
         /// The pixels, four bytes each: `4 * size.width * size.height` in all.
         public let pixels: [UInt8]
-        /// The orientation that was not applied yet: `.up` once it was.
+        /// The orientation that is still to be applied; `.up` after it was applied.
         public let orientation: ImageOrientation
 
         /// Decodes a PNG or a JPEG.
         /// - Parameters:
         ///   - bytes: The whole file.
-        /// - Throws: An ``ImageError``: `.unsupported` for a GIF or a WebP, `.limitExceeded` before memory is allocated.
+        /// - Throws: An ``ImageError``: `.unsupported` for a GIF or a WebP, `.limitExceeded` before memory is
+        ///   allocated.
         public init(_ bytes: [UInt8], options: ImageDecodingOptions = .default) throws(ImageError) {
-            // Formats and file limit the side and the head. The pixels are limited below, by the decoded size.
+            // The format and the file limit the sides and the head. The pixels are limited later, by the decoded size.
             let limits = ImageLimits(pixelCount: .max, side: .max, headByteCount: .max)
             let info = try ImageInfo(bytes, limits: limits)
             let stored: PixelImage
@@ -92,20 +94,20 @@
 
     /// The options of decoding an image.
     public struct ImageDecodingOptions: Hashable, Sendable {
-        /// The maximum number of decoded pixels, four bytes each: 50 million, 200 MB, by default. It is checked before memory is
-        /// allocated, so that a small file cannot demand much (a decompression bomb).
+        /// The maximum number of decoded pixels, four bytes each: 50 million, 200 MB, by default. It is checked before
+        /// memory is allocated, to stop small files that would need much of it (decompression bombs).
         public var pixelCountLimit: Int
         /// Whether the orientation of the Exif data is applied; true by default.
         public var appliesOrientation: Bool
         /// The wanted size of the longer side, for thumbnails; nil, the default, for the full size.
         ///
-        /// A JPEG is scaled by the smallest of the factors 1/8, 2/8 … 8/8 whose longer side is not below it, which takes a fraction of
-        /// the time and memory. A PNG is not scaled.
+        /// A JPEG is scaled by the smallest of the factors 1/8, 2/8 … 8/8 whose longer side is at least this size,
+        /// which takes a fraction of the time and memory. A PNG is not scaled.
         public var thumbnailMaxPixelSize: Int?
         /// Whether a truncated or damaged JPEG is decoded as far as possible, the rest gray; false by default.
         public var allowsDamagedData: Bool
 
-        /// Creates options.
+        /// Creates options with the documented defaults.
         public init(
             pixelCountLimit: Int = 50_000_000, appliesOrientation: Bool = true, thumbnailMaxPixelSize: Int? = nil,
             allowsDamagedData: Bool = false

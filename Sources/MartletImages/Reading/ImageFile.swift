@@ -1,4 +1,4 @@
-/// A file that is read as its bytes arrive: the bytes that were fed and not used yet, and the known properties of the image.
+/// A file that is read incrementally: the fed bytes that are not used yet, and the known properties of the image.
 struct ImageFile: Sendable {
     /// The format; nil until the first bytes determine it.
     var format: ImageFormat?
@@ -51,7 +51,7 @@ struct ImageFile: Sendable {
     /// Whether bytes are being skipped that have not arrived yet.
     var isSkipping: Bool { skipping > 0 }
 
-    /// Skips bytes up to one that is `0xFF`; false if there is none yet.
+    /// Skips bytes up to the next `0xFF`; false if it has not arrived yet.
     mutating func skipToMarker() -> Bool {
         let reached = buffer[index...].firstIndex(of: 0xFF) ?? buffer.count
         offset += reached - index

@@ -8,8 +8,8 @@
 /// }
 /// ```
 ///
-/// The size is mostly in the first thirty bytes; in a JPEG it follows the metadata. The reader stores at most 64 KiB and the last
-/// piece. The results do not depend on the pieces.
+/// The size is usually in the first thirty bytes; in a JPEG it follows the metadata. The reader stores at most 64 KiB
+/// and the last piece. The results do not depend on the pieces.
 public struct ImageInfoReader: Sendable {
     private var file = ImageFile()
     private var reader: (any ImageFileReader)?
@@ -83,14 +83,14 @@ public struct ImageInfoReader: Sendable {
             switch step {
             case .next, nil: continue
             case .done: isComplete = true
-            // As it would be with the next byte, if this were not the last piece.
+            // The same check as when more bytes follow.
             case .needsBytes: try checkHead()
             }
             return
         }
     }
 
-    /// Checks that the size is known, or may still be found. The place of the error does not depend on the pieces.
+    /// Checks that the size is known, or may still be found. The position of the error does not depend on the pieces.
     private func checkHead() throws(ImageError) {
         guard file.size == nil, file.offset > limits.headByteCount else { return }
         throw file.error(
@@ -109,7 +109,7 @@ public struct ImageInfoReader: Sendable {
 
 extension ImageInfo {
     /// Reads the information of a file, or of the beginning of one.
-    /// - Throws: An ``ImageError`` with the place of the error.
+    /// - Throws: An ``ImageError`` with the position of the error.
     public init(_ bytes: some Collection<UInt8>, limits: ImageLimits = .default) throws(ImageError) {
         var reader = ImageInfoReader(limits: limits)
         try reader.feed(bytes)

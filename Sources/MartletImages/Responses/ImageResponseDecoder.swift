@@ -27,8 +27,8 @@ extension ResponseDecoder where Self == ImageInfoResponseDecoder {
 }
 
 extension HTTPExchange {
-    /// Reads the format, size, orientation and frames of the image in the body if the status is 2xx. The bytes determine the format;
-    /// `Content-Type` is ignored.
+    /// Reads the format, size, orientation and frames of the image in the body if the status is 2xx. The bytes
+    /// determine the format; `Content-Type` is ignored.
     /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``ImageError``.
     public func imageInfo(limits: ImageLimits = .default) throws -> ImageInfo {
         try ImageInfo(validated().body, limits: limits)
@@ -36,8 +36,8 @@ extension HTTPExchange {
 }
 
 extension ResponseBody {
-    /// Reads the body until the information before the pixels is known, which is mostly in the first few KiB. The bytes that were read
-    /// are removed from the body; to use them, too, feed an ``ImageInfoReader`` piece by piece instead.
+    /// Reads the body until the information before the pixels is known, which is usually in the first few KiB. The read
+    /// bytes are removed from the body. If you need them, feed an ``ImageInfoReader`` piece by piece instead.
     /// - Throws: An ``ImageError``; an `HTTPError` of the body; `CancellationError`.
     public func imageInfo(limits: ImageLimits = .default) async throws -> ImageInfo {
         var reader = ImageInfoReader(limits: limits)
@@ -59,7 +59,7 @@ extension ResponseBody {
         /// Creates a decoder.
         public init(options: ImageDecodingOptions = .default) { self.options = options }
 
-        /// `image/png` and `image/jpeg`, and `image/apng`, of which the first image is decoded.
+        /// `image/png`, `image/jpeg`, and `image/apng`, whose first image is decoded.
         public var acceptableContentTypes: [String] { ["image/png", "image/jpeg", "image/apng"] }
 
         /// Decodes the image, on the caller's thread.
@@ -80,8 +80,8 @@ extension ResponseBody {
     }
 
     extension HTTPExchange {
-        /// Decodes the body to pixels if the status is 2xx. The bytes determine the format; `Content-Type` is ignored. The time, on the
-        /// caller's thread, is proportional to the size of the image.
+        /// Decodes the body to pixels if the status is 2xx. The bytes determine the format; `Content-Type` is ignored.
+        /// The time, on the caller's thread, is proportional to the size of the image.
         /// - Throws: An `HTTPError` with the code `.unacceptableStatus` that carries this exchange; an ``ImageError``.
         public func image(options: ImageDecodingOptions = .default) throws -> PixelImage {
             try PixelImage(validated().body, options: options)
@@ -92,7 +92,8 @@ extension ResponseBody {
         /// Creates a cache of images, or of thumbnails, which cost four bytes a pixel; the bytes determine the format.
         ///
         /// ```swift
-        /// let thumbnails = try DecodedCache(imagesOf: session, options: ImageDecodingOptions(thumbnailMaxPixelSize: 200))
+        /// let thumbnails = try DecodedCache(
+        ///     imagesOf: session, options: ImageDecodingOptions(thumbnailMaxPixelSize: 200))
         /// ```
         ///
         /// - Parameters:

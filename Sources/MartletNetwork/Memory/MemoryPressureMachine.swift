@@ -1,17 +1,17 @@
 import MartletTransport
 
-/// Determines the level of memory pressure from the kernel's figures, and when they have to be read again.
+/// Determines the level of memory pressure from the kernel's values, and the time of their next reading.
 ///
-/// If the kernel calls (a trigger of a pressure file), nothing is read until its first call, which raises the level;
-/// from then on the shares are read every two seconds until they have fallen. If it does not call, they are read every
-/// two seconds, which is how often it calculates them.
+/// If the kernel sends notifications (a trigger of a pressure file), nothing is read until the first one, which raises
+/// the level. From then on the shares are read every two seconds until they have fallen. Without notifications they are
+/// read every two seconds, the interval at which the kernel calculates them.
 ///
-/// A level rises immediately. It falls when its share is below half of the threshold, but not before ten seconds have
-/// passed since the kernel's last call, so that it does not flicker.
+/// A level rises immediately. It falls when its share is below half of the threshold, but at the earliest ten seconds
+/// after the kernel's last notification. This prevents flicker.
 struct MemoryPressureMachine: WatchMachine {
     /// The interval of reading the shares.
     static let interval = Duration.seconds(2)
-    /// The time for which a call of the kernel counts.
+    /// The time for which a notification of the kernel counts.
     private static let holding = Duration.seconds(10)
     /// The share of `some` for a warning: a tenth of the time, in hundredths of a percent.
     private static let warningShare = 1_000
@@ -19,7 +19,7 @@ struct MemoryPressureMachine: WatchMachine {
     private static let criticalShare = 1_000
 
     private(set) var level = MemoryPressure.normal
-    /// The time at which the shares have to be read again; `nil` if the kernel calls first.
+    /// The time at which the shares have to be read again; `nil` if the kernel sends a notification first.
     private(set) var nextEvent: MonotonicTime?
 
     private let isCalled: Bool
@@ -27,7 +27,7 @@ struct MemoryPressureMachine: WatchMachine {
     private var warningEnd = MonotonicTime(nanoseconds: 0)
     private var criticalEnd = MonotonicTime(nanoseconds: 0)
 
-    /// - Parameter isCalled: Whether the kernel calls.
+    /// - Parameter isCalled: Whether the kernel sends notifications.
     init(isCalled: Bool, interval: Duration = MemoryPressureMachine.interval) {
         self.isCalled = isCalled
         self.interval = interval
@@ -42,7 +42,7 @@ struct MemoryPressureMachine: WatchMachine {
         nextEvent = isCalled && level == .normal ? nil : now.advanced(by: interval)
     }
 
-    /// The kernel called: tasks waited for longer than the limit of a trigger.
+    /// Handles a notification of the kernel: tasks waited for longer than the limit of a trigger.
     /// - Parameter called: The level of the trigger.
     mutating func called(for called: MemoryPressure, now: MonotonicTime) {
         let end = now.advanced(by: MemoryPressureMachine.holding)
@@ -61,14 +61,14 @@ public enum MemoryPressure: Int, Comparable, CaseIterable, Codable, Sendable {
     case normal
     /// Tasks wait for memory occasionally: memory that can be recreated should be released.
     case warning
-    /// All tasks wait for memory much of the time: processes that retain memory risk termination.
+    /// All tasks wait for memory much of the time: processes that retain memory may be terminated.
     case critical
 
     /// Orders levels by severity.
     public static func < (left: MemoryPressure, right: MemoryPressure) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// The contents of the kernel's pressure file: the share of time in which tasks waited for memory.
+/// The contents of the kernel's pressure file: the share of time that tasks waited for memory.
 ///
 /// The format is that of the kernel's `Documentation/accounting/psi.rst`:
 /// ```
@@ -76,13 +76,14 @@ public enum MemoryPressure: Int, Comparable, CaseIterable, Codable, Sendable {
 /// full avg10=0.00 avg60=0.00 avg300=0.00 total=227345
 /// ```
 struct MemoryStall: Hashable, Sendable {
-    /// The share of the last ten seconds in which some task waited for memory, in hundredths of a percent: 0–10,000.
+    /// The share of the last ten seconds during which some task waited for memory, in hundredths of a percent:
+    /// 0–10,000.
     var some = 0
-    /// The share in which all runnable tasks waited; zero if the file has no such line.
+    /// The share during which all runnable tasks waited; zero if the file has no such line.
     var full = 0
-    /// The time in which some task waited since the machine started, in microseconds; `nil` if it is missing.
+    /// The total time that some task waited since the machine started, in microseconds; `nil` if it is missing.
     var someTotal: UInt64?
-    /// The time in which all tasks waited, in microseconds; `nil` if the file does not contain it.
+    /// The total time that all tasks waited, in microseconds; `nil` if the file does not contain it.
     var fullTotal: UInt64?
 
     /// The higher of each share; the totals are specific to a file.
@@ -95,7 +96,7 @@ struct MemoryStall: Hashable, Sendable {
         /// The field that is missing or malformed.
         var field: String
 
-        /// For example `line 2: avg10`.
+        /// A text such as `line 2: avg10`.
         var description: String { "line \(line): \(field)" }
     }
 }
@@ -143,16 +144,16 @@ extension MemoryStall {
     }
 }
 
-/// Decides whether a call of the kernel is confirmed by its own total. On virtual machines, kernels were seen to call
-/// for a stall of 100 ms per second while the total of the same file had grown by 4 ms since the trigger was set.
-/// Without this check, everything in memory would be released for nothing.
+/// Decides whether the kernel's own total confirms a notification. On virtual machines, some kernels reported a stall
+/// of 100 ms per second although the total of the same file had grown by only 4 ms since the trigger was set. Without
+/// this check, memory would be released unnecessarily.
 struct StallDetector: Sendable {
-    /// The waiting time that a call means at least, in microseconds.
+    /// The minimum waiting time that a notification implies, in microseconds.
     let limit: UInt64
-    /// The last known total in microseconds; `nil` if it is not known, and calls are then believed.
+    /// The last known total in microseconds; `nil` if it is not known; all notifications then count.
     private(set) var total: UInt64?
 
-    /// Whether a call of the kernel counts.
+    /// Whether a notification of the kernel counts.
     /// - Parameter total: The current total, in microseconds.
     mutating func counts(_ total: UInt64?) -> Bool {
         defer { self.total = total ?? self.total }

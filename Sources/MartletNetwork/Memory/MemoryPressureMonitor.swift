@@ -1,8 +1,8 @@
 import MartletTransport
 import Synchronization
 
-/// Follows pressure files as long as there are subscribers: without subscribers it has no open file, no timer and no
-/// thread. The event loop does the waiting.
+/// Follows pressure files while there are subscribers. Without subscribers it has no open file, no timer and no thread.
+/// The event loop waits for notifications.
 final class MemoryPressureMonitor: TimerTarget {
     private struct State {
         var run = WatchRun<MemoryPressureMachine>()
@@ -22,7 +22,7 @@ final class MemoryPressureMonitor: TimerTarget {
     static let shared = MemoryPressureMonitor(loop: .sharedOrStalled) { PressureFile.ofSystem }
 
     /// Creates a monitor of files, which are found again at each start.
-    /// - Parameter interval: The interval of reading the files where the kernel does not call, and after it has called.
+    /// - Parameter interval: The polling interval if the kernel sends no notifications, and after one.
     init(
         loop: EventLoop, interval: Duration = MemoryPressureMachine.interval,
         files: @escaping @Sendable () -> [PressureFile]
@@ -32,10 +32,10 @@ final class MemoryPressureMonitor: TimerTarget {
         findFiles = files
     }
 
-    /// Whether there is a readable file. It reads them.
+    /// Whether there is a readable file. Reads the files.
     var isSupported: Bool { findFiles().contains { $0.read() != nil } }
 
-    /// Subscribes; the first subscription starts the monitor. The current level is known when it returns.
+    /// Subscribes to the level, which is known when the function returns. The first subscription starts the monitor.
     func subscription() -> WatchSubscription<MemoryPressure> {
         subscribe()
         return WatchSubscription(to: newest) { [self] in unsubscribe() }
@@ -44,7 +44,7 @@ final class MemoryPressureMonitor: TimerTarget {
     /// The newest level; normal without subscribers.
     var level: MemoryPressure { newest.value ?? .normal }
 
-    /// Whether the kernel calls; `false` without subscribers.
+    /// Whether the kernel sends notifications; `false` without subscribers.
     var isCalled: Bool { state.withLock { !$0.triggers.isEmpty } }
 
     private func subscribe() {
@@ -57,7 +57,7 @@ final class MemoryPressureMonitor: TimerTarget {
                 }
             }
         }
-        // Some triggers are not enough: without a call for each level of each file, the files have to be read.
+        // All triggers are necessary: without a notification for each level of each file, the files have to be polled.
         let isCalled = triggers.count == files.count * PressureTrigger.Wish.all.count
         // This subscriber prevents the end of the run in the meantime.
         state.withLock { state in
@@ -85,7 +85,7 @@ final class MemoryPressureMonitor: TimerTarget {
         return nil
     }
 
-    /// Reads the files. A file that was removed, or is not a pressure file any more, counts as no pressure.
+    /// Reads the files. A file that was removed, or is no longer a pressure file, counts as no pressure.
     private func look(_ run: UInt64, isTimer: Bool = false) {
         let files = state.withLock { $0.run.isCurrent(run) ? $0.files : [] }
         let stall = files.reduce(MemoryStall()) { $0.joined($1.read() ?? MemoryStall()) }
@@ -102,6 +102,6 @@ final class MemoryPressureMonitor: TimerTarget {
         if let timer { loop.schedule(self, token: run, at: timer) }
     }
 
-    /// Publishes the machine's level: of several concurrent changes, the last one publishes the result of all.
+    /// Publishes the machine's level: after several concurrent changes, the last one publishes the combined result.
     private func publish() { newest.update { state.withLock { $0.run.machine?.level } } }
 }

@@ -12,7 +12,7 @@ struct PressureFile: Hashable, Sendable {
     static var ofSystem: [PressureFile] {
         let machine = PressureFile(path: "/proc/pressure/memory")
         guard let group = group(in: KernelFile.bytes(of: "/proc/self/cgroup") ?? []) else { return [machine] }
-        // Mounted alone, or beside the groups of version 1.
+        // Mounted alone, or next to the groups of version 1.
         let own = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map {
             PressureFile(path: "\($0)\(group == "/" ? "" : group)/memory.pressure")
         }.first { $0.read() != nil }
@@ -20,7 +20,7 @@ struct PressureFile: Hashable, Sendable {
     }
 
     /// The process's control group of version 2 in the contents of `/proc/self/cgroup`, whose line is `0::/path`. `nil`
-    /// if there is none, or if it is outside of the process's view (`/../other`).
+    /// without such a line, or if the group is outside of the process's view (`/../other`).
     static func group(in membership: [UInt8]) -> String? {
         guard let path = KernelFile.text(after: "0::/", in: membership), !path.utf8.contains(0),
             !path.split(separator: "/").contains("..")
@@ -32,11 +32,11 @@ struct PressureFile: Hashable, Sendable {
     func read() -> MemoryStall? { KernelFile.bytes(of: path).flatMap { try? MemoryStall(parsing: $0) } }
 }
 
-/// A request to the kernel to call when tasks have waited for memory for longer than a limit. It is an open pressure
-/// file to which the limit was written, and lasts until that is closed.
+/// A request to the kernel for a notification when tasks have waited for memory for longer than a limit. It is an open
+/// pressure file to which the limit was written, and lasts until the file is closed.
 final class PressureTrigger: IdleStreamObserver {
     struct Wish: Sendable {
-        /// The level that a call means.
+        /// The level that a notification means.
         var level: MemoryPressure
         var share: String
         /// The maximum waiting time within a second, in microseconds.
@@ -86,7 +86,7 @@ final class PressureTrigger: IdleStreamObserver {
     private static func open(_ file: PressureFile, _ wish: Wish) -> Int32? {
         let descriptor = unsafe Glibc.open(file.path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
-        // A pressure file without a trigger reports that when it is polled. Nothing must be written to other files.
+        // Polling identifies a pressure file without a trigger. Nothing must be written to other files.
         var question = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
         if unsafe poll(&question, 1, 0) == 1, question.revents & Int16(POLLPRI) != 0 {
             for text in wish.texts {

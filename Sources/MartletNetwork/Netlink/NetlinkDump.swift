@@ -14,7 +14,7 @@ package struct NetlinkDump: Sendable {
         case more
         /// The response is complete. It may be inconsistent if something changed in the meantime.
         case done(isInterrupted: Bool)
-        /// The kernel refused, with this errno.
+        /// The kernel rejected the request, with this errno.
         case failed(Int32)
     }
 
@@ -55,7 +55,7 @@ package struct NetlinkDump: Sendable {
     }
 
     /// Adds the objects of a datagram to a table. Messages of other responses, and after the end, are ignored.
-    /// - Throws: The error of a malformed message; the response is then of no use.
+    /// - Throws: The error of a malformed message; the response is then unusable.
     package mutating func receive(_ datagram: [UInt8], into table: inout NetworkTable) throws(NetlinkError) -> Progress
     {
         let answer = answer
@@ -69,7 +69,7 @@ package struct NetlinkDump: Sendable {
                 let code = try message.errorCode()
                 if code != 0 { return .failed(code) }
             case NetlinkMessage.Kind.overrun: isInterrupted = true
-            // A kernel without IPv6 responds to a request for its routes with those of all families.
+            // A kernel without IPv6 responds to a request for IPv6 routes with the routes of all families.
             case answer.type where answer.family == nil || answer.family == message.payload.first:
                 try table.add(message)
             default: break
@@ -79,8 +79,9 @@ package struct NetlinkDump: Sendable {
     }
 }
 
-/// Decides whether a datagram of news is a reason to query the kernel. News only say that something changed. Their
-/// contents are not combined to a state: a link that goes down removes its route of IPv4 without a message.
+/// Decides whether a notification datagram is a reason to query the kernel. Notifications only report that something
+/// changed. Their contents are not combined into a state: a link that goes down removes its IPv4 route without a
+/// message.
 package enum NetlinkEventRule {
     /// Whether a path may have changed. A malformed datagram counts as a change.
     package static func matters(_ datagram: ArraySlice<UInt8>) -> Bool {
@@ -94,7 +95,7 @@ package enum NetlinkEventRule {
                     NetlinkMessage.Kind.deletedAddress, NetlinkMessage.Kind.overrun, NetlinkMessage.Kind.error:
                     return true
                 case NetlinkMessage.Kind.newRoute, NetlinkMessage.Kind.deletedRoute:
-                    // Routers that speak BGP change thousands of other routes a minute.
+                    // BGP routers change thousands of other routes a minute.
                     if RouteRecord.concernsDefault(message.payload) { return true }
                 default: break
                 }
@@ -106,11 +107,11 @@ package enum NetlinkEventRule {
 
 /// The kernel's response to a request for the route to an address.
 package enum RouteReply: Hashable, Sendable {
-    /// A route; one to this machine itself leads over the loopback link.
+    /// A route. A route to this machine itself uses the loopback link.
     case route(RouteRecord)
-    /// No route.
+    /// There is no route to the address.
     case unreachable
-    /// No response, with this errno.
+    /// The kernel rejected the request, with this errno.
     case refused(Int32)
 
     /// The bytes of a request for the current route to an address.
@@ -128,7 +129,7 @@ package enum RouteReply: Hashable, Sendable {
             switch message.type {
             case NetlinkMessage.Kind.newRoute:
                 guard let route = try RouteRecord(message.payload) else { continue }
-                // Type 1 leads to another machine, 2 to this machine; the others lead nowhere.
+                // Type 1 leads to another machine, type 2 to this machine; other types are not usable routes.
                 self = 1...2 ~= route.type ? .route(route) : .unreachable
                 return
             case NetlinkMessage.Kind.error:

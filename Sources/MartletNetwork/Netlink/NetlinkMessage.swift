@@ -1,12 +1,12 @@
 /// One message of a netlink datagram (RFC 3549 §2.2): its header, and its payload.
 package struct NetlinkMessage: Hashable, Sendable {
-    /// The type, of which ``Kind`` has those that are understood.
+    /// The type; ``Kind`` lists the supported types.
     package var type: UInt16
-    /// The flags, `NLM_F_…`.
+    /// The flags of the message, `NLM_F_…`.
     package var flags: UInt16
-    /// The number of the request that it responds to; 0 for news.
+    /// The number of the request that it responds to; 0 for notifications.
     package var sequence: UInt32
-    /// The bytes that the header's length counts, without the header.
+    /// The bytes within the header's length, without the header.
     package var payload: ArraySlice<UInt8>
 
     enum Kind {
@@ -16,7 +16,7 @@ package struct NetlinkMessage: Hashable, Sendable {
         static let done: UInt16 = 3
         /// Data was lost.
         static let overrun: UInt16 = 4
-        // An object that exists, or has changed, and one that was removed.
+        // An object that exists or has changed, and an object that was removed.
         static let newLink: UInt16 = 16
         static let deletedLink: UInt16 = 17
         static let newAddress: UInt16 = 20
@@ -57,7 +57,7 @@ package struct NetlinkMessage: Hashable, Sendable {
         return messages
     }
 
-    /// The errno of an error, or of the end of a response; 0 for none.
+    /// The errno in an error message, or at the end of a response; 0 for none.
     /// - Throws: The error of a number with too few bytes.
     func errorCode() throws(NetlinkError) -> Int32 {
         // Kernels before 2.6.27 end a response without a number.
@@ -117,7 +117,7 @@ package struct NetlinkError: Error, Hashable, Sendable, CustomStringConvertible 
 
 /// Numbers and lengths in netlink messages, in the machine's own byte order.
 enum NetlinkNumber {
-    /// Reads a number from bytes that may be too few.
+    /// Reads a number; checks that there are enough bytes.
     /// - Parameter offset: The offset from the start of the slice.
     static func read<Number: FixedWidthInteger & UnsignedInteger>(
         _ type: Number.Type = Number.self, from bytes: ArraySlice<UInt8>, at offset: Int, _ field: String
@@ -138,7 +138,7 @@ enum NetlinkNumber {
 
     /// Splits bytes into records that begin with their length.
     /// - Parameters:
-    ///   - headerCount: The least length of a record.
+    ///   - headerCount: The minimum length of a record.
     ///   - allowsPadding: Whether fewer bytes than those of a header may follow the last record.
     /// - Throws: The error of a length that is less than the header's, or more than the rest.
     static func records<Length: FixedWidthInteger & UnsignedInteger>(

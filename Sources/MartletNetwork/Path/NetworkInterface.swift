@@ -2,7 +2,7 @@
 public struct NetworkInterface: Hashable, Codable, Sendable {
     /// The kind of an interface; for virtual interfaces, the kind of the interface below.
     public enum Kind: String, Hashable, Codable, Sendable, CaseIterable {
-        /// A cable, a virtual one, or any interface that is known to be of no other kind.
+        /// A wired or virtual interface, or any interface of no other known kind.
         case wired
         /// A wireless network (IEEE 802.11).
         case wifi
@@ -22,7 +22,8 @@ public struct NetworkInterface: Hashable, Codable, Sendable {
     public var isTunnel: Bool
     /// Whether its traffic costs money or is limited; by default that of mobile networks.
     public var isExpensive: Bool
-    /// This machine's addresses on it that reach beyond the link, ascending, without those not yet known to be unique.
+    /// This machine's addresses on it that are not link-local, ascending, without addresses whose uniqueness is not yet
+    /// verified.
     public var addresses: [String]
 
     /// Creates an interface.

@@ -1,16 +1,17 @@
 import MartletTransport
 
-/// Decides when the kernel is queried for links, addresses and routes, and which of its responses are used. News are
-/// only a reason for a query. They come in bursts, so the query waits until they have been quiet for a while, but not
-/// longer than a second after the first of them: an interface that changes all the time is queried once a second.
+/// Decides when the kernel is queried for links, addresses and routes, and which of its responses are used. A
+/// notification is only a reason for a query. Notifications arrive in bursts, so the query waits for a quiet period,
+/// but at most a second after the first notification. An interface that changes all the time is queried once a second.
 struct NetworkMonitorMachine: WatchMachine {
-    /// The time without news before a query.
+    /// The time without notifications before a query.
     private static let quiet = Duration.milliseconds(200)
-    /// The maximum delay of a query after the first news.
+    /// The maximum delay of a query after the first notification.
     private static let patience = Duration.seconds(1)
     /// The delay of another query after a failed one.
     private static let retry = Duration.seconds(1)
-    /// The number of consecutive interrupted responses that are not used; for want of a better one the next is.
+    /// The number of consecutive interrupted responses that are ignored; the next one is used, as no better one is
+    /// available.
     private static let interruptionLimit = 4
     /// The number of consecutive failures after which the view is unknown.
     private static let failureLimit = 3
@@ -27,15 +28,15 @@ struct NetworkMonitorMachine: WatchMachine {
 
     private enum State: Sendable {
         case resting
-        /// Queries at `due`, which further news may delay until `latest`.
+        /// Queries at `due`, which further notifications may delay until `latest`.
         case settling(due: MonotonicTime, latest: MonotonicTime)
-        /// A query is running; with the times of the first and last news since its start.
+        /// A query is running; with the times of the first and last notification since its start.
         case looking(first: MonotonicTime?, last: MonotonicTime?)
     }
 
     /// The current view; `nil` before the first response.
     private(set) var view: NetworkSnapshot?
-    // Whoever creates a machine starts the first query.
+    // The creator of a machine starts the first query.
     private var state = State.looking(first: nil, last: nil)
     private var interruptionCount = 0
     private var failureCount = 0
@@ -59,7 +60,7 @@ struct NetworkMonitorMachine: WatchMachine {
         state = .settling(due: min(last.advanced(by: NetworkMonitorMachine.quiet), latest), latest: latest)
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     /// - Returns: Whether to query the kernel now.
     mutating func timePassed(now: MonotonicTime) -> Bool {
         guard case .settling(let due, _) = state, due <= now else { return false }
@@ -67,7 +68,7 @@ struct NetworkMonitorMachine: WatchMachine {
         return true
     }
 
-    /// A query has ended.
+    /// Handles the end of a query.
     mutating func looked(_ look: Look, now: MonotonicTime) {
         guard case .looking(let first, let last) = state else { return }
         state = .resting
@@ -80,7 +81,7 @@ struct NetworkMonitorMachine: WatchMachine {
             failureCount = 0
             interruptionCount += 1
             if interruptionCount > NetworkMonitorMachine.interruptionLimit {
-                // The view may be wrong, so another query follows all the same.
+                // The view may be wrong, so another query follows.
                 interruptionCount = 0
                 self.view = view
             }
@@ -95,7 +96,7 @@ struct NetworkMonitorMachine: WatchMachine {
         }
     }
 
-    /// Queries again at an instant, unless news cause an earlier query.
+    /// Schedules another query, unless a notification causes an earlier one.
     private mutating func retry(_ due: MonotonicTime) {
         if case .settling(let earlier, _) = state, earlier <= due { return }
         state = .settling(due: due, latest: due)
@@ -107,7 +108,6 @@ struct NetworkSnapshot: Hashable, Sendable {
     var path: NetworkPath
     /// All addresses of this machine, including those of links that are down; `nil` if they are not known.
     var addresses: Set<IPAddress>?
-
     /// The view of a kernel that gives no information.
     static let unknown = NetworkSnapshot(path: .unknown)
 }

@@ -1,7 +1,8 @@
 /// The connectivity of this machine at one moment.
 ///
 /// It reflects the machine's own knowledge, which does not include whether a server can be reached: a router may have
-/// lost its own connection. It is a hint for automatic actions (retries, prefetching), no reason to refuse a request.
+/// lost its own connection. It is a hint for automatic actions (retries, prefetching), not a reason to reject a
+/// request.
 public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible {
     /// The status of a path.
     public enum Status: String, Hashable, Codable, Sendable, CaseIterable {
@@ -15,8 +16,8 @@ public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible 
 
     /// The status.
     ///
-    /// It is satisfied if a default route of IPv4 or IPv6 leads over an interface that is up, running and has a
-    /// carrier, and an address of the same family reaches beyond the link.
+    /// It is satisfied if a default route of IPv4 or IPv6 uses an interface that is up, running and has a carrier. In
+    /// addition, the machine must have an address of the same family that is not link-local.
     public var status: Status
     /// The interfaces with such routes, the preferred one first; empty if the path is not satisfied.
     public var interfaces: [NetworkInterface]
@@ -28,10 +29,10 @@ public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible 
     /// Whether the preferred interface is expensive.
     public var isExpensive: Bool { interfaces.first?.isExpensive ?? false }
 
-    /// The kind of the preferred interface; `nil` if there is none.
+    /// The kind of the preferred interface; `nil` without an interface.
     public var kind: NetworkInterface.Kind? { interfaces.first?.kind }
 
-    /// Whether there is a route to the internet, as far as the kernel reports.
+    /// Whether the kernel reports a route to the internet.
     public var isSatisfied: Bool { status == .satisfied }
 
     /// The network condition of the path: ``NetworkCondition/mobile`` for any expensive interface, and
@@ -54,11 +55,10 @@ public struct NetworkPath: Hashable, Codable, Sendable, CustomStringConvertible 
 
     /// A path without a route.
     public static let unsatisfied = NetworkPath([])
-
     /// A path for which the kernel gives no information.
     public static let unknown = NetworkPath([], status: .unknown)
 
-    /// For example `satisfied by wlan0 (wifi), eth0 (wired)`.
+    /// A text such as `satisfied by wlan0 (wifi), eth0 (wired)`.
     public var description: String {
         guard !interfaces.isEmpty else { return status.rawValue }
         let names = interfaces.map { interface in

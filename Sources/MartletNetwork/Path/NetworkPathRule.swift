@@ -2,17 +2,17 @@ import MartletTransport
 
 /// Determines the path, and the interfaces, of a table of links, addresses and routes.
 package struct NetworkPathRule: Sendable {
-    /// A usable default route over one of its links.
+    /// A usable default route over a link of the table.
     private struct Way {
         var link: UInt32
         var family: IPAddress.Family
-        /// The preference among the ways of a family: the lowest number is preferred.
+        /// The preference among the routes of a family: the lowest number is preferred.
         var rank: UInt64
         /// The address that the route prescribes.
         var source: IPAddress?
     }
 
-    /// The maximum number of interfaces that are followed downwards from one.
+    /// The maximum number of lower interfaces that are followed from one interface.
     private static let depthLimit = 8
 
     private let links: [UInt32: LinkRecord]
@@ -47,8 +47,8 @@ package struct NetworkPathRule: Sendable {
         self.overrides = overrides
     }
 
-    /// The default routes, link by link. Two routes to the halves of everywhere over the same link count as one:
-    /// virtual private networks replace a default route in this way.
+    /// The default routes, link by link. Two routes over the same link that each cover half of the address space count
+    /// as one default route: virtual private networks replace a default route in this way.
     private static func ways(_ routes: [RouteRecord]) -> [Way] {
         struct Half: Hashable {
             var link: UInt32
@@ -65,7 +65,7 @@ package struct NetworkPathRule: Sendable {
                     halves[half, default: []].insert(isUpper)
                     guard halves[half]?.count == 2 else { continue }
                 }
-                // Other tables than the first one come after it.
+                // Other tables have a lower preference than the main one.
                 let metric = route.prefixLength == 1 ? 0 : UInt64(route.metric)
                 let rank = metric | (route.table == RouteRecord.mainTable ? 0 : 1 << 32)
                 ways.append(Way(link: hop.link, family: route.family, rank: rank, source: route.source))
@@ -99,7 +99,7 @@ package struct NetworkPathRule: Sendable {
             addresses: (addresses[index] ?? []).map(\.description).sorted())
     }
 
-    /// The kind of a link; a link on top of another one has the kind of that.
+    /// The kind of a link; a link on top of another one has the kind of the lower link.
     private func kind(of index: UInt32) -> NetworkInterface.Kind {
         var current = index
         for _ in 0..<NetworkPathRule.depthLimit {

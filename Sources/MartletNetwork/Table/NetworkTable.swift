@@ -2,12 +2,12 @@ import MartletTransport
 
 /// The links, addresses and routes of the kernel, from which a path is determined.
 package struct NetworkTable: Hashable, Sendable {
-    /// The maximum number each of links, addresses and default routes, which limits the memory. More are ignored.
+    /// The maximum number of links, of addresses and of default routes, which limits the memory. Others are ignored.
     private static let countLimit = 65_536
 
     package var links: [LinkRecord] = []
     package var addresses: [AddressRecord] = []
-    /// The routes that lead everywhere, or to a half of it.
+    /// The routes whose destination is the whole address space, or half of it.
     package var routes: [RouteRecord] = []
 
     package init() {}
@@ -38,11 +38,11 @@ package struct NetworkTable: Hashable, Sendable {
 package struct AddressRecord: Hashable, Sendable {
     var link: UInt32
     var address: IPAddress
-    /// The flags, `IFA_F_…`.
+    /// The flags of the address, `IFA_F_…`.
     var flags: UInt32 = 0
 
-    /// Whether connections beyond the link can be made from it: duplicate address detection has not failed, and has
-    /// finished unless the address may be used in the meantime; and its scope is larger than the link.
+    /// Whether it can be used for connections beyond the link. Its scope must be larger than the link. Duplicate
+    /// address detection must not have failed, and must have finished unless the address may be used before.
     var isUsable: Bool {
         let (tentative, optimistic, failed): (UInt32, UInt32, UInt32) = (0x40, 0x04, 0x08)
         if flags & failed != 0 || (flags & tentative != 0 && flags & optimistic == 0) { return false }
@@ -51,7 +51,7 @@ package struct AddressRecord: Hashable, Sendable {
 }
 
 extension AddressRecord {
-    /// Reads the payload of a message about an address; `nil` if it is not of the internet.
+    /// Reads the payload of a message about an address; `nil` if it is neither IPv4 nor IPv6.
     init?(_ payload: ArraySlice<UInt8>) throws(NetlinkError) {
         let family: UInt8 = try NetlinkNumber.read(from: payload, at: 0, "ifaddrmsg.family")
         let lowFlags: UInt8 = try NetlinkNumber.read(from: payload, at: 2, "ifaddrmsg.flags")
@@ -82,11 +82,11 @@ package struct LinkRecord: Hashable, Sendable {
     var index: UInt32
     /// The name, such as `eth0`.
     var name: String
-    /// The flags, `IFF_…`.
+    /// The flags of the link, `IFF_…`.
     var flags: UInt32
     /// The type of hardware, `ARPHRD_…`.
     var hardware: UInt16 = 1
-    /// The link below it, in the same namespace; the other end of a virtual cable.
+    /// The lower link, in the same namespace; for a `veth`, the other end.
     var lower: UInt32?
     /// The kind of a virtual link, such as `veth`, `wireguard`, `vlan`; `nil` for hardware.
     var driver: String?
@@ -101,14 +101,14 @@ package struct LinkRecord: Hashable, Sendable {
 
     var isLoopback: Bool { flags & 0x8 != 0 }
 
-    /// Whether its packets are carried inside of packets of another link.
+    /// Whether its packets are encapsulated in packets of another link.
     var isTunnel: Bool {
         switch driver {
         case "tun", "tap", "wireguard", "ipip", "sit", "gre", "gretap", "erspan", "ip6tnl", "ip6gre", "ip6gretap",
             "ip6erspan", "vti", "vti6", "xfrm", "ppp", "ovpn":
             true
         case nil:
-            // PPP, tunnels, SIT and GRE over IPv4 and IPv6, and links without a header of their own.
+            // PPP, tunnels, SIT and GRE over IPv4 and IPv6, and links without their own header.
             [512, 768, 769, 776, 778, 823, 65534].contains(hardware)
         default: false
         }
@@ -136,7 +136,7 @@ extension LinkRecord {
             default: break
             }
         }
-        // A number of another namespace would mean another link here.
+        // A number from another namespace would identify a different link here.
         if isLowerElsewhere || lower == 0 || lower == index { lower = nil }
     }
 }
@@ -147,14 +147,14 @@ package struct RouteRecord: Hashable, Sendable {
     struct Hop: Hashable, Sendable {
         /// The number of the outgoing link.
         var link: UInt32
-        /// The flags, `RTNH_F_…`.
+        /// The flags of the hop, `RTNH_F_…`.
         var flags: UInt32 = 0
 
         /// Whether the kernel uses it: it is neither dead nor without carrier.
         var isAlive: Bool { flags & (0x1 | 0x10) == 0 }
     }
 
-    /// The table of routes that is used first, unless rules say otherwise.
+    /// The main table of routes, used first unless rules specify another one.
     static let mainTable: UInt32 = 254
     /// The table of the machine's own addresses.
     private static let localTable: UInt32 = 255
@@ -165,7 +165,7 @@ package struct RouteRecord: Hashable, Sendable {
     /// The destination; `nil` if it is all zeros.
     var destination: IPAddress?
     var table = RouteRecord.mainTable
-    /// The type, `RTN_…`: 1 leads to another machine, 2 to this machine; others lead nowhere.
+    /// The type, `RTN_…`: 1 leads to another machine, 2 to this machine; other types are not usable routes.
     var type: UInt8 = 1
     /// The flags, `RTM_F_…` and, for the only hop of a route, `RTNH_F_…`.
     var flags: UInt32 = 0
@@ -175,8 +175,8 @@ package struct RouteRecord: Hashable, Sendable {
     var source: IPAddress?
     var hops: [Hop]
 
-    /// Whether the payload of a message is about a route that a path can depend on: one to everywhere, or to a half of
-    /// it. A router's tables have a million others, which are not even read.
+    /// Whether the payload of a message is about a route that a path can depend on: its destination is the whole
+    /// address space, or half of it. A router's tables have a million other routes, which are not decoded.
     static func concernsDefault(_ payload: ArraySlice<UInt8>) -> Bool {
         payload.count < 2 || payload[payload.startIndex + 1] <= 1
     }
@@ -186,7 +186,7 @@ package struct RouteRecord: Hashable, Sendable {
 }
 
 extension RouteRecord {
-    /// Reads the payload of a message about a route; `nil` if it is not of the internet.
+    /// Reads the payload of a message about a route; `nil` if it is neither IPv4 nor IPv6.
     init?(_ payload: ArraySlice<UInt8>) throws(NetlinkError) {
         let family: UInt8 = try NetlinkNumber.read(from: payload, at: 0, "rtmsg.family")
         prefixLength = try NetlinkNumber.read(from: payload, at: 1, "rtmsg.dst_len")

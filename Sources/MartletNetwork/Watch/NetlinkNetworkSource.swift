@@ -33,7 +33,7 @@ struct NetlinkNetworkSource: NetworkSource {
             let rule = rule(for: table)
             var isKnown = true
             for (number, address) in addresses.enumerated() {
-                // Above the numbers of the requests for the table.
+                // Higher than the sequence numbers of the requests for the table.
                 switch try route(to: address, sequence: UInt32(clamping: number) &+ 100, on: descriptor) {
                 case .route(let route):
                     if let hop = route.hops.first, let interface = rule.interface(of: hop.link) {
@@ -57,7 +57,7 @@ struct NetlinkNetworkSource: NetworkSource {
         }
     }
 
-    /// Requests everything; `nil` if a response is malformed or missing.
+    /// Requests links, addresses and routes; `nil` if a response is malformed or missing.
     private func table(on descriptor: Int32) throws(SystemError) -> (NetworkTable, isInterrupted: Bool)? {
         var table = NetworkTable()
         var isInterrupted = false
@@ -76,7 +76,7 @@ struct NetlinkNetworkSource: NetworkSource {
             }
             switch progress {
             case .done(true): isInterrupted = true
-            // A kernel without a family has none of its routes.
+            // A kernel without a family has no routes of it.
             case .more, .done(false), .failed(EAFNOSUPPORT), .failed(EOPNOTSUPP): break
             case .failed(let code): throw SystemError(operation: "netlink", code: code)
             }
@@ -122,12 +122,12 @@ extension InterfaceTraits {
     }
 }
 
-/// A file in which the kernel reports something.
+/// A small text file of the kernel, such as those below `/proc` and `/sys`.
 enum KernelFile {
     /// The maximum number of bytes. The kernel's files have a few hundred bytes; larger ones are other files.
     private static let byteLimit = 4096
 
-    /// The rest of the first line with a prefix; `nil` if there is none.
+    /// The rest of the first line with a prefix; `nil` without such a line.
     static func text(after prefix: String, in bytes: [UInt8]) -> String? {
         bytes.split(separator: UInt8(ascii: "\n")).first { $0.starts(with: prefix.utf8) }.map {
             String(decoding: $0.dropFirst(prefix.utf8.count), as: UTF8.self)

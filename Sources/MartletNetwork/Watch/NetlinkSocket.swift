@@ -15,18 +15,18 @@ enum NetlinkSocket {
         case failed(SystemError)
     }
 
-    /// More than any datagram of the kernel, whose responses have parts of 32 KiB at most.
+    /// The size of the receive buffer, above the 32 KiB of the kernel's largest datagrams.
     private static let receiveCount = 65_536
 
     /// Opens a socket.
     /// - Parameters:
-    ///   - groups: The groups of news to receive, as bits.
-    ///   - isBlocking: Whether receiving waits, for a while.
+    ///   - groups: The notification groups to receive, as bits.
+    ///   - isBlocking: Whether receiving blocks, with a timeout.
     static func open(groups: UInt32 = 0, isBlocking: Bool) throws(SystemError) -> Int32 {
         let flags = SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | (isBlocking ? 0 : SOCK_NONBLOCK.rawValue)
         let descriptor = try Descriptor(opening: { socket(AF_NETLINK, Int32(flags), NETLINK_ROUTE) })
         if isBlocking {
-            // The kernel creates its response during the request: this limit is for broken kernels.
+            // The kernel creates its response during the request; this timeout is only a safeguard.
             var time = timeval(tv_sec: 10, tv_usec: 0)
             _ = unsafe setsockopt(
                 descriptor.number, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))

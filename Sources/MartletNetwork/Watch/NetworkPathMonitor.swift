@@ -3,17 +3,17 @@ import Glibc
 import MartletTransport
 import Synchronization
 
-/// Follows the network as long as there are subscribers: without subscribers it has no open socket and no timer. The
-/// event loop waits for news; blocking calls run on a worker's thread.
+/// Follows the network while there are subscribers. Without subscribers it has no open socket and no timer. The event
+/// loop waits for notifications; blocking calls run on a worker's thread.
 final class NetworkPathMonitor: TimerTarget {
     private struct State {
         var run = WatchRun<NetworkMonitorMachine>()
         var news: NetlinkEventSocket?
     }
 
-    /// The thread for blocking calls: not one for name resolution, which are all busy when the network is gone.
+    /// The thread for blocking calls. Threads for name resolution are not used: they are all busy when the network is
+    /// gone.
     static let workers = BlockingThreadPool(threadLimit: 1)
-
     /// Guards the state: subscribers, the loop's thread, the worker.
     private let state = Mutex(State())
     /// The newest view; `nil` without subscribers, and until it is known.
@@ -26,7 +26,7 @@ final class NetworkPathMonitor: TimerTarget {
         self.source = source
     }
 
-    /// Subscribes; the first subscription starts the watch, and the end of the last one ends it.
+    /// Subscribes to the views. The first subscription starts the watch, and the end of the last one ends it.
     func subscription() -> WatchSubscription<NetworkSnapshot> {
         if let run = state.withLock({ $0.run.add(NetworkMonitorMachine()) }) { query(run) }
         return WatchSubscription(to: newest) { [self] in unsubscribe() }
@@ -44,7 +44,7 @@ final class NetworkPathMonitor: TimerTarget {
 
     private func query(_ run: UInt64) { NetworkPathMonitor.workers.submit { self.look(run) } }
 
-    /// Queries the kernel, on a worker's thread. The socket for news is opened before, so that no change is missed.
+    /// Queries the kernel, on a worker's thread. The notification socket is opened before, so that no change is missed.
     private func look(_ run: UInt64) {
         let look: NetworkMonitorMachine.Look
         do throws(SystemError) {
@@ -54,7 +54,7 @@ final class NetworkPathMonitor: TimerTarget {
         change(run) { $0.looked(look, now: MonotonicTime.now()) }
     }
 
-    /// Opens the socket for news, if it is not open yet.
+    /// Opens the notification socket, if it is not open yet.
     /// - Returns: Whether there are still subscribers.
     private func listen(_ run: UInt64) throws(SystemError) -> Bool {
         let (isCurrent, isListening) = state.withLock { ($0.run.isCurrent(run), $0.news != nil) }
@@ -91,7 +91,7 @@ final class NetworkPathMonitor: TimerTarget {
         if let timer { loop.schedule(self, token: run, at: timer) }
     }
 
-    /// Publishes the machine's view: of several concurrent changes, the last one publishes the result of all.
+    /// Publishes the machine's view: after several concurrent changes, the last one publishes the combined result.
     private func publish() { newest.update { state.withLock { $0.run.machine?.view } } }
 }
 
@@ -177,13 +177,13 @@ final class NetlinkEventSocket: IdleStreamObserver {
     /// Closes the socket; later calls have no effect.
     func close() { socket.close() }
 
-    /// Reads all datagrams, since the next edge comes when there are more, and reports them if one matters.
+    /// Reads all datagrams, since only new ones cause another edge, and reports them if one is relevant.
     func idleStreamBecameReadable() {
         var isNews = false
         while true {
             switch socket.withDescriptor({ NetlinkSocket.receive(on: $0) }) {
             case .datagram(let bytes):
-                // One reason is enough; the rest is only read.
+                // One relevant datagram is enough; the others are only read.
                 isNews = isNews || NetlinkEventRule.matters(bytes[...])
                 continue
             case .lost:
@@ -203,6 +203,6 @@ protocol NetworkSource: Sendable {
     /// Opens a non-blocking socket that receives a datagram when something may have changed. It belongs to the caller.
     func openEventSocket() throws(SystemError) -> Int32
 
-    /// Queries everything. It blocks for as long as that takes, which is below a millisecond on most machines.
+    /// Queries links, addresses and routes. Blocks, on most machines for less than a millisecond.
     func look() -> NetworkMonitorMachine.Look
 }

@@ -2,7 +2,8 @@ import MartletAuthentication
 public import MartletCore
 public import MartletHosts
 
-// Requests of a host in an offline queue: its headers, options and credentials apply, and stay at its origin after a redirect.
+// Requests of a host in an offline queue: its headers, options and credentials apply, and stay at its origin after a
+// redirect.
 
 /// The part of a host that is not written to disk.
 struct HostPart: Sendable {
@@ -22,15 +23,15 @@ extension HostPart {
 }
 
 extension HTTPHost {
-    /// Sends a request; if that is not possible now, a queue stores it and sends it later, as
+    /// Sends a request. If that is not possible now, a queue stores it and sends it later, as
     /// ``HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)`` does.
     ///
     /// The session of the queue sends the request. Neither the host's credentials nor its ``headers``, other than
     /// `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, are stored: this process adds them to each
     /// attempt, and a later one if its queue is opened with ``OfflineCredentials/init(_:)``.
     /// - Returns: The response, with any status unless ``validatesStatus``; or a ticket.
-    /// - Throws: As that function, and as `prepare(_:_:parameters:)`; or the replacement
-    ///   by ``errors``. `CancellationError`.
+    /// - Throws: The errors of that function and of `prepare(_:_:parameters:)`, or their
+    ///   replacements by ``errors``; `CancellationError`.
     public func send<Target: HTTPTarget>(
         _ path: Target = "", method: HTTPRequest.Method = .post, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil,
@@ -58,42 +59,13 @@ extension HTTPHost {
             path, method: .post, parameters: parameters, body: body, headers: headers, options: options,
             whenOffline: fallback)
     }
-
-    /// Sends PUT now or later, as ``send(_:method:parameters:body:headers:options:whenOffline:)`` does.
-    public func put<Target: HTTPTarget>(
-        _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
-        headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil, whenOffline fallback: OfflineFallback
-    ) async throws -> OfflineOutcome {
-        try await send(
-            path, method: .put, parameters: parameters, body: body, headers: headers, options: options,
-            whenOffline: fallback)
-    }
-
-    /// Sends PATCH now or later, as ``send(_:method:parameters:body:headers:options:whenOffline:)`` does.
-    public func patch<Target: HTTPTarget>(
-        _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
-        headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil, whenOffline fallback: OfflineFallback
-    ) async throws -> OfflineOutcome {
-        try await send(
-            path, method: .patch, parameters: parameters, body: body, headers: headers, options: options,
-            whenOffline: fallback)
-    }
-
-    /// Sends DELETE now or later, as ``send(_:method:parameters:body:headers:options:whenOffline:)`` does.
-    public func delete<Target: HTTPTarget>(
-        _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
-        headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil, whenOffline fallback: OfflineFallback
-    ) async throws -> OfflineOutcome {
-        try await send(
-            path, method: .delete, parameters: parameters, body: body, headers: headers, options: options,
-            whenOffline: fallback)
-    }
 }
 
 extension OfflineQueue {
-    /// Stores a request of a host until a server accepts it, as ``submit(_:query:headers:body:as:)`` does. The headers and credentials of the
-    /// host are used as in ``HTTPHost/send(_:method:parameters:body:headers:options:whenOffline:)``.
-    /// - Throws: As that function, and as `prepare(_:_:parameters:)`.
+    /// Stores a request of a host until a server accepts it, as ``submit(_:query:headers:body:as:)`` does. The headers
+    /// and credentials of the host are used as in
+    /// ``HTTPHost/send(_:method:parameters:body:headers:options:whenOffline:)``.
+    /// - Throws: As that function, and as `HTTPHost.prepare(_:_:parameters:)`.
     @discardableResult public func submit<Target: HTTPTarget>(
         _ path: Target = "", of host: HTTPHost, method: HTTPRequest.Method = .post, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(),

@@ -4,7 +4,7 @@ public import MartletCore
 public struct OfflineEntry: Sendable {
     /// The state of a request.
     public enum State: Hashable, Sendable {
-        /// It waits for its turn, or for its lane.
+        /// It waits for its turn, or for the delay of its lane.
         case waiting
         /// It is being sent.
         case sending
@@ -22,9 +22,9 @@ public struct OfflineEntry: Sendable {
         }
     }
 
-    /// The ticket.
+    /// The ticket of the request.
     public let ticket: OfflineTicket
-    /// The state.
+    /// The state of the request.
     public let state: State
     /// The number of times that it was sent, over all processes.
     public let attempts: Int
@@ -40,7 +40,7 @@ public struct OfflineEntry: Sendable {
 
 /// The identifier of a queued request, stable across processes.
 public struct OfflineID: Hashable, Sendable, Codable, Comparable, CustomStringConvertible {
-    /// The number.
+    /// The number of the request in its queue.
     public let number: UInt64
 
     /// An identifier by its number.
@@ -49,7 +49,7 @@ public struct OfflineID: Hashable, Sendable, Codable, Comparable, CustomStringCo
     /// Orders by number: requests that were submitted first come first.
     public static func < (left: OfflineID, right: OfflineID) -> Bool { left.number < right.number }
 
-    /// The number.
+    /// The number of the request in its queue.
     public var description: String { "\(number)" }
 }
 
@@ -57,7 +57,7 @@ public struct OfflineID: Hashable, Sendable, Codable, Comparable, CustomStringCo
 public struct OfflineDeadLetter: Hashable, Sendable {
     /// The kind of a reason.
     public enum Reason: String, Hashable, Sendable, CaseIterable {
-        /// The server rejected it, and would again.
+        /// The server rejected it, and would reject it again.
         case refused
         /// It was sent, and its effect is unknown.
         case noResponse
@@ -73,17 +73,16 @@ public struct OfflineDeadLetter: Hashable, Sendable {
         case unsendable
     }
 
-    /// The kind.
+    /// The kind of the reason.
     public let reason: Reason
-    /// The reason in words.
+    /// The reason as readable text.
     public let message: String
-    /// The status of the response; `nil` if there was none.
+    /// The status of the response; `nil` without a response.
     public let statusCode: Int?
     /// The fields of the response, without secret ones.
     public let fields: HTTPFields
     /// The start of the response body, at most 64 KiB.
     public let body: [UInt8]
-
     /// The maximum number of stored bytes of a response body.
     static let bodyLimit = 64 * 1024
 
@@ -125,9 +124,9 @@ public struct OfflineDeadLetter: Hashable, Sendable {
 public struct OfflinePostponement: Sendable {
     /// The kind of a reason.
     public enum Reason: String, Hashable, Sendable, CaseIterable {
-        /// No connection could be opened, or it broke: retried immediately when the network path returns.
+        /// No connection could be opened, or it was lost: retried immediately when the network path returns.
         case unreachable
-        /// The server cannot handle it at the moment, or does not know yet the result of an earlier attempt.
+        /// The server cannot handle it at the moment, or does not yet know the result of an earlier attempt.
         case refused
         /// The server requires credentials that were not available: retried on ``OfflineQueue/credentialsChanged()``,
         /// and at the longest interval.
@@ -138,10 +137,10 @@ public struct OfflinePostponement: Sendable {
         case storage
     }
 
-    /// The kind.
+    /// The kind of the reason.
     public let reason: Reason
-    /// The time for which its lane waits; another event may shorten it.
+    /// The delay of its lane; another event may shorten it.
     public let delay: Duration
-    /// The failure, or the response of the server, in words.
+    /// The failure, or the response of the server, as readable text.
     public let message: String
 }

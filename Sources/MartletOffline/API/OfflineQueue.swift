@@ -6,16 +6,17 @@ public import MartletCore
 
 /// Requests that are stored until a server accepts them, across network failures and ends of the process.
 ///
-/// Each is written to a directory before it is first sent, and removed when its final response has arrived. The requests of a lane
-/// are sent one after the other, in the order of submission; lanes do not wait for each other. A lane whose first request fails
-/// waits (``OfflineBackoff``), and resumes immediately when the network path returns.
+/// Each is written to a directory before it is first sent, and removed when its final response has arrived. The
+/// requests of a lane are sent one after the other, in the order of submission; lanes do not wait for each other. A
+/// lane whose first request fails waits (``OfflineBackoff``), and resumes immediately when the network path returns.
 ///
-/// The guarantees, whatever is killed when:
+/// The guarantees, even if the process is killed at any moment:
 ///
-/// - A request with an `Idempotency-Key`, as methods that are not idempotent get by default, is sent at least once, always
-///   with the same key. If the server honors it, it takes effect exactly once.
+/// - A request with an `Idempotency-Key`, as methods that are not idempotent get by default, is sent at least once,
+///   always with the same key. If the server honors it, it takes effect exactly once.
 /// - A request whose method is idempotent is sent at least once.
-/// - Any other is sent at most once. If its effect is unknown, it is uncertain, and remains until retried or dropped.
+/// - Any other request is sent at most once. If its effect is unknown, it is uncertain, and stays until it is retried
+///   or dropped.
 ///
 /// | response | result |
 /// |---|---|
@@ -26,19 +27,20 @@ public import MartletCore
 /// | 500, 502, 504, other 5xx | later; uncertain if it must not be sent twice |
 /// | 501, 505, other 3xx and 4xx | dead |
 ///
-/// Redirects are followed as the session is configured, but 301 keeps the method and the body, as 307 and 308 do.
-/// Success after a redirect that changed the method to GET may be a sign-in page, and is no delivery: the request is
-/// dead, or uncertain if it must not be sent twice, unless ``OfflineQueueOptions/acceptsRedirectedResults`` allows it.
+/// Redirects are followed as the session is configured, but 301 preserves the method and the body, as 307 and 308 do.
+/// Success after a redirect that changed the method to GET may be a sign-in page, and does not count as a delivery: the
+/// request is dead, or uncertain if it must not be sent twice, unless ``OfflineQueueOptions/acceptsRedirectedResults``
+/// allows it.
 ///
-/// An expired request becomes a dead letter. Ages are measured by a clock that is never adjusted while the computer runs; across a
-/// boot they follow the time of day, unless that was evidently never set (before 2020).
+/// An expired request becomes a dead letter. Ages are measured by a clock that is never adjusted while the computer
+/// runs; across a boot they follow the time of day, unless that was evidently never set (before 2020).
 ///
-/// Secret fields are not stored (`Authorization`, `Cookie`, `Proxy-Authorization`, ``OfflineQueueOptions/secretFields``), nor are
-/// user names and passwords of URLs: ``OfflineCredentials`` add them when a request is sent. URLs, other fields and bodies are
-/// stored as they are, for the owner of the directory alone.
+/// Secret fields are not stored (`Authorization`, `Cookie`, `Proxy-Authorization`,
+/// ``OfflineQueueOptions/secretFields``), nor are user names and passwords of URLs: ``OfflineCredentials`` add them
+/// when a request is sent. URLs, other fields and bodies are stored as they are, for the owner of the directory alone.
 ///
-/// One queue in one process owns a directory at a time; ``close()`` releases it, and so does the end of the process, however it
-/// comes. Releasing the queue stops it as ``close()`` does, without waiting.
+/// One queue in one process owns a directory at a time; ``close()`` releases it, and so does any end of the process.
+/// Releasing the queue stops it as ``close()`` does, without waiting.
 public actor OfflineQueue {
     /// Waits for the first attempt of a request.
     typealias Watch = OneShot<Result<OfflineOutcome, any Error>>
@@ -56,24 +58,24 @@ public actor OfflineQueue {
         var firstOptions: RequestOptions?
         /// Waits for the first attempt.
         var watch: Watch?
-        /// Becomes true when it has left the queue, for those who drop it.
+        /// Becomes true when it has left the queue, for callers that drop it.
         var isGone: CurrentValue<Bool>?
         /// The state of its body file when it was last read.
         var stamp: QueuedBodyVerifier.Stamp?
         /// The current attempt.
         var attempt: Task<ReplayDecision?, Never>?
-        /// The end that is to be recorded.
+        /// The outcome that is to be recorded.
         var settlement: Settlement?
     }
 
-    /// The end of a request.
+    /// The outcome of a request.
     enum Settlement {
         case delivered(HTTPExchange)
         case dead(OfflineDeadLetter, HTTPExchange?)
         case uncertain(OfflineDeadLetter, ReplayDecision.Uncertainty)
         case expired
         case dropped
-        /// Its record is not valid any more, and was moved.
+        /// Its record is invalid, and was moved.
         case setAside
     }
 
@@ -83,7 +85,7 @@ public actor OfflineQueue {
     nonisolated let runs = RunGroup()
     nonisolated let isClosed = CurrentValue(false)
     nonisolated let isDrained = CurrentValue(true)
-    /// Becomes true when response bodies are no longer waited for.
+    /// Becomes true when response bodies are no longer awaited.
     nonisolated let isStopping = CurrentValue(false)
     /// The session, with errors that are not mapped.
     let session: HTTPSession
@@ -102,7 +104,7 @@ public actor OfflineQueue {
     /// The number of requests that are stored or being submitted, and their bytes.
     var requestCount = 0
     var storedByteCount: UInt64 = 0
-    /// Requests whose first attempt is waited for, by lane.
+    /// Requests whose first attempt a caller awaits, by lane.
     var watched: [String: Set<OfflineID>] = [:]
     var alarm: (time: MonotonicTime, task: Task<Void, Never>)?
     /// Follows the network path.
@@ -112,9 +114,9 @@ public actor OfflineQueue {
     /// Opens a directory, creating it if it is missing, and starts to send its requests.
     ///
     /// - Parameters:
-    ///   - directory: the directory, for its owner alone (0700); ``defaultDirectory`` by default.
-    ///   - credentials: add the parts of requests that are not stored. With `nil`, only those of the session are added,
-    ///     and the secret fields of a request are sent as long as the process that submitted it runs.
+    ///   - directory: the directory, accessible only by its owner (0700); ``defaultDirectory`` by default.
+    ///   - credentials: add the parts of requests that are not stored. With `nil`, only those of the session are added.
+    ///     The secret fields of a request are then sent only while the process that submitted it runs.
     /// - Throws: An ``HTTPError``: `.alreadyInProgress` if another queue has the directory, in this process
     ///   or another one; `.fileFailed` if it belongs to another user, others may write to it, or it cannot be used.
     public init(
@@ -147,7 +149,7 @@ public actor OfflineQueue {
         boot: String? = BootDeadline.currentBoot
     ) async throws {
         let (store, contents) = try await OfflineStore.open(directory.string, files: files)
-        // The decision depends on the cause of an error, not on the name that a service gives it.
+        // The decision depends on the original error, not on its replacement by an error mapper.
         self.session = session.configuration.errors == nil ? session : session.with { $0.errors = nil }
         self.store = store
         self.options = options
@@ -179,11 +181,13 @@ public actor OfflineQueue {
 
     // MARK: Inspection
 
-    /// All events in order, starting with the last 256 past ones, or fewer if responses among them have more than 16 MiB; also those
-    /// of requests that an earlier process submitted. The stream omits nothing and buffers what is not read. It ends with the queue.
+    /// All events in order, starting with the last 256 past ones, or fewer if responses among them have more than 16
+    /// MiB; also those of requests that an earlier process submitted. The stream omits nothing and buffers unread
+    /// events. It ends with the queue.
     public nonisolated var events: EventSequence<OfflineEvent> { log.subscribe() }
 
-    /// The stored requests in the order of submission. Responses to dead and uncertain ones are read from the directory.
+    /// The stored requests in the order of submission. Responses to dead and uncertain ones are read from the
+    /// directory.
     public var entries: [OfflineEntry] {
         get async {
             var entries: [OfflineEntry] = []
@@ -192,7 +196,8 @@ public actor OfflineQueue {
         }
     }
 
-    /// A stored request; `nil` if no request has that number. The response to a dead or uncertain one is read from the directory.
+    /// A stored request; `nil` if no request has that number. The response to a dead or uncertain one is read from the
+    /// directory.
     public func entry(of id: OfflineID) async -> OfflineEntry? {
         guard let summary = held[id]?.summary else { return nil }
         var state = OfflineEntry.State.waiting
@@ -204,7 +209,7 @@ public actor OfflineQueue {
             secretFields: summary.secretFields)
     }
 
-    /// The time of expiry, on a clock that may have been set since the submission.
+    /// The time of expiry, by a clock that may have been changed since the submission.
     private func shownExpiry(of summary: OfflineSummary) -> Int64 {
         let wall = wallTime()
         guard !summary.isResting, summary.expires <= wall, let time = machine.expiry(of: summary.ticket.id) else {
@@ -220,7 +225,7 @@ public actor OfflineQueue {
     /// The number of dead letters and uncertain requests, including those of earlier processes.
     public var restingCount: Int { held.values.count { $0.summary.isResting } }
 
-    /// Waits until no request waits or is being sent. Dead and uncertain requests are not waited for.
+    /// Waits until no request waits or is being sent. Dead and uncertain requests do not count.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue is closed before.
     public nonisolated var drained: Void {
         get async throws { guard await isDrained.becomesTrue() else { throw CancellationError() } }
@@ -228,7 +233,8 @@ public actor OfflineQueue {
 
     // MARK: Commands
 
-    /// Sends a dead or uncertain request again, in its old position; a waiting one now. An expired one lives anew.
+    /// Sends a dead or uncertain request again, in its old position. Sends a waiting one immediately. An expired one
+    /// gets its full time to live again.
     /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if there is no such request, or it is
     ///   being sent; `.fileFailed` or `.diskFull` if its record cannot be written.
     public func retry(_ id: OfflineID) async throws {
@@ -245,8 +251,8 @@ public actor OfflineQueue {
                 expires = wallTime().advanced(byMilliseconds: lifetime)
                 deadline = BootDeadline(now.advanced(by: .milliseconds(lifetime)), boot: boot)
             }
-            // Atomic, so that the state that is read is the one that is changed: another caller may have
-            // dropped it, or retried it so that it is being sent.
+            // Read and changed atomically: another caller may have dropped the request, or retried it so that it is
+            // being sent.
             let byteCount = try await store.change(id) { [expires, deadline] request in
                 guard request.stage.isResting else { return false }
                 request.stage = .waiting
@@ -267,9 +273,10 @@ public actor OfflineQueue {
         apply(effects)
     }
 
-    /// Removes a request from the queue; one that is being sent is cancelled, and may have taken effect. Returns when it is out.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if there is no such request, or its end is being
-    ///   recorded; `CancellationError` when the task is cancelled, or the queue is closed before it is out.
+    /// Removes a request from the queue; one that is being sent is cancelled, and may have taken effect. Returns when
+    /// it has left the queue.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if there is no such request, or its end
+    ///   is being recorded; `CancellationError` when the task is cancelled, or the queue is closed first.
     public func drop(_ id: OfflineID) async throws {
         try checkOpen()
         guard let effects = machine.drop(id, now: now()) else { throw unknown(id) }
@@ -277,7 +284,7 @@ public actor OfflineQueue {
         held[id]?.isGone = isGone
         if machine.place(of: id) == .settling {
             switch held[id]?.settlement {
-            // That could not be recorded before, and is now.
+            // Its earlier outcome could not be recorded, and is recorded now.
             case .delivered, .expired: break
             default: held[id]?.settlement = .dropped
             }
@@ -297,8 +304,8 @@ public actor OfflineQueue {
     }
 
     /// Stops sending, and releases the directory. A request that is being sent is cancelled if it may be sent again,
-    /// and waited for otherwise. A response whose head has arrived counts; its body is no longer waited for. Returns
-    /// when no connection and no file is open. The next queue of the directory sends the remaining requests.
+    /// and awaited otherwise. A response whose head has arrived counts; its body is no longer awaited. Returns when no
+    /// connection and no file is open. The next queue of the directory sends the remaining requests.
     public func close() async {
         guard !isClosing else {
             await isClosed.becomesTrue()

@@ -9,24 +9,27 @@ public struct OfflineQueueOptions: Sendable {
     public var backoff: OfflineBackoff
     /// The time after which a request is no longer sent and becomes a dead letter; seven days by default.
     public var timeToLive: Duration
-    /// The longest time that the body of a final response may take; 60 s by default.
+    /// The maximum time for the body of a final response; 60 s by default.
     ///
-    /// The status decides the outcome. After that time the connection is closed, and the event has the bytes so far.
+    /// The status decides the outcome. After that time the connection is closed, and the event contains the bytes
+    /// received so far.
     public var responseBodyTime: Duration
-    /// Whether a response after a redirect that changed the method is one to the request; `false` by default.
+    /// Whether a response after a redirect that changed the method counts as the request's response; `false` by
+    /// default.
     ///
-    /// A 302 or 303 after a POST may lead to its result, or to a sign-in page. By default neither is a delivery: the
-    /// request is dead, or uncertain if it must not be sent twice. With `true`, success after a 303, or after a 302
+    /// A 302 or 303 after a POST may lead to its result, or to a sign-in page. By default neither counts as a delivery:
+    /// the request is dead, or uncertain if it must not be sent twice. With `true`, success after a 303, or after a 302
     /// within the origin, is a delivery. Redirects that keep the method (307, 308, by default 301) need no setting.
     public var acceptsRedirectedResults: Bool
     /// Secret fields in addition to `Authorization`, `Cookie` and `Proxy-Authorization`: they are not stored.
     public var secretFields: Set<HTTPField.Name>
-    /// Options of its requests. Retries, the validator, the cache mode and `Idempotency-Key` are the queue's own.
+    /// Options of its requests. The queue sets retries, the validator, the cache mode and `Idempotency-Key` itself.
     public var request: RequestOptions
     /// The monitor that reports a returned or changed network path, so that unreachable requests are retried
     /// immediately; that of the system by default, `nil` for none. It never delays a request.
     public var networkMonitor: NetworkMonitor?
-    /// Whether the queue sends its requests; `true` by default. With `false` it only stores them, and none expires.
+    /// Whether the queue sends its requests; `true` by default. With `false` it only stores them, and they do not
+    /// expire.
     public var sendsRequests: Bool
 
     /// The options; the properties document the defaults.
@@ -51,13 +54,15 @@ public struct OfflineQueueOptions: Sendable {
 
 /// The limits of an ``OfflineQueue``. Numbers below 1 count as 1.
 public struct OfflineLimits: Hashable, Sendable {
-    /// The maximum number of stored requests, including dead letters and uncertain ones; 100,000 by default. More are rejected.
+    /// The maximum number of stored requests, including dead letters and uncertain ones; 100,000 by default. More are
+    /// rejected.
     public var requests: Int
     /// The maximum size of bodies and records together; 2 GiB by default. Files that were not copied do not count.
     public var bytes: ByteCount
     /// The maximum number of concurrent sends, each of another lane; 6 by default.
     public var lanes: Int
-    /// The maximum size of a body in the record of its request; 16 KiB by default. A larger one is a file beside it.
+    /// The maximum size of a body in the record of its request; 16 KiB by default. A larger body is stored in a
+    /// separate file.
     public var inlineBodyLimit: ByteCount
 
     /// The limits; the properties document the defaults.
@@ -77,9 +82,9 @@ public struct OfflineLimits: Hashable, Sendable {
 public struct OfflineBackoff: Hashable, Sendable {
     /// The span after the first failure; a second by default.
     public var initialDelay: Duration
-    /// The longest span; five minutes by default.
+    /// The maximum span; five minutes by default.
     public var maximumDelay: Duration
-    /// The maximum time to wait for a `Retry-After`, also used in place of a longer one; an hour by default.
+    /// The maximum time to wait for a `Retry-After`, also used if the server asks for longer; an hour by default.
     public var maximumRetryAfter: Duration
 
     /// A backoff; the properties document the defaults.
@@ -92,11 +97,11 @@ public struct OfflineBackoff: Hashable, Sendable {
         self.maximumRetryAfter = maximumRetryAfter
     }
 
-    /// The delay after failures in a row, 1 or more; `random` is between 0 and 1.
+    /// The delay after consecutive failures, at least 1; `random` is between 0 and 1.
     func delay(failures: Int, random: Double) -> Duration {
         let longest = max(.zero, maximumDelay)
         var span = max(.zero, initialDelay)
-        // The limit of 40 doublings prevents an overflow and cuts no useful span.
+        // The limit of 40 doublings prevents an overflow, and does not limit realistic spans.
         for _ in 1..<max(2, min(failures, 40)) where failures > 1 && span < longest { span = span * 2 }
         return min(span, longest) * min(max(random, 0), 1)
     }
@@ -106,9 +111,11 @@ public struct OfflineBackoff: Hashable, Sendable {
 ///
 /// Each runs in its own task, and may make calls. Closing the queue cancels the task, without waiting for it.
 public struct OfflineCredentials: Sendable {
-    /// Adds the credentials to a request before it is sent. Its `Idempotency-Key` is kept, whatever is returned.
+    /// Adds the credentials to a request before it is sent. Its `Idempotency-Key` does not change, even if the closure
+    /// returns another one.
     public var authorize: @Sendable (HTTPRequest) async throws -> HTTPRequest
-    /// Gets new credentials after a 401, once for all requests with the old ones; `nil` if ``authorize`` has them.
+    /// Gets new credentials after a 401, once for all requests with the old ones; `nil` if ``authorize`` returns
+    /// current ones.
     public var refresh: (@Sendable () async throws -> Void)?
 
     /// Credentials by closures.
@@ -125,9 +132,9 @@ public struct OfflineCredentials: Sendable {
 public struct OfflineFallback: Sendable {
     let queue: OfflineQueue?
     let submission: OfflineSubmission
-
-    /// Stores it in the queue that was opened last for the session, in the lane of its origin. The program opens that queue before,
-    /// and keeps it: `let outbox = try await OfflineQueue(session: session, directory: "/var/lib/app/outbox")`.
+    /// Stores it in the queue that was opened last for the session, in the lane of its origin. The program must have
+    /// opened that queue, and must retain it:
+    /// `let outbox = try await OfflineQueue(session: session, directory: "/var/lib/app/outbox")`.
     public static let enqueue = OfflineFallback(queue: nil, submission: OfflineSubmission())
 
     /// Stores it in a queue.
@@ -163,9 +170,9 @@ extension HTTPSession {
     /// - Parameters:
     ///   - target: the URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - timeout: the maximum duration of the first attempt.
-    ///   - options: the options of the first attempt; later ones use those of the queue. Retries are the queue's.
-    /// - Returns: The response with any status, and nothing is stored; or a ticket if there was no connection, or a
-    ///   response after which the queue retries (``OfflineQueue``): its events report the rest.
+    ///   - options: the options of the first attempt; later ones use those of the queue. The queue makes the retries.
+    /// - Returns: The response with any status, and nothing is stored. Or a ticket, if there was no connection or the
+    ///   queue retries after the response (``OfflineQueue``); its events then report the outcome.
     /// - Throws: As ``OfflineQueue/submit(_:query:headers:body:as:)``; `.invalidRequest` if no queue is open for the
     ///   session; the error of a request that must not be sent again, and is not stored; `CancellationError`: nothing
     ///   is stored, and the request may have been sent.

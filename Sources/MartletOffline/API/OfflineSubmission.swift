@@ -8,7 +8,7 @@ public struct OfflineSubmission: Sendable {
         case automatic
         /// This one, as a quoted string (RFC 8941 §3.3.3) unless it is one already.
         case value(String)
-        /// None: a request whose method is not idempotent is sent at most once.
+        /// No key: a request whose method is not idempotent is sent at most once.
         case none
     }
 
@@ -52,11 +52,11 @@ public struct OfflineSubmission: Sendable {
 public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     /// The number in its queue.
     public let id: OfflineID
-    /// The lane.
+    /// The lane of the request.
     public let lane: String
     /// The name given by the caller; `nil` without one.
     public let tag: String?
-    /// The method.
+    /// The method of the request.
     public let method: HTTPRequest.Method
     /// The URL, without user name and password.
     public let url: HTTPURL
@@ -76,7 +76,8 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(id): \(method.rawValue) \(url.redacted)" }
 }
 
-/// The outcome of a request that may be queued (``HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)``).
+/// The outcome of a request that may be queued
+/// (``HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)``).
 public enum OfflineOutcome: Sendable {
     /// There is a response, with any status.
     case response(HTTPExchange)

@@ -1,11 +1,11 @@
 package import MartletCore
 
-/// A stored request: everything that other processes know of it.
+/// A stored request: the data that other processes can read.
 package struct QueuedRequest: Hashable, Sendable {
     /// The state; `sending` also if the process ended while it was being sent.
     package typealias Stage = OfflineEntry.State
 
-    /// The number.
+    /// The number of the request in its queue.
     package var id: OfflineID
     package var lane: String
     /// The name given by the caller.
@@ -30,10 +30,11 @@ package struct QueuedRequest: Hashable, Sendable {
     package var bootDeadline: BootDeadline?
     /// The number of attempts.
     package var attempts: UInt32 = 0
-    /// The state.
+    /// The stored state of the request.
     package var stage = Stage.waiting
 
-    /// Whether it may be sent twice: the method is idempotent (RFC 9110 §9.2.2), or the server recognizes a repetition by its key.
+    /// Whether it may be sent twice: the method is idempotent (RFC 9110 §9.2.2), or the server recognizes a repetition
+    /// by its key.
     package var isRepeatable: Bool { idempotencyKey != nil || isIdempotent }
 
     /// Whether its method is idempotent.
@@ -42,18 +43,18 @@ package struct QueuedRequest: Hashable, Sendable {
 
 /// The body of a stored request.
 package enum QueuedBody: Hashable, Sendable {
-    /// No body.
+    /// The request has no body.
     case none
     /// The bytes in the record.
     case inline([UInt8])
-    /// A file of the queue beside the record.
+    /// A separate file in the queue's directory.
     case own(FileIdentity)
     /// A file of the caller by its absolute path.
     case file(String, FileIdentity)
 
     /// The fingerprint of a file when the request was submitted.
     package struct FileIdentity: Hashable, Sendable {
-        /// The length.
+        /// The length in bytes.
         package var byteCount: UInt64
         /// The SHA-256, 32 bytes.
         package var digest: [UInt8]
@@ -68,13 +69,13 @@ package enum QueuedBody: Hashable, Sendable {
         }
     }
 
-    /// The number of its bytes in the queue's directory beside the record.
+    /// The number of its bytes in the queue's directory, apart from the record.
     var storedByteCount: UInt64 { if case .own(let mark) = self { mark.byteCount } else { 0 } }
 }
 
 /// A time on the clock that counts from the boot. It is never adjusted, and valid in all processes until the next boot.
 package struct BootDeadline: Hashable, Sendable {
-    /// The boot, as the kernel names it.
+    /// The kernel's identifier of the boot.
     package var boot: String
     /// Milliseconds after the boot.
     package var milliseconds: Int64
@@ -82,7 +83,7 @@ package struct BootDeadline: Hashable, Sendable {
     /// The time on the clock of this process.
     package var time: MonotonicTime { MonotonicTime(nanoseconds: 0).advanced(by: .milliseconds(max(0, milliseconds))) }
 
-    /// The name of the current boot; `nil` if the kernel does not provide it.
+    /// The identifier of the current boot; `nil` if the kernel does not provide it.
     package static let currentBoot: String? = {
         // Its reported length is 0.
         let reader = try? FileReader(path: "/proc/sys/kernel/random/boot_id")
@@ -93,7 +94,7 @@ package struct BootDeadline: Hashable, Sendable {
 }
 
 extension BootDeadline {
-    /// A time; `nil` if the boot has no name.
+    /// A time; `nil` if the boot has no identifier.
     package init?(_ time: MonotonicTime, boot: String?) {
         guard let boot else { return nil }
         self.init(boot: boot, milliseconds: Int64(time.nanoseconds / 1_000_000))

@@ -69,7 +69,7 @@ package enum QueuedRequestCodec {
         writer.write(UInt16(truncatingIfNeeded: fields.count))
         for field in fields {
             writer.write(text: field.name.rawName)
-            // As on the wire, which need not be UTF-8.
+            // The bytes as on the wire, which need not be UTF-8.
             writer.write(counted: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
         }
     }

@@ -2,41 +2,41 @@ import DequeModule
 import HeapModule
 package import MartletTransport
 
-/// The order of requests: one of each lane at a time, in the order of their numbers, and a limited
-/// number of lanes concurrently. Time is passed in, and the actions are returned.
-/// A request is in one place at a time: waiting in its lane, being sent, being settled (its end is being recorded), or
-/// resting (dead or uncertain), which delays no other. The next request of a lane starts when the end of the previous
-/// one is on disk, so that a kill between the two never reverses their order.
+/// The order of requests: one of each lane at a time, in the order of their numbers, and a limited number of lanes
+/// concurrently. Time is passed in, and the actions are returned. A request has one state at a time: waiting in its
+/// lane, being sent, settling (its outcome is being recorded), or resting (dead or uncertain). A resting request delays
+/// no other. The next request of a lane starts when the outcome of the previous one is on disk, so that killing the
+/// process never reverses their order.
 package struct ReplayMachine: Sendable {
     /// The actions, in this order.
     package struct Effects: Sendable, Equatable {
         /// Requests to send.
         package var begin: [OfflineID] = []
-        /// Requests whose attempt is to be cancelled.
+        /// Requests whose attempt has to be cancelled.
         package var cancel: [OfflineID] = []
         /// Expired requests, which become dead letters; they are settling.
         package var expire: [OfflineID] = []
-        /// Requests whose end is to be recorded, perhaps again; they are settling.
+        /// Requests whose outcome is to be recorded, possibly again; they are settling.
         package var settle: [OfflineID] = []
-        /// Whether no request waits any more, and one did before.
+        /// Whether the last waiting request has ended.
         package var isDrained = false
     }
 
-    /// The place of a request.
+    /// The state of a request in the machine.
     package enum Place: Hashable, Sendable {
-        /// In its lane.
+        /// It waits in its lane.
         case waiting
-        /// Being sent.
+        /// It is being sent.
         case sending
-        /// Its end is being recorded.
+        /// Its outcome is being recorded.
         case settling
-        /// Dead or uncertain.
+        /// It is dead or uncertain.
         case resting
     }
 
     /// The outcome of an attempt.
     package enum Ending: Hashable, Sendable {
-        /// The end of the request is to be recorded.
+        /// The request has ended, and its outcome is to be recorded.
         case settled
         /// The request is sent again after the delay of its lane.
         case later(OfflinePostponement.Reason, Duration)
@@ -46,13 +46,13 @@ package struct ReplayMachine: Sendable {
         let lane: String
         var expires: MonotonicTime
         var place: Place
-        /// Whether it waits, is sent, or is being settled after that: the queue is not done with it.
+        /// Whether it waits, is being sent, or is settling: the queue has not finished it.
         var isLive = false
         /// Whether it is dropped as soon as its attempt has ended.
         var isDropped = false
-        /// Whether its end could not be recorded, and waits for the next attempt.
+        /// Whether its outcome could not be recorded yet.
         var isStuck = false
-        /// Whether it is in its lane: not after it was dropped there or has expired, nor while it rests.
+        /// Whether it is in its lane. It is not after it was dropped or has expired, or while it rests.
         var isInLane = false
     }
 
@@ -68,10 +68,10 @@ package struct ReplayMachine: Sendable {
     private var lanes: [String: Lane] = [:]
     /// Lanes that may start in FIFO order; some are no longer ready.
     private var ready = Deque<String>()
-    /// The ends of the waits of lanes.
+    /// The times at which the delays of lanes end.
     private var alarms = Heap<Timer<String>>()
     private var expiries = Heap<Timer<OfflineID>>()
-    /// The next recordings of ends that could not be recorded, of requests that are in no lane any more.
+    /// The times at which failed recordings are retried, for requests that are no longer in a lane.
     private var settlings = Heap<Timer<OfflineID>>()
     private var busyCount = 0
     /// The number of requests that wait, are sent or are being settled.
@@ -88,7 +88,7 @@ package struct ReplayMachine: Sendable {
 
     // MARK: Inspection
 
-    /// The place of a request; `nil` if it is unknown.
+    /// The state of a request; `nil` if it is unknown.
     package func place(of id: OfflineID) -> Place? { items[id]?.place }
 
     /// The time of expiry of a request; `nil` if it is unknown.
@@ -100,7 +100,7 @@ package struct ReplayMachine: Sendable {
     /// Whether a request was dropped during its attempt.
     package func isDropped(_ id: OfflineID) -> Bool { items[id]?.isDropped ?? false }
 
-    /// The reason and the end of a lane's wait; `nil` if it does not wait.
+    /// The reason and the end of a lane's delay; `nil` without a delay.
     package func wait(of lane: String) -> (reason: OfflinePostponement.Reason, until: MonotonicTime)? {
         guard case .waiting(let reason, let until) = lanes[lane]?.state else { return nil }
         return (reason, until)
@@ -165,8 +165,8 @@ package struct ReplayMachine: Sendable {
         return (take(now), .zero)
     }
 
-    /// Notes that the end of a request is on disk.
-    /// - Parameter isResting: whether it stays, dead or uncertain; otherwise it is gone.
+    /// Records that the outcome of a request is on disk.
+    /// - Parameter isResting: whether it stays, dead or uncertain; otherwise it was removed.
     package mutating func settled(_ id: OfflineID, isResting: Bool, now: MonotonicTime) -> Effects {
         guard let item = items[id], item.place == .settling else { return take(now) }
         if item.isLive {
@@ -178,7 +178,7 @@ package struct ReplayMachine: Sendable {
         return take(now)
     }
 
-    /// Notes that the end of a request could not be recorded: its lane waits, and it is tried again.
+    /// Handles a failure to record the outcome of a request: its lane waits, and the recording is retried.
     package mutating func settlingFailed(_ id: OfflineID, random: Double, now: MonotonicTime) -> (
         effects: Effects, delay: Duration
     ) {
@@ -188,14 +188,14 @@ package struct ReplayMachine: Sendable {
         if lanes[item.lane]?.state == .busy(id) {
             delay = postpone(item.lane, .storage, atLeast: .zero, random: random, now: now)
         } else {
-            // In no lane any more, so that it delays no other.
+            // No longer in a lane, so that it delays no other.
             delay = backoff.delay(failures: 4, random: random)
             settlings.insert(Timer(time: now.advanced(by: delay), key: id))
         }
         return (take(now), delay)
     }
 
-    /// Sends a dead or uncertain request again; one that waits, immediately.
+    /// Sends a dead or uncertain request again, and a waiting one immediately.
     /// - Parameter expires: the time of expiry, if it has expired.
     /// - Returns: The actions; `nil` if there is no such request, or it is being sent or settled.
     package mutating func retry(_ id: OfflineID, expires: MonotonicTime = .distantFuture, now: MonotonicTime)
@@ -215,7 +215,7 @@ package struct ReplayMachine: Sendable {
         return take(now)
     }
 
-    /// Removes a request: it is settling then, or its attempt is cancelled first.
+    /// Removes a request. It is then settling, or its attempt is cancelled first.
     /// - Returns: The actions; `nil` if there is no such request, or its end is being recorded.
     package mutating func drop(_ id: OfflineID, now: MonotonicTime) -> Effects? {
         guard let item = items[id] else { return nil }
@@ -246,9 +246,9 @@ package struct ReplayMachine: Sendable {
         items[id]?.isInLane = false
         guard let state = lanes[name]?.state else { return }
         let wasFirst = lanes[name]?.ids.first == id
-        // In place: a lane may be long.
+        // Changed in place, since a lane may be long.
         lanes[name]?.remove(id)
-        // Failures and waits are those of the request that has left.
+        // Failures and delays belong to the request that has left.
         if wasFirst { wake(name) }
         if state == .busy(id) {
             busyCount -= 1
@@ -266,7 +266,7 @@ package struct ReplayMachine: Sendable {
         if case .busy = lane.state { busyCount -= 1 }
         lane.failures += 1
         var delay = backoff.delay(failures: lane.failures, random: random)
-        // Asking often does not yield credentials.
+        // Frequent attempts do not make credentials available.
         if reason == .unauthorized { delay = max(.zero, backoff.maximumDelay) }
         delay = max(delay, min(atLeast, max(.zero, backoff.maximumRetryAfter)))
         let until = now.advanced(by: delay)
@@ -281,13 +281,13 @@ package struct ReplayMachine: Sendable {
         ready.append(name)
     }
 
-    /// Forgets the failures of a lane, and ends its wait.
+    /// Resets the failures of a lane, and ends its delay.
     private mutating func wake(_ name: String) {
         lanes[name]?.failures = 0
         if wait(of: name) != nil { makeReady(name) }
     }
 
-    /// Ends the waits of lanes for one of these reasons, as if nothing had failed.
+    /// Ends the delays of lanes with one of these reasons, as if nothing had failed.
     package mutating func wake(waitingFor reasons: Set<OfflinePostponement.Reason>, now: MonotonicTime) -> Effects {
         // In the order of their first requests, so that the result does not depend on a hash.
         let names = lanes.keys.filter { name in wait(of: name).map { reasons.contains($0.reason) } ?? false }.sorted {
@@ -300,7 +300,7 @@ package struct ReplayMachine: Sendable {
     /// Handles the passing of time.
     package mutating func advance(to now: MonotonicTime) -> Effects { take(now) }
 
-    /// Starts no request any more. Current attempts may end.
+    /// Prevents further attempts. Current attempts may end.
     package mutating func close() { sendsRequests = false }
 
     private mutating func take(_ now: MonotonicTime) -> Effects {
@@ -341,7 +341,7 @@ package struct ReplayMachine: Sendable {
                 items[id]?.place = .sending
                 effects.begin.append(id)
             } else {
-                // Its end could not be recorded, and the lane has waited for the next attempt.
+                // Its outcome could not be recorded, and the delay before the next attempt has passed.
                 settleAgain(id)
             }
             lanes[name]?.state = .busy(id)
@@ -371,7 +371,7 @@ extension ReplayMachine {
         /// Adds a request at its position.
         /// - Returns: Whether it is the first.
         mutating func insert(_ id: OfflineID) -> Bool {
-            // By number: nearly always at the end. One that is being sent stays in front.
+            // Sorted by number, so nearly always at the end. A request that is being sent stays first.
             var first = ids.startIndex
             if case .busy = state { first = min(first + 1, ids.endIndex) }
             var place = ids.endIndex
@@ -386,7 +386,7 @@ extension ReplayMachine {
                 ids.removeFirst()
                 return
             }
-            // They are sorted, except one in front that was being sent when one with a lower number was added.
+            // The numbers are sorted, except for the first one if it was being sent when a lower number was added.
             var (low, high) = (ids.startIndex, ids.endIndex)
             while low < high {
                 let middle = (low + high) / 2

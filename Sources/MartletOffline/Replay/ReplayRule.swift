@@ -52,22 +52,23 @@ struct ReplayRule: Sendable {
             return later(answer, words, now)
         case 500...599 where !ReplayRule.neverSupported.contains(status):
             if isRepeatable { return later(answer, words, now) }
-            return unclear("\(words), which does not tell what it did", answer)
+            return unclear("\(words), which does not show whether it took effect", answer)
         default: return .dead(letter(.refused, words, answer), answer)
         }
     }
 
-    /// Whether a redirect led to another request after this one had been answered, and the response is to that (RFC 9110 §15.4).
+    /// Whether a redirect led to another request after this one had been answered, and the response is to that (RFC
+    /// 9110 §15.4).
     private static func isOfAnother(_ answer: HTTPExchange) -> Bool {
         redirects(of: answer).contains { hop, method, _ in
             !hop.method.isIdempotent && (hop.status == 303 || hop.method != method)
         }
     }
 
-    /// Whether the response belongs to a request of another method, to which a redirect led. It may be a sign-in page,
-    /// and then no server has read the body of this request.
-    /// A 303, and a 302 within an origin, may also lead to the result (RFC 9110 §15.4.3, §15.4.4), which the caller can
-    /// accept. A 301 (§15.4.2) and a 302 to another origin never do.
+    /// Whether the response belongs to a request of another method, to which a redirect led. It may be a sign-in page;
+    /// then no server has processed the body of this request. A 303, and a 302 within an origin, may also lead to the
+    /// result (RFC 9110 §15.4.3, §15.4.4), which the caller can accept. A 301 (§15.4.2) and a 302 to another origin
+    /// never do.
     private func isStray(_ answer: HTTPExchange) -> Bool {
         ReplayRule.redirects(of: answer).contains { hop, method, origin in
             guard hop.method != method else { return false }
@@ -102,17 +103,18 @@ struct ReplayRule: Sendable {
         -> OfflineDeadLetter
     { OfflineDeadLetter(reason, message: message, answer: answer, secrets: secrets) }
 
-    /// The decision after a failure. The status of a response whose head arrived decides, whatever came of its body.
+    /// The decision after a failure. If the head of a response has arrived, its status decides, even if the body
+    /// failed.
     func verdict(on error: any Error, now: Int64) -> ReplayDecision {
         guard let error = error as? HTTPError else {
-            // Only its type: the message may be stored, and its own words may contain a secret.
+            // Only the error's type: the message is stored, and its text may contain a secret.
             return unanswered(error, "the request failed with \(type(of: error))", wasSent: true)
         }
-        let isRedirectFault = error.code == .tooManyRedirects || error.code == .redirectRefused
+        let isRedirectFault = error.code == .tooManyRedirects || error.code == .redirectRejected
         if let answer = error.exchange, error.wasSent, !isRedirectFault { return verdict(on: answer, now: now) }
         switch error.code {
         case .invalidURL, .invalidRequest, .invalidHeader, .bodyNotReplayable, .bodyLengthMismatch, .tooManyRedirects,
-            .redirectRefused:
+            .redirectRejected:
             guard let answer = error.exchange else {
                 return .dead(OfflineDeadLetter(.unsendable, message: error.description))
             }
@@ -134,7 +136,7 @@ struct ReplayRule: Sendable {
 package enum ReplayDecision: Sendable {
     /// The server accepted it.
     case delivered(HTTPExchange)
-    /// It is sent again later, at the earliest after that time.
+    /// It is retried after at least that time.
     case later(OfflinePostponement.Reason, atLeast: Duration?, message: String)
     /// The server requires credentials.
     case unauthorized(HTTPExchange)
@@ -145,9 +147,9 @@ package enum ReplayDecision: Sendable {
 
     /// The cause of an uncertainty.
     package enum Uncertainty: Sendable {
-        /// A response that does not tell whether the request took effect.
+        /// A response that does not show whether the request took effect.
         case answer(HTTPExchange)
-        /// No response.
+        /// There was no response.
         case failure(any Error)
     }
 }

@@ -2,7 +2,7 @@ import MartletCache
 import MartletCaching
 import MartletCore
 
-/// One attempt to send a request: credentials, sending, and new credentials if the server rejects the old ones.
+/// One attempt to send a request: it adds credentials, sends, and refreshes the credentials if the server rejects them.
 struct OfflineAttempt: Sendable {
     let session: HTTPSession
     let request: QueuedRequest
@@ -16,9 +16,9 @@ struct OfflineAttempt: Sendable {
     let rule: ReplayRule
     /// The secret fields of the queue's options.
     let declaredSecrets: Set<HTTPField.Name>
-    /// The longest time that the body of the final response may take.
+    /// The maximum time for the body of the final response.
     let bodyTime: Duration
-    /// Becomes true when the queue is closing, and bodies are no longer waited for.
+    /// Becomes true when the queue is closing, and bodies are no longer awaited.
     let isStopping: CurrentValue<Bool>
 
     /// Sends the request.
@@ -47,8 +47,7 @@ struct OfflineAttempt: Sendable {
 
     private func authorized() async throws -> (HTTPRequest, UInt64) {
         var bare = HTTPRequest(
-            method: HTTPRequest.Method(rawValue: request.method) ?? .post, url: request.url,
-            headers: request.fields)
+            method: HTTPRequest.Method(rawValue: request.method) ?? .post, url: request.url, headers: request.fields)
         if let hostFields { bare.headerFields.append(contentsOf: hostFields) }
         var made = (request: bare, generation: UInt64(0))
         if let credentials {
@@ -56,7 +55,7 @@ struct OfflineAttempt: Sendable {
         } else if let secretFields {
             made.request.headerFields.append(contentsOf: secretFields)
         }
-        // The same in each attempt, whatever the closure changed.
+        // The same in each attempt, even if the closure changed it.
         made.request.headerFields[.idempotencyKey] = request.idempotencyKey
         return made
     }
@@ -66,9 +65,9 @@ struct OfflineAttempt: Sendable {
         options.retry = .never
         options.validator = .anything
         options.idempotencyKey = nil
-        // Fields that are not stored are not sent to another origin either.
+        // Fields that are not stored are not sent to other origins.
         var redirects = options.redirects ?? session.configuration.redirects
-        // After a 301 the method is kept: a GET would deliver nothing.
+        // After a 301 the method is preserved: a GET would deliver nothing.
         if options.redirects == nil { redirects.methodPreservingStatuses.insert(301) }
         redirects.secretFields.formUnion(declaredSecrets)
         redirects.secretFields.formUnion(self.request.secretFields.compactMap { HTTPField.Name($0) })
@@ -105,7 +104,7 @@ struct OfflineAttempt: Sendable {
                 return nil
             }
             var exchange: HTTPExchange?
-            // The first to end ends the others. A cancelled reader returns the bytes that it has.
+            // The first task to end cancels the others. A cancelled reader returns the bytes received so far.
             while let ended = try await group.next() {
                 group.cancelAll()
                 exchange = exchange ?? ended
@@ -128,7 +127,7 @@ struct OfflineAttempt: Sendable {
         } catch { return (bytes, false) }
     }
 
-    /// The longest supported sleep, since the setting may exceed it.
+    /// The maximum supported sleep, since the setting may exceed it.
     private static let longestBodyTime = Duration.seconds(365 * 24 * 3600)
 }
 
@@ -148,7 +147,7 @@ actor CredentialRefresher {
     /// Adds the credentials to a request.
     /// - Returns: The request, and the generation of its credentials.
     func authorize(_ request: HTTPRequest) async throws -> (request: HTTPRequest, generation: UInt64) {
-        // A refresh in progress is waited for.
+        // A refresh in progress is awaited.
         if let renewal { try await CredentialRefresher.wait(for: renewal) }
         guard !isCancelled else { throw CancellationError() }
         let (credentials, generation) = (credentials, generation)
@@ -174,7 +173,7 @@ actor CredentialRefresher {
             generation += 1
             return
         }
-        // Unstructured, since cancelling the first request must not cancel the others. It notes its own end first.
+        // Unstructured, since cancelling the first request must not cancel the others. It records its own end first.
         let renewal = Task {
             defer { self.renewal = nil }
             try await waitUnlessCancelled { try await refresh() }

@@ -2,7 +2,7 @@ import MartletAuthentication
 import MartletCore
 import MartletNetwork
 
-// The consequences of the machine's decisions: attempts that start and end, records, and events.
+// Carries out the machine's decisions: starts and ends attempts, writes records, and emits events.
 extension OfflineQueue {
     /// Takes over the contents of the directory.
     func restore(_ contents: OfflineStore.Contents) async {
@@ -28,11 +28,11 @@ extension OfflineQueue {
         for effects in effects { apply(effects) }
     }
 
-    /// Records that the effect of a request is unknown which was being sent when a process ended.
+    /// Records that the effect of a request is unknown, because a process ended while it was being sent.
     private func interrupt(_ id: OfflineID) async -> OfflineDeadLetter {
         let letter = OfflineDeadLetter(
             .interrupted, message: "the process ended while the request was being sent, and it must not be sent twice")
-        // After a failure the record still contains that it was being sent, as the next process finds it.
+        // After a failure the record still states that the request is being sent, and the next process handles it.
         _ = try? await store.change(id) { request in
             request.stage = .uncertain(letter)
             return true
@@ -59,7 +59,7 @@ extension OfflineQueue {
         setAlarm()
     }
 
-    /// The longest sleep before the clock is checked: a suspended computer may pause the sleep, but not the clock.
+    /// The maximum sleep between two checks of the clock: a suspended computer may pause the sleep, but not the clock.
     private static let longestSleep = Duration.seconds(60)
 
     private func setAlarm() {
@@ -83,7 +83,7 @@ extension OfflineQueue {
 
     /// Retries requests whenever there is a usable network path that differs from the previous one.
     func follow(_ monitor: NetworkMonitor) {
-        // It does not retain the queue, which cancels it at its end.
+        // The task does not retain the queue, which cancels it when it is released.
         follower = Task { [weak self] in
             var last: NetworkPath?
             for await path in monitor {
@@ -120,7 +120,7 @@ extension OfflineQueue {
             end(id, nil)
             return nil
         }
-        // Unstructured, so that each can be cancelled alone; it is awaited, and cancelled with the others.
+        // Unstructured, so that each attempt can be cancelled separately. It is awaited, and cancelled with the others.
         let task = Task { await prepared.run() }
         held[id]?.attempt = task
         return task
@@ -132,7 +132,8 @@ extension OfflineQueue {
         end(id, verdict)
     }
 
-    /// Records that a request which must not be sent twice was certainly not accepted: otherwise the next process could not tell.
+    /// Records that a request that must not be sent twice was certainly not accepted. Otherwise the next process could
+    /// not know.
     private func noteUnsent(_ id: OfflineID) async {
         guard let entry = held[id], !entry.summary.isRepeatable, !machine.isDropped(id) else { return }
         do throws(HTTPError) {
@@ -142,7 +143,7 @@ extension OfflineQueue {
                 return true
             }
         } catch {
-            // The next process then finds it uncertain, which is the safe side.
+            // The next process then treats it as uncertain, which is safe.
             log.add(.fileFailed(entry.summary.ticket, error))
         }
     }
@@ -156,7 +157,7 @@ extension OfflineQueue {
                 log.add(await store.setAside(id, error))
                 close(id, .setAside)
             } else if error.isMissing, held[id] != nil {
-                // Its file was removed: there is nothing to send, and nothing to wait for.
+                // Its file was removed, so there is nothing to send.
                 log.add(.recordSkipped(path: FilePath(store.recordPath(id)), reason: error.description))
                 close(id, .setAside)
             } else {
@@ -177,14 +178,14 @@ extension OfflineQueue {
         }
         request.attempts = request.attempts == .max ? .max : request.attempts + 1
         request.stage = .sending
-        // From now on setting the clock has no effect, whenever it was submitted.
+        // After this, changes of the clock have no effect on its expiry.
         if let expiry = machine.expiry(of: id), expiry != .distantFuture {
             request.bootDeadline = BootDeadline(expiry, boot: boot)
         }
         do throws(HTTPError) { try await store.save(request) } catch {
             if let ticket = held[id]?.summary.ticket { log.add(.fileFailed(ticket, error)) }
-            // A request that may be sent twice needs no record, and only deliveries make room on a full disk. After
-            // another error it is unknown whether a delivered request can be removed.
+            // A request that may be sent twice needs no record, and on a full disk only deliveries free space. After
+            // other errors it is unknown whether a delivered request could be removed.
             guard error.code == .diskFull, held[id]?.summary.isRepeatable == true else {
                 end(id, .later(.storage, atLeast: nil, message: error.description))
                 return nil
@@ -227,7 +228,7 @@ extension OfflineQueue {
     private static func changed(_ body: QueuedBody) -> OfflineDeadLetter {
         guard case .file(let path, let mark) = body else {
             return OfflineDeadLetter(
-                .bodyDamaged, message: "what was kept of the body is damaged, or gone: it is not sent")
+                .bodyDamaged, message: "the stored body is damaged or missing; the request was not sent")
         }
         return OfflineDeadLetter(
             .bodyChanged,
@@ -239,7 +240,7 @@ extension OfflineQueue {
         guard let entry = held[id] else { return }
         switch verdict {
         case nil:
-            // Cancelled, to be dropped or because the queue is closing: its record contains that it was being sent.
+            // Cancelled because it is dropped, or the queue is closing: its record states that it is being sent.
             guard !isClosing || machine.isDropped(id) else { return }
             postpone(id, .unreachable, .zero, "it was cancelled", isReported: false)
         case .delivered(let answer): close(id, .delivered(answer))

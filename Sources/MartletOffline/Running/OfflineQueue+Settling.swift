@@ -1,6 +1,6 @@
 import MartletCore
 
-// The ends of requests, which are recorded and then reported.
+// Outcomes of requests: they are recorded and then reported.
 extension OfflineQueue {
     /// Ends a request whose attempt has ended.
     func close(_ id: OfflineID, _ settlement: Settlement) {
@@ -19,14 +19,14 @@ extension OfflineQueue {
     private func record(_ id: OfflineID) async {
         guard let entry = held[id], let settlement = entry.settlement else { return }
         var isResting = false
-        // A caller that waits gets the response, and of a dropped request nothing is kept.
+        // A waiting caller gets the response, and nothing of a dropped request is stored.
         let isUseless = entry.watch != nil || machine.isDropped(id)
         do throws(HTTPError) {
             switch settlement {
             case .delivered, .dropped: try await store.remove(id)
             case .expired:
-                // A caller that waits gets a ticket for it, so it stays.
-                let letter = OfflineDeadLetter(.expired, message: "its time was up before a server accepted it")
+                // A waiting caller gets a ticket for it, so it stays.
+                let letter = OfflineDeadLetter(.expired, message: "it expired before a server accepted it")
                 isResting = try await rest(id, .dead(letter), isUseless: machine.isDropped(id))
             case .setAside: break
             case .dead(let letter, _): isResting = try await rest(id, .dead(letter), isUseless: isUseless)
@@ -34,7 +34,7 @@ extension OfflineQueue {
             }
         } catch {
             log.add(.fileFailed(entry.summary.ticket, error))
-            // The response has arrived, whatever happens to the file.
+            // The response has arrived, even if the file cannot be removed.
             if case .delivered(let answer) = settlement { resume(id, .response(answer)) }
             apply(machine.settlingFailed(id, random: Double.random(in: 0...1), now: now()).effects)
             freezeLane(entry.summary.ticket.lane)
@@ -45,7 +45,8 @@ extension OfflineQueue {
         entry.isGone?.update { true }
     }
 
-    /// Records that a request is not sent again automatically; a useless one is removed instead.
+    /// Records that a request is not sent again automatically. A dropped request, or one whose first caller still waits
+    /// for the error, is removed instead.
     /// - Returns: Whether it stays.
     private func rest(_ id: OfflineID, _ stage: QueuedRequest.Stage, isUseless: Bool) async throws(HTTPError) -> Bool {
         guard !isUseless else {
@@ -60,7 +61,7 @@ extension OfflineQueue {
         return true
     }
 
-    /// Notes the number of bytes of a request in the directory.
+    /// Records the number of bytes of a request in the directory.
     func recount(_ id: OfflineID, _ byteCount: UInt64) {
         guard let old = held[id]?.summary.storedByteCount else { return }
         storedByteCount = storedByteCount - min(storedByteCount, old) + byteCount
@@ -105,10 +106,11 @@ extension OfflineQueue {
         entry.watch?.fulfill(outcome)
     }
 
-    /// Resumes the caller that waits for a request's first attempt with a ticket: it is sent later.
+    /// Resumes the caller that waits for a request's first attempt, with a ticket: the request is sent later.
     func freeze(_ id: OfflineID) { if let ticket = held[id]?.summary.ticket { resume(id, .queued(ticket)) } }
 
-    /// Does the same for a lane whose first request could not be sent: the others wait for it.
+    /// Resumes all callers of a lane whose first request could not be sent, with tickets: the other requests wait for
+    /// it.
     func freezeLane(_ lane: String) {
         for id in watched[lane] ?? [] where machine.place(of: id) != .settling { freeze(id) }
     }

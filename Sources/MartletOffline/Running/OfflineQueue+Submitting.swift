@@ -7,7 +7,7 @@ extension OfflineQueue {
     /// - Parameters:
     ///   - target: the URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - query: appended to the URL; null for none.
-    ///   - headers: the header fields, besides those of the session.
+    ///   - headers: the header fields, in addition to those of the session.
     ///   - body: the body. Bytes and streams are written to the directory; a file stays where it is and must be
     ///     unchanged when it is sent, unless the submission specifies otherwise.
     /// - Returns: The ticket, which its events carry.
@@ -55,7 +55,7 @@ extension OfflineQueue {
         let ticket = try await submit(request, body: body, as: submission, host, options: options, watch: watch)
         let outcome = await watch.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
         guard case .value(let outcome) = outcome else {
-            // In its own task, which is not cancelled: it returns when nothing of the request is left.
+            // In a separate task, which is not cancelled. It returns when nothing of the request is left.
             await Task { try? await drop(ticket.id) }.value
             throw CancellationError()
         }
@@ -92,7 +92,7 @@ extension OfflineQueue {
         frozen.idempotencyKey = OfflineKey.text(submission.key, of: request)
         frozen.fields[.idempotencyKey] = nil
         frozen.contentType = body.contentType
-        // From now on it counts, so that concurrent submissions do not exceed the limit.
+        // Counted from here on, so that concurrent submissions do not exceed the limit.
         requestCount += 1
         var byteCount: UInt64 = 0
         do {
@@ -119,7 +119,7 @@ extension OfflineQueue {
         log.add(.submitted(summary.ticket))
         isDrained.update { false }
         apply(machine.add(id, lane: frozen.lane, expires: deadline, now: now()))
-        // If nothing is sent there is no attempt to wait for, nor after a request that could not be sent.
+        // There is no attempt to wait for if the queue does not send, or after a request that could not be sent.
         if isClosing || !options.sendsRequests || machine.wait(of: frozen.lane) != nil { freeze(id) }
         return summary.ticket
     }
@@ -148,8 +148,6 @@ extension OfflineQueue {
     private func full(_ words: String) -> HTTPError {
         HTTPError(.limitExceeded, phase: .preparing, message: "the offline queue is full: \(words)")
     }
-
-    // MARK: Bodies
 
     private func freeze(
         _ body: HTTPBody, _ id: OfflineID, _ policy: OfflineSubmission.FilePolicy, _ byteCount: inout UInt64

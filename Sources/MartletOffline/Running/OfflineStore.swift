@@ -132,7 +132,7 @@ final class OfflineStore: Sendable {
             var request: QueuedRequest
             var byteCount: Int
             do throws(OfflineRecordError) { (request, byteCount) = try OfflineStore.read(id.number, folder) } catch {
-                // A removed file cannot be changed, and takes no room.
+                // A removed file cannot be changed, and occupies no space.
                 if error.isMissing { return 0 }
                 throw HTTPError(.fileFailed, phase: .preparing, message: error.description)
             }
@@ -152,7 +152,7 @@ final class OfflineStore: Sendable {
         try await stored { (folder) throws(StorageError) in try folder.remove(id.number) }
     }
 
-    /// Moves an invalid request out of the way.
+    /// Moves an invalid request to the directory `corrupt`.
     func setAside(_ id: OfflineID, _ fault: OfflineRecordError) async -> OfflineEvent {
         await workers.run { [folder] in OfflineStore.finding(id.number, fault, folder) }
     }
@@ -194,7 +194,7 @@ final class OfflineStore: Sendable {
         try? await stored { (folder) throws(StorageError) in folder.removeBody(id.number) }
     }
 
-    /// Notes the last assigned number, and releases the directory.
+    /// Records the last assigned number, and releases the directory.
     func close(lastNumber: UInt64) async {
         await workers.run { [self] in
             isReleased.withLock { $0 = true }
@@ -241,7 +241,7 @@ struct OfflineSummary: Sendable {
     /// The lifetime in milliseconds.
     var lifetime: Int64 { max(0, expires.subtractingReportingOverflow(submitted).partialValue) }
 
-    /// A time of day before this one, 2020-01-01, shows that a clock was never set.
+    /// The time 2020-01-01: an earlier time of day shows that a clock was never set.
     private static let earliestPlausibleTime: Int64 = 1_577_836_800_000
 
     /// The time of expiry in a process that finds the request; `now` counts from `boot`, `wall` in ms from 1970.

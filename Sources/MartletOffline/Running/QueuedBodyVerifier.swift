@@ -3,7 +3,7 @@ import Synchronization
 
 /// Reads body files to verify that they are unchanged.
 struct QueuedBodyVerifier: Sendable {
-    /// The state of a file that was read: while it is the same, so are the bytes.
+    /// The state of a file that was read. While it is the same, the bytes are the same.
     struct Stamp: Hashable, Sendable {
         let identity: UInt64
         let byteCount: UInt64
@@ -81,7 +81,7 @@ final class QueuedBodyWriter: Sendable {
         self.workers = workers
     }
 
-    /// Appends bytes.
+    /// Appends bytes to the file, and to its hash.
     func write(_ bytes: [UInt8]) async throws(HTTPError) {
         try await stored { [self] () throws(StorageError) in
             let offset = state.withLock { state in

@@ -20,7 +20,8 @@ package protocol FileSystem: ReadableFileSystem {
     /// Writes at an offset.
     /// - Returns: The number of bytes written.
     func writeSome(_ bytes: RawSpan, to file: OpenFile, at offset: UInt64) throws(StorageError) -> Int
-    /// Reserves disk space without changing the length, if the file system can; one in memory only checks the room.
+    /// Reserves disk space without changing the length, if the file system supports that. A file system in memory only
+    /// checks the free space.
     func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError)
     /// Cuts a file to a length and frees the space reserved after it.
     func truncate(_ file: OpenFile, to byteCount: UInt64) throws(StorageError)
@@ -29,7 +30,7 @@ package protocol FileSystem: ReadableFileSystem {
     /// Renames a file; fails with `EEXIST` if a file has the name.
     func renameWithoutReplacing(_ path: String, to target: String) throws(StorageError)
     /// Waits until the data of a file, and the metadata needed to read it, is on the disk (`fdatasync`). After a
-    /// failure, everything written since the last success may be lost, and a retry proves nothing.
+    /// failure, everything written since the last success may be lost, and a successful retry proves nothing.
     func sync(_ file: OpenFile) throws(StorageError)
     /// Waits until the names in a directory are on the disk.
     func syncFolder(_ path: String) throws(StorageError)
@@ -37,11 +38,11 @@ package protocol FileSystem: ReadableFileSystem {
     func setModificationTime(_ seconds: Int64, of file: OpenFile) throws(StorageError)
     /// Removes a name of a file. The file is deleted when no process has it open.
     func remove(_ path: String) throws(StorageError)
-    /// Creates a directory for its owner alone (0700).
+    /// Creates a directory accessible only by its owner (0700).
     func makeFolder(_ path: String) throws(StorageError)
     /// The names in a directory except `.` and `..`, unordered.
     func names(inFolder path: String) throws(StorageError) -> [String]
-    /// Acquires the lock of an open file unless it is held. The lock ends with its process, however that ends.
+    /// Acquires the lock of an open file unless it is held. The lock is released at any end of its process.
     func tryLock(_ file: OpenFile) throws(StorageError) -> Bool
     /// Releases the lock of an open file.
     func unlock(_ file: OpenFile)
@@ -82,7 +83,7 @@ extension FileSystem {
         do throws(StorageError) { return try status(at: path) } catch  where error.isMissingFile { return nil }
     }
 
-    /// Creates a directory for its owner alone (0700), unless its name exists.
+    /// Creates a directory accessible only by its owner (0700), unless its name exists.
     /// - Parameter withParents: whether missing parent directories are created too.
     package func makeFolder(_ path: String, withParents: Bool) throws(StorageError) {
         do throws(StorageError) { try makeFolder(path) } catch  where error.code == EEXIST { return } catch
@@ -100,9 +101,9 @@ extension FileSystem {
 package enum FileOpening: Sendable {
     /// Reads an existing file. Opening a pipe in its place does not block.
     case reading
-    /// Creates a file that must not exist, for its owner alone (0600), to read and write.
+    /// Creates a file that must not exist, accessible only by its owner (0600), to read and write.
     case creating
-    /// Opens a file to read and write; a missing one is created for its owner alone.
+    /// Opens a file to read and write; a missing one is created accessible only by its owner.
     case updating
     /// As ``updating``, but a file that is created has the mode that the umask permits (0666).
     case sharing
@@ -115,13 +116,13 @@ package struct FileStatus: Equatable, Sendable {
     package enum Kind: Sendable {
         /// A regular file.
         case file
-        /// A directory.
+        /// A directory of files.
         case folder
         /// A symbolic link, pipe, socket or device.
         case other
     }
 
-    /// The type.
+    /// The type of the file.
     package var kind: Kind
     /// The length in bytes.
     package var byteCount: UInt64
@@ -156,10 +157,11 @@ package final class OpenFile: Sendable {
     /// Whether it was closed.
     var isClosed: Bool { wasClosed.load(ordering: .acquiring) }
 
-    /// Notes that the lock was acquired.
+    /// Records that the lock was acquired.
     func noteLock() { wasLocked.store(true, ordering: .releasing) }
 
-    /// Closes the file immediately. It must not be used after that: the descriptor's number is reused for the next file.
+    /// Closes the file immediately. It must not be used after that: the descriptor's number is reused for the next
+    /// file.
     package func close() {
         guard !wasClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         // The lock ends with the last copy of the descriptor, and a process that is being started has one for a moment.

@@ -71,7 +71,7 @@ package struct LinuxFileSystem: FileSystem {
         guard unsafe fstatfs(file.descriptor, &information) == 0, inMemory.contains(Int(information.f_type)) else {
             return nil
         }
-        // One without a limit has no size.
+        // A file system without a limit has no size.
         guard information.f_blocks > 0 else { return .max }
         return UInt64(clamping: information.f_bavail) &* UInt64(clamping: information.f_bsize)
     }
@@ -120,7 +120,8 @@ package struct LinuxFileSystem: FileSystem {
 
     package func allocate(_ byteCount: UInt64, for file: OpenFile) throws(StorageError) {
         guard let length = Int64(exactly: byteCount), length > 0 else { return }
-        // In memory all of it would be filled with zeros, a second for some gigabytes: only the room is checked.
+        // In memory the space would be filled with zeros, which takes about a second for some gigabytes. So only the
+        // free space is checked.
         if let room = LinuxFileSystem.memory(of: file) {
             let present = try status(of: file).allocatedByteCount
             guard byteCount > present, byteCount - present > room else { return }
@@ -237,7 +238,7 @@ extension FileStatus {
     }
 }
 
-/// The working directory of this process, from which relative paths start.
+/// The working directory of this process, the base of relative paths.
 package enum WorkingDirectory {
     /// Its absolute path.
     package static func path() throws(StorageError) -> String {
@@ -249,7 +250,7 @@ package enum WorkingDirectory {
     /// The absolute path of a path, which stays valid when the working directory changes.
     package static func absolute(_ path: String) throws(StorageError) -> String {
         guard !path.hasPrefix("/") else { return path }
-        // A leading `./` adds nothing.
+        // A leading `./` is removed.
         var rest = path[...]
         while rest.hasPrefix("./") { rest = rest.dropFirst(2) }
         let folder = try WorkingDirectory.path()

@@ -1,8 +1,8 @@
 import Glibc
 
-/// A file system limited to what is in the page cache: reading never blocks, so that it may be done on any thread, and
-/// fails with `EAGAIN` if it could block.
-/// Waking a thread of a pool to read a small file costs ten times as much as the read.
+/// A view of a file system that is limited to the page cache. Reading never blocks, so it is allowed on any thread; it
+/// fails with `EAGAIN` if it could block. Waking a thread of a pool to read a small file costs ten times as much as the
+/// read.
 package struct NonBlockingFileSystem: ReadableFileSystem {
     private let base: any FileSystem
 
@@ -40,7 +40,7 @@ package final class FileReader: Sendable {
     /// Opens a regular file.
     /// - Throws: The system's error; `EISDIR` for a directory, `EINVAL` for another file without a length.
     package init(path: String) throws(StorageError) {
-        // Non-blocking: opening a pipe without a writer would otherwise hold the worker until there is one.
+        // Non-blocking: opening a pipe would otherwise block the worker until there is a writer.
         file = try files.open(path, flags: O_RDONLY | O_NONBLOCK)
         let status = try files.status(of: file)
         guard status.kind == .file else {

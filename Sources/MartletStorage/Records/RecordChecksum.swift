@@ -3,7 +3,7 @@ import CZlib
 
 /// The checksum of bodies: CRC-32C (polynomial 0x82F63B78, reflected; RFC 3720 §12.1), computed as fast as memory by
 /// the processor's instruction if it has one, and by tables otherwise. Like ``RecordChecksum``, it detects every single
-/// flipped bit, and does not protect against someone who can write the file.
+/// flipped bit, and does not protect against attackers who can write the file.
 package struct CastagnoliChecksum: Sendable {
     /// The checksum of all bytes added so far.
     package private(set) var value: UInt32 = 0
@@ -21,7 +21,7 @@ package struct CastagnoliChecksum: Sendable {
     /// The checksum of bytes.
     package init(_ bytes: Span<UInt8>) { update(bytes) }
 
-    /// Adds bytes.
+    /// Adds bytes to the checksum.
     package mutating func update(_ bytes: Span<UInt8>) {
         value = Self.hasInstruction ? Self.byInstruction(~value, bytes) : Self.byTables(~value, bytes)
         value = ~value
@@ -118,8 +118,8 @@ package struct CastagnoliChecksum: Sendable {
     }
 }
 
-/// The checksum of stored bytes: the CRC-32 of gzip and PNG (polynomial 0xEDB88320, reflected), computed by zlib.
-/// It detects damage, and every single flipped bit. It does not protect against someone who can write the file.
+/// The checksum of stored bytes: the CRC-32 of gzip and PNG (polynomial 0xEDB88320, reflected), computed by zlib. It
+/// detects damage, and every single flipped bit. It does not protect against attackers who can write the file.
 package struct RecordChecksum: Hashable, Sendable {
     /// The checksum of all bytes added so far.
     package private(set) var value: UInt32 = 0
@@ -130,7 +130,7 @@ package struct RecordChecksum: Hashable, Sendable {
     /// The checksum of bytes.
     package init(_ bytes: Span<UInt8>) { update(bytes) }
 
-    /// Adds bytes.
+    /// Adds bytes to the checksum.
     package mutating func update(_ bytes: Span<UInt8>) {
         unsafe bytes.withUnsafeBufferPointer { bytes in
             // Without an address zlib would restart the checksum.

@@ -1,4 +1,5 @@
-/// The frame of a record in a file: 16 bytes that tell a damaged file from a foreign one and from one of a later version.
+/// The frame of a record in a file: 16 bytes that distinguish damaged files, foreign files, and files of a later
+/// version.
 ///
 /// | offset | bytes | |
 /// |---|---|---|
@@ -12,9 +13,9 @@
 package struct RecordEnvelope: Sendable {
     /// The reason why a file is not a readable record.
     package enum Fault: Error, Hashable, Sendable, CustomStringConvertible {
-        /// It is shorter or longer than its head says, or longer than the limit.
+        /// Its length differs from the one in its head, or exceeds the limit.
         case length
-        /// It does not start as records of this kind do.
+        /// It does not start with the magic of this kind.
         case foreign
         /// Its content does not match its checksum.
         case checksum
@@ -23,11 +24,11 @@ package struct RecordEnvelope: Sendable {
         /// A field of its content is invalid.
         case field(String, offset: Int)
 
-        /// The reason in words.
+        /// The reason as readable text.
         package var description: String {
             switch self {
             case .length: "it is cut short, or longer than it says"
-            case .foreign: "it is no record of this kind"
+            case .foreign: "not a record of this kind"
             case .checksum: "it is damaged: its checksum is wrong"
             case .version(let version): "it was written by a later version of Martlet (version \(version))"
             case .field(let field, let offset): "its \(field) makes no sense, \(offset) bytes behind its head"
@@ -43,7 +44,7 @@ package struct RecordEnvelope: Sendable {
     /// The maximum length of a file.
     package let byteLimit: Int
 
-    /// An envelope.
+    /// Creates the envelope of a kind of record.
     /// - Parameter magic: four bytes.
     package init(magic: String, version: UInt16, byteLimit: Int) {
         self.magic = Array(magic.utf8)
@@ -221,10 +222,10 @@ package struct RecordWriter: Sendable {
         }
     }
 
-    /// Writes 1 or 0.
+    /// Writes a flag as 1 or 0.
     package mutating func write(_ flag: Bool) { bytes.append(flag ? 1 : 0) }
 
-    /// Writes bytes whose count the reader knows.
+    /// Writes bytes without their count, which the reader must know.
     package mutating func write(raw more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
 
     /// Writes the count of bytes, a `UInt32`, and the bytes.

@@ -1,4 +1,4 @@
-// Martlet's own tests also call header fields by the name that RFC 9110 has for them.
+// Martlet's own tests also use the name of RFC 9110 for header fields.
 
 extension OriginRequestHead { package var fields: OriginFields { headers } }
 
@@ -13,6 +13,4 @@ extension OriginResponse {
     }
 }
 
-extension InterimResponse {
-    package init(_ status: Int, fields: OriginFields) { self.init(status, headers: fields) }
-}
+extension InterimResponse { package init(_ status: Int, fields: OriginFields) { self.init(status, headers: fields) } }

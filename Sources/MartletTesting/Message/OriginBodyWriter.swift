@@ -10,7 +10,7 @@ public final class OriginBodyWriter: Sendable {
     enum Framing: Sendable {
         case chunked(size: Int?)
         case length(UInt64)
-        /// Unframed: until the end of the connection, or as the handler's own fields declare.
+        /// Unframed: the body ends with the connection, or as the handler's own fields declare.
         case raw
     }
 
@@ -26,7 +26,6 @@ public final class OriginBodyWriter: Sendable {
     private let pacing: OriginPacing?
     private let fault: OriginFault?
     private let state: Mutex<State>
-
     /// The number of gathered bytes at which they are sent.
     private static let gatherLimit = 64 << 10
 
@@ -42,7 +41,7 @@ public final class OriginBodyWriter: Sendable {
     public var byteCount: UInt64 { state.withLock { $0.written } }
 
     /// Writes bytes and sends them; returns once the system has accepted all of them.
-    /// - Throws: ``OriginError/disconnected(_:)`` if the client is gone, ``OriginError/bodyTooLong(declared:)``.
+    /// - Throws: ``OriginError/disconnected(_:)`` if the client has left, ``OriginError/bodyTooLong(declared:)``.
     public func write(_ bytes: [UInt8]) async throws {
         try await append(bytes)
         try await flush()
@@ -51,13 +50,13 @@ public final class OriginBodyWriter: Sendable {
     /// Writes the UTF-8 bytes of a text; see ``write(_:)-([UInt8])``.
     public func write(_ text: String) async throws { try await write(Array(text.utf8)) }
 
-    /// Waits. Cancelling the task, which stopping the origin does, ends the wait.
+    /// Waits for a duration. Cancelling the task ends the wait; stopping the origin cancels it.
     public func pause(for duration: Duration) async throws {
         try await flush()
         try await Task.sleep(for: duration)
     }
 
-    /// Adds bytes, and sends the gathered ones if they are many.
+    /// Adds bytes, and sends the gathered ones once they reach the limit.
     func append(_ bytes: [UInt8]) async throws {
         var limit = pacing?.pieceSize ?? .max
         if case .chunked(.some(let size)) = framing { limit = min(max(1, size), limit) }
@@ -94,7 +93,7 @@ public final class OriginBodyWriter: Sendable {
         }
     }
 
-    /// Sends what a thrown fault waits for: the head, and bytes of ``TestPattern`` up to its number of bytes.
+    /// Sends the head, and bytes of ``TestPattern`` up to the number of bytes before a thrown fault.
     func fill(upTo count: UInt64) async throws {
         let written = byteCount
         for piece in TestPattern.stretches(from: written, count: count - min(count, written)) {

@@ -34,7 +34,7 @@ public struct OriginFields: Sendable, Hashable, RandomAccessCollection, Expressi
         lines = pairs.map { Line(name: $0.name, value: $0.value) }
     }
 
-    /// Always 0.
+    /// The first position; always 0.
     public var startIndex: Int { 0 }
 
     /// The number of field lines.

@@ -5,7 +5,7 @@ import MartletTransport
 import MartletURL
 import MartletWire
 
-/// The head of a request, of one that a handler responds to and of a recorded one.
+/// The head of a request: one that a handler responds to, or a recorded one.
 public protocol OriginRequestHead: Sendable {
     /// The method of the request.
     var method: HTTPRequest.Method { get }
@@ -32,9 +32,7 @@ extension OriginRequestHead {
     public var url: String { base + path + query.suffix }
 
     /// Scheme and authority of the URL.
-    var base: String {
-        "\(connection.scheme)://\(RequestTarget(target).authority ?? headers["Host"] ?? "localhost")"
-    }
+    var base: String { "\(connection.scheme)://\(RequestTarget(target).authority ?? headers["Host"] ?? "localhost")" }
 
     /// The value of Content-Type; `nil` without one.
     public var contentType: String? { headers["Content-Type"] }
@@ -79,7 +77,7 @@ public struct OriginRequest: OriginRequestHead {
     public let connection: OriginPeer
     /// The values of the placeholders in the route's pattern; set by ``OriginRouter``.
     public internal(set) var parameters: [String: String] = [:]
-    /// The body.
+    /// The body of the request, read on demand.
     public let body: OriginRequestBody
 
     init(_ head: RecordedRequest, body: OriginRequestBody) {
@@ -132,8 +130,8 @@ public struct OriginRequest: OriginRequestHead {
 
 /// The body of a request: chunks of bytes as they arrive, without chunked framing.
 ///
-/// It is read from the connection on demand, so a handler that stops reading stops the sender. It can be read once, by one
-/// reader, until the response is complete.
+/// It is read from the connection on demand, so a handler that stops reading stops the sender. It can be read once, by
+/// one reader, until the response is complete.
 public struct OriginRequestBody: AsyncSequence, Sendable {
     /// A piece of the body; never empty.
     public typealias Element = [UInt8]
@@ -154,7 +152,8 @@ public struct OriginRequestBody: AsyncSequence, Sendable {
         fileprivate let body: OriginRequestBody
 
         /// The next piece; `nil` at the end.
-        /// - Throws: ``OriginError/malformedRequest(_:)``, ``OriginError/disconnected(_:)``, ``OriginError/bodyNotReadable``.
+        /// - Throws: ``OriginError/malformedRequest(_:)``, ``OriginError/disconnected(_:)``,
+        ///   ``OriginError/bodyNotReadable``.
         public mutating func next() async throws -> [UInt8]? { try await body.reader.nextChunk(serial: body.serial) }
     }
 }

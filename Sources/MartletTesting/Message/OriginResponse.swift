@@ -7,8 +7,8 @@ public struct OriginResponse: Sendable {
     public var status: Int
     /// The reason phrase; `nil` for the usual one of the status.
     public var reason: String?
-    /// The header fields, sent in this order and with repetitions. A Content-Length or Transfer-Encoding among them replaces the
-    /// origin's framing, and the body is then sent unframed.
+    /// The header fields, sent in this order and with repetitions. A Content-Length or Transfer-Encoding among them
+    /// replaces the origin's framing, and the body is then sent unframed.
     public var headers: OriginFields
     /// The body. It is omitted if the method or the status allows none (RFC 9112 §6.3).
     public var body: OriginResponseBody
@@ -33,8 +33,8 @@ public struct OriginResponse: Sendable {
     /// - Parameters:
     ///   - status: The status code, 100 to 999.
     ///   - headers: The header fields; the origin adds those of the framing.
-    ///   - contentType: The value of Content-Type; `nil` to send none besides that in `headers`.
     ///   - body: The body; empty by default.
+    ///   - contentType: The value of Content-Type; `nil` to send none except for one in `headers`.
     public init(
         _ status: Int = 200, headers: OriginFields = [:], contentType: String? = nil, body: OriginResponseBody = .empty
     ) {
@@ -48,7 +48,7 @@ public struct OriginResponse: Sendable {
         .text("\(code) \(StatusPhrase.of(code))\n", status: code, headers: headers)
     }
 
-    /// Text; by default `text/plain` in UTF-8. A Content-Type in `headers` wins, in all of these functions.
+    /// Text; by default `text/plain` in UTF-8. In all of these functions, a Content-Type in `headers` takes precedence.
     public static func text(
         _ text: String, status: Int = 200, headers: OriginFields = [:],
         contentType: String = "text/plain; charset=utf-8"
@@ -100,7 +100,7 @@ public struct OriginResponse: Sendable {
             contentType: "text/html; charset=utf-8")
     }
 
-    /// A redirect.
+    /// A redirect to a location; status 302 by default.
     public static func redirect(to location: String, status: Int = 302) -> OriginResponse {
         OriginResponse(status, headers: ["Location": location])
     }
@@ -117,15 +117,16 @@ public struct OriginResponse: Sendable {
 public enum OriginResponseBody: Sendable {
     /// Bytes in memory.
     case bytes([UInt8])
-    /// A number of bytes of ``TestPattern`` from an offset on, generated as they are sent, so that any length takes no memory.
+    /// A number of bytes of ``TestPattern`` from an offset on, generated as they are sent, so that even large bodies
+    /// take no memory.
     case pattern(UInt64, from: UInt64 = 0)
     /// A range of a file's bytes, read as they are sent. If the file turns out to be shorter, the connection is cut.
     case file(FilePath, range: Range<UInt64>)
     /// Bytes that a closure writes as fast as the client accepts them.
     ///
-    /// If their number is given, they are framed by Content-Length, and any other number is an error that cuts the connection. The
-    /// closure may read the request's body at the same time. If it throws an ``OriginFault``, the fault happens immediately; any
-    /// other error cuts the connection.
+    /// If their number is given, they are framed by Content-Length, and any other number is an error that cuts the
+    /// connection. The closure may read the request's body at the same time. If it throws an ``OriginFault``, the fault
+    /// happens immediately; any other error cuts the connection.
     case stream(length: UInt64? = nil, @Sendable (OriginBodyWriter) async throws -> Void)
 
     /// An empty body.
@@ -147,8 +148,8 @@ public enum OriginResponseBody: Sendable {
 
 /// An intentional fault of a response. A handler sets one in its response, or throws one.
 ///
-/// If it is thrown and has a number of bytes, a response with status 200 and one byte more of ``TestPattern`` is begun, and the
-/// fault happens within it. Thrown by a ``OriginResponseBody/stream(length:_:)``, the bytes that are missing are sent first.
+/// A thrown fault with a number of bytes happens within a response with status 200 and one byte more of
+/// ``TestPattern``. If a ``OriginResponseBody/stream(length:_:)`` throws it, the missing bytes are sent first.
 public struct OriginFault: Error, Sendable, Hashable {
     /// The kind of a fault.
     public enum Kind: Sendable, Hashable {
@@ -158,7 +159,7 @@ public struct OriginFault: Error, Sendable, Hashable {
         case cut
         /// The connection is reset.
         case reset
-        /// Nothing more is sent, until the client leaves or the origin stops.
+        /// Nothing more is sent until the client leaves or the origin stops.
         case stall
     }
 
@@ -225,7 +226,7 @@ public struct InterimResponse: Sendable, Hashable {
         self.headers = headers
     }
 
-    /// `100 Continue`.
+    /// The response `100 Continue`.
     public static let proceed = InterimResponse(100)
 
     /// `103 Early Hints` (RFC 8297) with a Link field for each value.

@@ -1,10 +1,9 @@
 public import MartletCore
-package import MartletTransport
 
 /// A transport without sockets: every connection is a stream in memory, served by the code that serves ``TestOrigin``.
 ///
-/// The mock responds for every host; `https` connections are not encrypted. Copies share connections, recorder and signals. The
-/// connections end when the clients end them or ``stop()`` is called.
+/// The mock responds for every host; `https` connections are not encrypted. Copies share connections, recorder and
+/// signals. The connections end when the clients end them or ``stop()`` is called.
 public struct MockTransport: Sendable {
     private let service: OriginService
 

@@ -54,7 +54,7 @@ final class ConnectionRegister: Sendable {
         }
     }
 
-    /// Ends every connection, accepts no more, and waits until all their tasks have ended.
+    /// Ends every connection, stops accepting, and waits until all tasks have ended.
     func stop() async {
         while true {
             endAll(isFinal: true)
@@ -93,7 +93,7 @@ final class LoopbackServer: Sendable {
         accepting.cancel()
     }
 
-    /// Stops listening, and waits until no connection is accepted any more.
+    /// Stops listening, and waits until accepting has ended.
     func stop() async {
         close()
         await accepting.value
@@ -125,7 +125,7 @@ final class LoopbackServer: Sendable {
 }
 
 extension [UInt8] {
-    /// Consecutive pieces of a size, of which the last may be shorter.
+    /// Consecutive pieces of a size; the last one may be shorter.
     func pieces(of size: Int) -> some Sequence<[UInt8]> {
         stride(from: 0, to: count, by: size).lazy.map { Array(self[$0...].prefix(size)) }
     }

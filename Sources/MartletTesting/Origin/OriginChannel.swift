@@ -3,8 +3,8 @@ import Synchronization
 
 /// One connection's stream, with the bytes that were received and not used yet.
 ///
-/// One task serves the connection. While that task runs a handler, the channel may watch for the client's departure, which
-/// reads ahead on the event loop's thread; the lock prevents simultaneous reads.
+/// One task serves the connection. While that task runs a handler, the channel may watch for the client's departure,
+/// which reads ahead on the event loop's thread; the lock prevents simultaneous reads.
 final class OriginChannel: Sendable {
     private struct Receiving {
         /// Received bytes; those before `offset` are used.
@@ -12,7 +12,7 @@ final class OriginChannel: Sendable {
         var offset = 0
         var isAtEnd = false
         var failure: TransportError?
-        /// Called once when the client has left, while it is watched for.
+        /// Called once when the client has left, during a watch.
         var departure: (@Sendable () -> Void)?
     }
 
@@ -23,7 +23,6 @@ final class OriginChannel: Sendable {
     let number: Int
     let recorder: OriginRecorder
     private let receiving = Mutex(Receiving())
-
     /// The maximum number of bytes that one call reads.
     private static let readSize = 128 << 10
     /// The number of unused bytes at which reading ahead pauses.
@@ -100,7 +99,7 @@ final class OriginChannel: Sendable {
                 guard try await fill(until: deadline) else { return }
             }
         } catch {
-            // A reset ends the connection, too; and a client that sends until the deadline is not waited for.
+            // A reset ends the connection, too; and a client that sends until the deadline is not awaited.
             return
         }
     }
@@ -113,7 +112,7 @@ final class OriginChannel: Sendable {
         stream.observeIdle(calling: { [weak self] in self?.readAhead() })
     }
 
-    /// Ends the watch; the closure is not called any more.
+    /// Ends the watch; the closure is no longer called.
     func endWatch() { if receiving.withLock({ $0.departure.take() }) != nil { stream.stopObservingIdle() } }
 
     private func readAhead() {
@@ -161,8 +160,8 @@ final class OriginChannel: Sendable {
         stream.close()
     }
 
-    /// Closes so that a client that is still sending can read the response first: ends the sending direction and discards
-    /// received bytes for two seconds at most (RFC 9112 §9.6).
+    /// Closes so that a client that is still sending can read the response first: ends the sending direction and
+    /// discards received bytes for two seconds at most (RFC 9112 §9.6).
     func closeLingering() async {
         stream.shutdownWriting()
         await discard(until: MonotonicTime.now().advanced(by: .seconds(2)))

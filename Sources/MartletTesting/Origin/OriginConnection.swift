@@ -12,7 +12,7 @@ struct OriginConnection: Sendable {
     private let reader: RequestReader
     private let departure: @Sendable () -> Void
 
-    /// The end of a connection.
+    /// The way a connection ends.
     private enum Ending {
         case linger
         case fault(OriginFault.Kind)
@@ -161,7 +161,7 @@ struct OriginConnection: Sendable {
     }
 }
 
-/// The transmission of a response, decided from it, from its request, and from the state of the connection.
+/// The plan for sending a response, derived from the response, its request, and the state of the connection.
 struct ResponsePlan {
     let sendsBody: Bool
     let framing: OriginBodyWriter.Framing

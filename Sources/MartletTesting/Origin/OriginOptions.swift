@@ -9,8 +9,8 @@ public struct OriginOptions: Sendable {
         case ipv4(port: Int)
         /// `[::1]`; with port 0 the kernel chooses a free one.
         case ipv6(port: Int)
-        /// A Unix domain socket at a path of at most 107 bytes, at which no file may exist. The socket is removed at the end.
-        /// A leading `@` names one in Linux's abstract namespace.
+        /// A Unix domain socket at a path of at most 107 bytes, where no file may exist. The socket is removed at the
+        /// end. A leading `@` names one in Linux's abstract namespace.
         case unix(path: String)
         /// An address literal of this machine, for origins that other machines can reach.
         case address(String, port: Int)
@@ -23,7 +23,7 @@ public struct OriginOptions: Sendable {
     public var binding = Binding.loopback
     /// The TLS settings; `nil`, the default, for plain connections.
     public var tls: OriginTLS?
-    /// The limits.
+    /// The limits of the origin.
     public var limits = OriginLimits()
     /// Called after each response, before the next request of the connection is read; `nil` by default.
     public var log: (@Sendable (ServedRequest) async -> Void)?
@@ -50,7 +50,7 @@ public struct ServedRequest: Sendable, Hashable, CustomStringConvertible {
     public let method: HTTPRequest.Method
     /// The request target, as sent.
     public let target: String
-    /// The status; `nil` if no response was sent: the client left before, or a fault came instead.
+    /// The status; `nil` if no response was sent, because the client left before or a fault replaced it.
     public internal(set) var status: Int?
     /// The number of bytes of the response's body that were sent.
     public internal(set) var bodyByteCount: UInt64 = 0
@@ -69,15 +69,15 @@ public struct ServedRequest: Sendable, Hashable, CustomStringConvertible {
 public struct OriginLimits: Sendable, Hashable {
     /// The number of requests after which a connection is closed, by `Connection: close`; `nil` for no limit.
     public var requestsPerConnection: Int?
-    /// The maximum number of bytes that are read and discarded of a body that no handler read, so that the connection can be
-    /// reused; 1 MiB by default. If more is left, the connection is closed after the response.
+    /// The maximum number of bytes that are read and discarded of a body that no handler read, so that the connection
+    /// can be reused; 1 MiB by default. If more is left, the connection is closed after the response.
     public var unreadBodyLimit: UInt64 = 1 << 20
     /// The timeout of a TLS handshake; two minutes by default.
     public var handshakeTimeout = Duration.seconds(120)
     /// The maximum number of recorded requests, the newest ones; 10,000 by default.
     public var recordLimit = 10_000
-    /// The maximum number of bytes of all recorded bodies together; 16 MiB by default. The oldest bodies are dropped first, and a
-    /// longer body is recorded up to this number.
+    /// The maximum number of bytes of all recorded bodies together; 16 MiB by default. The oldest bodies are dropped
+    /// first, and a longer body is recorded up to this number.
     public var recordedBodyLimit = 16 << 20
 
     /// Creates the default limits.
@@ -92,7 +92,7 @@ public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
     case invalidAddress(String)
     /// The certificates could not be created.
     case certificates(String)
-    /// An awaited event did not happen in time; with the event, and what happened instead.
+    /// An awaited event did not happen in time. Contains the event, and a description of the actual state.
     case timedOut(waitingFor: String)
     /// A request's body is longer than the caller's limit, in bytes.
     case bodyTooLarge(limit: Int)
@@ -113,7 +113,7 @@ public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A file could not be read; with its path and the reason.
     case file(String)
 
-    /// Decodes JSON.
+    /// Decodes a value from JSON bytes.
     static func decoding<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8], _ decoder: JSONDecoder)
         throws(OriginError) -> Value
     { do { return try decoder.decode(type, from: Data(bytes)) } catch { throw .bodyNotDecodable("\(error)") } }

@@ -10,14 +10,14 @@ final class RequestReader: Sendable {
         var serial = 0
         var isComplete = true
         var isReading = false
-        /// Whether a handler has begun to read the body.
+        /// Whether a handler has started to read the body.
         var wasRead = false
         /// The request's number in the recorder.
         var record = 0
         /// Whether a handler is processing the request.
         var isHandling = false
         /// Whether the client waits for a 100 that was not sent yet.
-        var owesContinue = false
+        var awaits100 = false
         var trailers: FieldBlock?
         var remaining: UInt64?
     }
@@ -26,7 +26,7 @@ final class RequestReader: Sendable {
 
     private let channel: OriginChannel
     private let state = Mutex(State())
-    /// Called when a handler has read its whole request, so that the client's departure can be watched for from then on.
+    /// Called when a handler has read its whole request, so that the client's departure can be watched from then on.
     private let onComplete: @Sendable () -> Void
 
     init(channel: OriginChannel, onComplete: @escaping @Sendable () -> Void) {
@@ -45,7 +45,7 @@ final class RequestReader: Sendable {
             switch step.event {
             case .head(_, let framing):
                 state.isComplete = false
-                state.owesContinue = state.machine.isExpectingContinue
+                state.awaits100 = state.machine.isExpectingContinue
                 state.trailers = nil
                 state.remaining = framing.declaredLength
             case .body: state.remaining? -= UInt64(step.payload.count)
@@ -86,16 +86,16 @@ final class RequestReader: Sendable {
 
     /// The next piece of a request's body; `nil` at its end.
     func nextChunk(serial: Int) async throws -> [UInt8]? {
-        let (mayRead, owesContinue) = state.withLock { state -> (Bool, Bool) in
+        let (mayRead, awaits100) = state.withLock { state -> (Bool, Bool) in
             guard state.serial == serial, !state.isReading else { return (false, false) }
             (state.isReading, state.wasRead) = (true, true)
-            return (true, state.owesContinue && !state.isComplete)
+            return (true, state.awaits100 && !state.isComplete)
         }
         guard mayRead else { throw OriginError.bodyNotReadable }
         defer { state.withLock { $0.isReading = false } }
         do {
-            if owesContinue {
-                state.withLock { $0.owesContinue = false }
+            if awaits100 {
+                state.withLock { $0.awaits100 = false }
                 try await channel.send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
             }
             let chunk = try await nextChunk()
@@ -127,11 +127,11 @@ final class RequestReader: Sendable {
             for (name, value) in interim.headers { try encoder.field(name: name, value: value) }
         } catch { throw OriginError.malformedRequest("\(error)") }
         encoder.end()
-        if interim.status == 100 { state.withLock { $0.owesContinue = false } }
+        if interim.status == 100 { state.withLock { $0.awaits100 = false } }
         try await channel.respond(encoder.bytes)
     }
 
-    /// Notes that the handler has returned a response, whose body may still read the request.
+    /// Records that the handler has returned a response, whose body may still read the request.
     func endHandling() { state.withLock { $0.isHandling = false } }
 
     var isComplete: Bool { state.withLock { $0.isComplete } }
@@ -142,11 +142,11 @@ final class RequestReader: Sendable {
     /// Whether the rest of the body will come without a 100, and is short enough to be read and discarded.
     /// - Parameter limit: The maximum number of bytes to discard. A chunked body is always tried.
     func canDrain(limit: UInt64) -> Bool {
-        state.withLock { state in state.isComplete || !state.owesContinue && (state.remaining ?? 0) <= limit }
+        state.withLock { state in state.isComplete || !state.awaits100 && (state.remaining ?? 0) <= limit }
     }
 
     /// Reads and discards the rest of the body.
-    /// - Returns: Whether its end came within the limit, in bytes.
+    /// - Returns: Whether it ended within the limit, in bytes.
     @discardableResult func drain(limit: UInt64, until deadline: MonotonicTime = .distantFuture) async -> Bool {
         var count: UInt64 = 0
         while let chunk = try? await nextChunk(until: deadline) {
@@ -159,8 +159,8 @@ final class RequestReader: Sendable {
     /// Starts a request's record, which its body is added to as it is read.
     func startRecording(_ record: Int) { state.withLock { $0.record = record } }
 
-    /// Reads a short body that the handler did not read, before the response is sent: a test that has the response finds the
-    /// body recorded. A client that does not send it within a second is not waited for.
+    /// Reads a short body that the handler did not read, before the response is sent: a test that has the response
+    /// finds the body recorded. A client that does not send it within a second is not awaited.
     func readIgnoredBody(limit: UInt64) async {
         guard !state.withLock({ $0.wasRead }), canDrain(limit: limit) else { return }
         await drain(limit: limit, until: MonotonicTime.now().advanced(by: .seconds(1)))

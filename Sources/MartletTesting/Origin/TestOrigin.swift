@@ -76,7 +76,8 @@ public final class TestOrigin: Sendable {
 
     // MARK: Scoped use
 
-    /// Runs a closure with an origin whose requests are passed to a handler. The origin is stopped even if the closure throws.
+    /// Runs a closure with an origin whose requests are passed to a handler. The origin is stopped even if the closure
+    /// throws.
     /// - Returns: The closure's result.
     /// - Throws: ``OriginError`` if the origin cannot start; the closure's error.
     @discardableResult public static func withOrigin<Value>(
@@ -95,9 +96,7 @@ public final class TestOrigin: Sendable {
     /// Runs a closure with an origin that plays scripts; see ``start(_:scripts:)`` and ``withOrigin(_:handler:run:)``.
     @discardableResult public static func withOrigin<Value>(
         _ options: OriginOptions = .plain, scripts: ServerScript..., run body: (TestOrigin) async throws -> Value
-    ) async throws -> Value {
-        try await withOrigin(options, scripts: scripts, run: body)
-    }
+    ) async throws -> Value { try await withOrigin(options, scripts: scripts, run: body) }
 
     /// Runs a closure with an origin that plays an array of scripts; see ``start(_:scripts:)``.
     @discardableResult public static func withOrigin<Value>(
@@ -138,7 +137,7 @@ public final class TestOrigin: Sendable {
     /// The address that it listens on: `127.0.0.1:49152`, `[::1]:49152`, or the path of a Unix domain socket.
     public var address: String { socketAddress.description }
 
-    /// `http` or `https`.
+    /// The scheme of the origin's URLs: `http` or `https`.
     public var scheme: String { credentials == nil ? "http" : "https" }
 
     /// Scheme and authority: `http://127.0.0.1:49152`; for a Unix domain socket `http://localhost`.

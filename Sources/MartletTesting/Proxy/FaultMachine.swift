@@ -1,20 +1,20 @@
 /// Decides the faults in the responses of one connection through a fault proxy.
 ///
-/// A function of the options, the seed and the connection's number: the same pieces meet the same faults again.
+/// A function of the options, the seed and the connection's number: the same pieces always get the same faults.
 struct FaultMachine {
     /// The action for a piece that the origin sent.
     enum Step: Equatable {
-        /// Forwards it.
+        /// Forwards the piece unchanged.
         case forward
         /// Forwards it slowly.
         case drip
         /// Forwards a number of its bytes, then injects the fault. Nothing follows on the connection.
-        case strike(ProxyHandshakeError, after: Int)
+        case strike(InjectedFault, after: Int)
     }
 
     private struct Response {
-        /// The fault, if there is one.
-        var fault: ProxyHandshakeError?
+        /// The fault of the response; `nil` for none.
+        var fault: InjectedFault?
         /// The number of bytes after which the fault strikes.
         var place: Int
         var passed = 0
@@ -35,13 +35,13 @@ struct FaultMachine {
         generator = SeededGenerator(seed: seed, stream: UInt64(connection))
     }
 
-    /// The client has sent bytes: the origin's next bytes are another response.
-    mutating func clientSpoke() { response = nil }
+    /// Handles bytes from the client: the origin's next bytes are another response.
+    mutating func clientSent() { response = nil }
 
     /// Whether the next piece begins a response.
     var isBetweenResponses: Bool { response == nil }
 
-    /// The origin has sent a piece.
+    /// Handles a piece from the origin.
     /// - Parameters:
     ///   - count: The number of bytes; at least 1.
     ///   - isPause: Whether no more bytes have arrived yet.
@@ -56,7 +56,7 @@ struct FaultMachine {
         case .garbage: return .strike(.garbage, after: 0)
         case .some(let fault):
             if current.place < current.passed { return .strike(fault, after: max(0, current.place - passed)) }
-            // The response may have ended: the fault has to strike now, or not at all.
+            // The response may have ended, so this is the last chance for the fault.
             return isPause && !options.isExact ? .strike(fault, after: current.place % count) : .forward
         }
     }
@@ -81,15 +81,15 @@ struct FaultMachine {
 ///
 /// At most one fault happens to a response: if the rates add up to more than 100, the last ones receive the rest.
 public struct FaultRates: Hashable, Sendable, Codable {
-    /// The percentage of ``ProxyHandshakeError/reset``.
+    /// The percentage of ``InjectedFault/reset``.
     public var reset: Double
-    /// The percentage of ``ProxyHandshakeError/stall``.
+    /// The percentage of ``InjectedFault/stall``.
     public var stall: Double
-    /// The percentage of ``ProxyHandshakeError/truncated``.
+    /// The percentage of ``InjectedFault/truncated``.
     public var truncated: Double
-    /// The percentage of ``ProxyHandshakeError/slow``.
+    /// The percentage of ``InjectedFault/slow``.
     public var slow: Double
-    /// The percentage of ``ProxyHandshakeError/garbage``.
+    /// The percentage of ``InjectedFault/garbage``.
     public var garbage: Double
 
     /// Creates rates in percent, 0...100; 0 by default.
@@ -101,19 +101,18 @@ public struct FaultRates: Hashable, Sendable, Codable {
         self.garbage = garbage
     }
 
-    /// No faults.
+    /// Rates of zero: no faults.
     public static let none = FaultRates()
-
     /// The faults of a long day: 1 % reset, 1 % stalled, 1 % truncated, 5 % slow, 1 % garbage.
     public static let stormy = FaultRates(reset: 1, stall: 1, truncated: 1, slow: 5, garbage: 1)
 
     /// The rate of a fault.
-    public subscript(fault: ProxyHandshakeError) -> Double { self[keyPath: fault.rate] }
+    public subscript(fault: InjectedFault) -> Double { self[keyPath: fault.rate] }
 
     /// The fault for a draw from 0..<100; `nil` for none.
-    func fault(for draw: Double) -> ProxyHandshakeError? {
+    func fault(for draw: Double) -> InjectedFault? {
         var bound = 0.0
-        return ProxyHandshakeError.allCases.first { fault in
+        return InjectedFault.allCases.first { fault in
             bound += max(0, self[fault])
             return draw < bound
         }
@@ -124,9 +123,9 @@ public struct FaultRates: Hashable, Sendable, Codable {
 public struct FaultOptions: Hashable, Sendable {
     /// The unit for which a fault is drawn.
     public enum Scope: String, Hashable, Sendable {
-        /// Each response.
+        /// A fault is drawn for each response.
         case responses
-        /// Each connection; the fault happens to its first response.
+        /// A fault is drawn for each connection, and happens in its first response.
         case connections
     }
 
@@ -134,11 +133,11 @@ public struct FaultOptions: Hashable, Sendable {
     public var rates: FaultRates
     /// The unit for which a fault is drawn; each response by default.
     public var scope = Scope.responses
-    /// The range of byte counts after which a reset, stall or truncation happens in a response; 0..<16,384 by default. If the
-    /// origin pauses or ends earlier, it happens somewhere in the last bytes.
+    /// The range of byte counts after which a reset, stall or truncation happens in a response; 0..<16,384 by default.
+    /// If the origin pauses or ends earlier, it happens within the last bytes.
     public var reach = 0..<(16 << 10)
-    /// Whether resets, stalls and truncations happen only at their place: a response that pauses or ends before it is forwarded
-    /// whole. `false` by default.
+    /// Whether resets, stalls and truncations happen only at the drawn position: a response that pauses or ends before
+    /// it is forwarded whole. `false` by default.
     public var isExact = false
     /// The number of connections with faults, counted from the first; later ones have none. All by default.
     public var faultyConnectionCount = Int.max
@@ -153,7 +152,7 @@ public struct FaultOptions: Hashable, Sendable {
     public init(_ rates: FaultRates) { self.rates = rates }
 
     /// The same fault for a percentage of the responses.
-    public static func only(_ fault: ProxyHandshakeError, percent: Double = 100) -> FaultOptions {
+    public static func only(_ fault: InjectedFault, percent: Double = 100) -> FaultOptions {
         var rates = FaultRates.none
         rates[keyPath: fault.rate] = percent
         return FaultOptions(rates)
@@ -168,24 +167,26 @@ public struct FaultCounts: Hashable, Sendable, CustomStringConvertible {
     public internal(set) var openConnections = 0
     /// The number of connections that were reset because their origin could not be reached.
     public internal(set) var unreachable = 0
-    /// The number of responses that began, whole or not. A response is what the origin sends until the client sends again.
+    /// The number of responses that began, whole or not. A response is what the origin sends until the client sends
+    /// again.
     public internal(set) var responses = 0
     /// The number of times that each fault was injected; faults that were not are missing.
-    public internal(set) var faults: [ProxyHandshakeError: Int] = [:]
+    public internal(set) var faults: [InjectedFault: Int] = [:]
 
     /// The number of all faults.
     public var faultCount: Int { faults.values.reduce(0, +) }
 
-    /// One line: `1200 responses on 70 connections: 12 reset, 9 stall, 14 truncated, 61 slow, 10 garbage`.
+    /// The counts in one line:
+    /// `1200 responses on 70 connections: 12 reset, 9 stall, 14 truncated, 61 slow, 10 garbage`.
     public var description: String {
-        let made = ProxyHandshakeError.allCases.map { "\(faults[$0, default: 0]) \($0.rawValue)" }
+        let made = InjectedFault.allCases.map { "\(faults[$0, default: 0]) \($0.rawValue)" }
         return "\(responses) responses on \(connections) connections: \(made.joined(separator: ", "))"
     }
 }
 
 /// Random numbers that are the same for the same seed, in every run and on every machine (SplitMix64).
 ///
-/// For tests and faults that are to be repeated; not for secrets.
+/// For reproducible tests and faults; not for secrets.
 public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
     private var state: UInt64
 
@@ -210,7 +211,7 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
 }
 
 /// A fault that a fault proxy injects into a response.
-public enum ProxyHandshakeError: String, Hashable, Sendable, CaseIterable, Codable {
+public enum InjectedFault: String, Hashable, Sendable, CaseIterable, Codable {
     /// Resets both connections after some of the bytes.
     case reset
     /// Sends some of the bytes and then nothing, as long as the client stays.

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A proxy on loopback that forwards connections to an origin, and injects faults into some of the responses.
 ///
-/// It is independent of HTTP: the origin's bytes from the client's bytes on until the client sends again count as one response.
-/// So it works for TLS as well as for plain connections, and a piece of a handshake is then a response, too. ``seed`` and the
+/// It is independent of HTTP: all bytes of the origin between two sends of the client count as one response. So it
+/// works for TLS as well as for plain connections, and a piece of a handshake is then a response, too. ``seed`` and the
 /// order of connections and responses determine the faults.
 ///
 /// ```swift
@@ -75,7 +75,8 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - origin: The origin that requests are forwarded to.
     ///   - options: The faults and their percentages.
-    ///   - seed: The seed; `nil` for the number in the environment variable `MARTLET_FAULT_SEED`, else a random one.
+    ///   - seed: The seed; `nil` for the number in the environment variable `MARTLET_FAULT_SEED`, else a random
+    ///   one.
     /// - Throws: ``OriginError``.
     public static func start(before origin: TestOrigin, _ options: FaultOptions, seed: UInt64? = nil)
         throws(OriginError) -> FaultProxy
@@ -123,8 +124,8 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         shared.register.endAll(isFinal: true)
     }
 
-    /// Runs a closure with a proxy. The proxy is stopped even if the closure throws; its seed is then printed, so that the
-    /// failure can be repeated.
+    /// Runs a closure with a proxy. The proxy is stopped even if the closure throws; its seed is then printed, so that
+    /// the failure can be repeated.
     /// - Returns: The closure's result.
     /// - Throws: ``OriginError`` if the proxy cannot start; the closure's error.
     @discardableResult public static func withProxy<Value>(

@@ -7,7 +7,7 @@ import Synchronization
 final class ProxyConnection: Sendable {
     private struct State {
         var machine: FaultMachine
-        /// Whether the client receives nothing more, though the connection stays open.
+        /// Whether nothing more is sent to the client, although the connection stays open.
         var isStalled = false
         /// The deadline for reading from the client; set when the origin has ended.
         var deadline = MonotonicTime.distantFuture
@@ -19,7 +19,6 @@ final class ProxyConnection: Sendable {
     private let count: @Sendable ((inout FaultCounts) -> Void) -> Void
     /// Guards the machine, which both directions report to.
     private let state: Mutex<State>
-
     /// The maximum number of bytes that are read at once.
     private static let pieceSize = 64 << 10
     /// The time for the client to end its direction after the origin has (RFC 9112 §9.6).
@@ -57,10 +56,11 @@ final class ProxyConnection: Sendable {
         var originAccepts = true
         do throws(TransportError) {
             while let bytes = try await receive(from: client, isClient: true) {
-                state.withLock { $0.machine.clientSpoke() }
+                state.withLock { $0.machine.clientSent() }
                 guard originAccepts else { continue }
                 do throws(TransportError) { try await origin.send(bytes, until: .distantFuture) } catch {
-                    // The origin may have sent a response all the same: reading from the client continues until that ends.
+                    // The origin may still have sent a response: reading from the client continues until the response
+                    // ends.
                     originAccepts = false
                 }
             }
@@ -74,7 +74,7 @@ final class ProxyConnection: Sendable {
             while let bytes = try await receive(from: origin, isClient: false) {
                 let (step, isNew) = state.withLock { state in
                     let isNew = state.machine.isBetweenResponses
-                    // A piece that is not full is all that was there.
+                    // A piece that is not full contains all available bytes.
                     let isPause = bytes.count < ProxyConnection.pieceSize
                     return (state.machine.originSent(bytes.count, isPause: isPause), isNew)
                 }
@@ -99,7 +99,7 @@ final class ProxyConnection: Sendable {
         finishClient()
     }
 
-    private func strike(_ fault: ProxyHandshakeError) async throws(TransportError) {
+    private func strike(_ fault: InjectedFault) async throws(TransportError) {
         switch fault {
         case .stall: return state.withLock { $0.isStalled = true }
         case .reset: client.reset()
@@ -110,8 +110,8 @@ final class ProxyConnection: Sendable {
         if fault != .reset { finishClient() }
     }
 
-    /// Ends the direction to the client. The client's bytes are read for a while, since closing with unread bytes would reset
-    /// the connection and lose the last bytes that were sent to it.
+    /// Ends the direction to the client. The client's bytes are read for a while: closing with unread bytes would reset
+    /// the connection and lose the last bytes sent to the client.
     private func finishClient() {
         client.shutdownWriting()
         let deadline = MonotonicTime.now().advanced(by: ProxyConnection.lingering)

@@ -81,8 +81,8 @@ public struct UploadReport: Codable, Sendable, Hashable {
 
 /// Bytes that depend only on their offset, so that a body of any length is generated and checked without memory.
 ///
-/// The pattern repeats after 65,521 bytes. That is a prime, so bytes that were lost, doubled or moved by a power of two (a
-/// buffer, a page, a chunk) do not match.
+/// The pattern repeats after 65,521 bytes. That is a prime, so bytes that were lost, doubled or moved by a power of two
+/// (a buffer, a page, a chunk) do not match.
 public enum TestPattern {
     /// The number of bytes after which it repeats.
     public static let period = 65_521
@@ -102,7 +102,7 @@ public enum TestPattern {
     /// The byte at an offset.
     public static func byte(at offset: UInt64) -> UInt8 { block[Int(offset % UInt64(period))] }
 
-    /// A number of bytes from an offset on; none for a count below 1.
+    /// A number of bytes from an offset on; empty for a count below 1.
     public static func bytes(from offset: UInt64, count: Int) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(max(0, count))
@@ -138,7 +138,8 @@ public enum TestPattern {
     }
 }
 
-/// Bytes in the formats of gzip and zlib, stored rather than compressed: valid for every decoder, and longer than their contents.
+/// Encodes bytes in the formats of gzip and zlib, stored without compression: valid for every decoder, and longer than
+/// their contents.
 public enum StoredCoding {
     /// The maximum number of bytes in a stored block (RFC 1951 §3.2.4).
     private static let blockLimit = 65_535
@@ -196,10 +197,10 @@ public struct CRC32: Sendable, Hashable {
     /// Creates the checksum of a sequence of bytes.
     public init(_ bytes: some Sequence<UInt8>) { update(with: bytes) }
 
-    /// Adds bytes.
+    /// Adds bytes to the checksum.
     public mutating func update(with bytes: some Sequence<UInt8>) { checksum.update(Array(bytes).span) }
 
-    /// The checksum.
+    /// The checksum of all bytes added so far.
     public var value: UInt32 { checksum.value }
 
     /// The checksum as eight hexadecimal digits.

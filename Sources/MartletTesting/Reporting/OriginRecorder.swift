@@ -29,10 +29,12 @@ public final class OriginRecorder: Sendable {
     /// The counts so far.
     public var counts: OriginCounts { state.read { $0.counts } }
 
-    /// The requests so far, in the order of their arrival; the newest ones, if there were more than ``OriginLimits/recordLimit``.
+    /// The requests so far, in the order of their arrival; the newest ones, if there were more than
+    /// ``OriginLimits/recordLimit``.
     public var requests: [RecordedRequest] { state.read { Array($0.requests.suffix(recordLimit)) } }
 
-    /// Notes of irregularities: bytes that a script did not expect, requests that were not HTTP, handlers that threw errors.
+    /// Descriptions of irregularities: unexpected bytes in a script, requests that were not HTTP, errors thrown by
+    /// handlers.
     public var problems: [String] { state.read { $0.notes } }
 
     /// The bytes that a script's connection received so far.
@@ -125,7 +127,7 @@ public final class OriginRecorder: Sendable {
         }
     }
 
-    /// Records bytes of a request's body, as far as the limit allows.
+    /// Records bytes of a request's body, up to the limit.
     func record(_ bytes: [UInt8], of number: Int) {
         state.update { state in
             let first = state.counts.requests - state.requests.count
@@ -169,7 +171,7 @@ public struct OriginCounts: Sendable, Hashable {
     public internal(set) var connections = 0
     /// The number of open connections.
     public internal(set) var openConnections = 0
-    /// The number of failed TLS handshakes, for example because the client refused the certificate.
+    /// The number of failed TLS handshakes, for example because the client rejected the certificate.
     public internal(set) var failedHandshakes = 0
     /// The number of received request heads.
     public internal(set) var requests = 0

@@ -22,8 +22,8 @@ public struct RecordedRequest: OriginRequestHead, Hashable, CustomStringConverti
     public let version: String
     /// The header fields, as sent.
     public let headers: OriginFields
-    /// The bytes of the body that were received so far, without chunked framing. They are complete when the client has the
-    /// response, unless its handler left a long body unread, or ``OriginLimits/recordedBodyLimit`` was reached.
+    /// The bytes of the body that were received so far, without chunked framing. They are complete when the client has
+    /// the response, unless its handler left a long body unread, or ``OriginLimits/recordedBodyLimit`` was reached.
     public internal(set) var body: [UInt8] = []
     /// The number of bytes of the body that were received so far, recorded or not.
     public internal(set) var bodyByteCount: UInt64 = 0
@@ -43,12 +43,10 @@ public struct RecordedRequest: OriginRequestHead, Hashable, CustomStringConverti
 
     /// The body, decoded from JSON.
     /// - Throws: ``OriginError/bodyNotDecodable(_:)``, or ``OriginError/bodyNotRecorded(byteCount:)``.
-    public func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder()
-    ) throws(OriginError) -> Value {
-        guard bodyByteCount == UInt64(body.count) else {
-            throw .bodyNotRecorded(byteCount: bodyByteCount)
-        }
+    public func decode<Value: Decodable>(_ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder())
+        throws(OriginError) -> Value
+    {
+        guard bodyByteCount == UInt64(body.count) else { throw .bodyNotRecorded(byteCount: bodyByteCount) }
         return try OriginError.decoding(type, body, decoder)
     }
 

@@ -8,14 +8,14 @@ package enum ContentDecision: Equatable {
     case whole
     /// 206 with a range of a total number of bytes.
     case part(Range<UInt64>, total: UInt64)
-    /// 304.
+    /// 304: the client has the current version.
     case notModified
-    /// 412.
+    /// 412: a precondition failed.
     case preconditionFailed
-    /// 416.
+    /// 416: the range is unsatisfiable.
     case unsatisfiable(total: UInt64)
 
-    /// Decides.
+    /// Decides by the validators and the length of the representation.
     /// - Parameter length: The length; `nil` if ranges are not supported.
     package init(
         method: HTTPRequest.Method, headers fields: OriginFields, entityTag: String?, lastModified: HTTPDate?,
@@ -76,7 +76,8 @@ package enum ContentDecision: Equatable {
     }
 }
 
-/// A representation with validators, such as a file. It handles conditional requests and ranges by RFC 9110 §13 and §14.
+/// A representation with validators, such as a file. It handles conditional requests and ranges by RFC 9110 §13 and
+/// §14.
 ///
 /// The response to a request for several ranges is the whole representation, which §14.2 allows.
 public struct OriginContent: Sendable {
@@ -115,8 +116,8 @@ public struct OriginContent: Sendable {
         if length != nil { response.headers.append("Accept-Ranges", "bytes") }
         switch ContentDecision(
             method: request.method, headers: request.headers, entityTag: entityTag, lastModified: modified,
-            length: length
-        ) {
+            length: length)
+        {
         case .notModified: response.status = 304
         case .preconditionFailed: response.status = 412
         case .whole:
@@ -160,8 +161,8 @@ public enum FileValidators: Sendable, Hashable {
     case strong
     /// A weak entity tag and Last-Modified.
     case weak
-    /// Last-Modified alone.
+    /// Last-Modified, without an entity tag.
     case lastModifiedOnly
-    /// No validators.
+    /// Neither an entity tag nor Last-Modified.
     case none
 }

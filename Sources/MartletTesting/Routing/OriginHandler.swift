@@ -4,8 +4,8 @@ import Synchronization
 public struct OriginHandler: Sendable {
     /// Responds to one request. Requests of different connections are handled concurrently.
     ///
-    /// If the client leaves before the response, the closure's task is cancelled. A thrown error becomes a response with status
-    /// 500 and the error as its text; an ``OriginFault`` happens to the connection instead.
+    /// If the client leaves before the response, the closure's task is cancelled. A thrown error becomes a response
+    /// with status 500 and the error as its text; an ``OriginFault`` happens to the connection instead.
     public typealias Respond = @Sendable (OriginRequest) async throws -> OriginResponse
 
     private let closure: Respond
@@ -83,8 +83,8 @@ extension OriginHandler {
         text: String, status: Int = 200, headers: OriginFields = [:], contentType: String = "application/json"
     ) -> OriginHandler { .text(text, status: status, headers: headers, contentType: contentType) }
 
-    /// One handler for each request, in the order of their arrival; the last one repeats: `.inTurn([.status(503), .echo])`.
-    /// Without handlers, each request is a 404.
+    /// One handler for each request, in the order of their arrival; the last one repeats:
+    /// `.inTurn([.status(503), .echo])`. Without handlers, each request is a 404.
     public static func inTurn(_ handlers: [OriginHandler]) -> OriginHandler {
         let counter = Counter()
         return OriginHandler { request in
@@ -98,9 +98,7 @@ extension OriginHandler {
     ///   - count: The number of bytes.
     ///   - acceptsRanges: Whether a request for a range is a 206; with `false` it is a 200 with all bytes.
     public static func bytes(_ count: UInt64, acceptsRanges: Bool = true) -> OriginHandler {
-        .content(
-            OriginContent(
-                body: .pattern(count), entityTag: "\"pattern-\(count)\"", acceptsRanges: acceptsRanges))
+        .content(OriginContent(body: .pattern(count), entityTag: "\"pattern-\(count)\"", acceptsRanges: acceptsRanges))
     }
 
     /// A number of bytes of ``TestPattern`` in chunks of a size.
@@ -108,7 +106,7 @@ extension OriginHandler {
         .fixed(OriginResponse.pattern(count).with { $0.framing = .chunked(size: size) })
     }
 
-    /// A redirect.
+    /// A redirect to a location; status 302 by default.
     public static func redirect(to location: String, status: Int = 302) -> OriginHandler {
         .fixed(.redirect(to: location, status: status))
     }
@@ -126,8 +124,8 @@ extension OriginHandler {
     /// A fault instead of a response, or within one.
     /// - Parameters:
     ///   - fault: The fault.
-    ///   - response: The response with the fault, if it happens after some bytes; `nil` for that of a
-    ///     thrown fault, see ``OriginFault``.
+    ///   - response: The response that a fault after some bytes interrupts; `nil` for that of a thrown fault,
+    ///     see ``OriginFault``.
     public static func fault(_ fault: OriginFault, in response: OriginResponse? = nil) -> OriginHandler {
         .fixed((response ?? fault.response).with { $0.fault = fault })
     }

@@ -3,9 +3,9 @@ import MartletURL
 
 /// Chooses a handler by method and path; the first matching route wins.
 ///
-/// A pattern is a path in which `:name` or `{name}` matches any one segment and `{name...}`, at the end, all that follow. Their
-/// values are in ``OriginRequest/parameters``: with `/users/:id`, `request.parameters["id"]`. Routes for `GET` also handle `HEAD`. A path without a route is a 404; a path whose routes
-/// are for other methods is a 405.
+/// A pattern is a path. In it, `:name` or `{name}` matches any one segment, and `{name...}` at the end matches the rest
+/// of the path. Their values are in ``OriginRequest/parameters``: with `/users/:id`, `request.parameters["id"]`. Routes
+/// for `GET` also handle `HEAD`. A path without a route is a 404; a path whose routes are for other methods is a 405.
 public struct OriginRouter: Sendable {
     private struct Route: Sendable {
         let method: HTTPRequest.Method?
@@ -14,6 +14,9 @@ public struct OriginRouter: Sendable {
     }
 
     private var routes: [Route] = []
+
+    /// Returns a response, or throws an ``OriginFault``.
+    public typealias Respond = OriginHandler.Respond
 
     /// Creates a router without routes.
     public init() {}
@@ -33,64 +36,50 @@ public struct OriginRouter: Sendable {
     ///   - pattern: The pattern of the path.
     ///   - respond: Returns the response, or throws an ``OriginFault``.
     public mutating func on(
-        _ method: HTTPRequest.Method?, _ pattern: String, _ respond: @escaping OriginHandler.Respond
+        _ method: HTTPRequest.Method?, _ pattern: String, _ respond: @escaping Respond
     ) { on(method, pattern, OriginHandler(respond)) }
 
     /// Adds a route for any method.
     public mutating func any(_ pattern: String, _ handler: OriginHandler) { on(nil, pattern, handler) }
 
     /// Adds a route for any method, with a closure.
-    public mutating func any(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on(nil, pattern, OriginHandler(respond))
-    }
+    public mutating func any(_ pattern: String, _ respond: @escaping Respond) { on(nil, pattern, respond) }
 
     /// Adds a route for GET and HEAD.
     public mutating func get(_ pattern: String, _ handler: OriginHandler) { on(.get, pattern, handler) }
 
     /// Adds a route for GET and HEAD, with a closure.
-    public mutating func get(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on(.get, pattern, OriginHandler(respond))
-    }
+    public mutating func get(_ pattern: String, _ respond: @escaping Respond) { on(.get, pattern, respond) }
 
-    /// Adds a route for HEAD alone.
+    /// Adds a route for HEAD only.
     public mutating func head(_ pattern: String, _ handler: OriginHandler) { on(.head, pattern, handler) }
 
-    /// Adds a route for HEAD alone, with a closure.
-    public mutating func head(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on(.head, pattern, OriginHandler(respond))
-    }
+    /// Adds a route for HEAD only, with a closure.
+    public mutating func head(_ pattern: String, _ respond: @escaping Respond) { on(.head, pattern, respond) }
 
     /// Adds a route for POST.
     public mutating func post(_ pattern: String, _ handler: OriginHandler) { on(.post, pattern, handler) }
 
     /// Adds a route for POST, with a closure.
-    public mutating func post(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on(.post, pattern, OriginHandler(respond))
-    }
+    public mutating func post(_ pattern: String, _ respond: @escaping Respond) { on(.post, pattern, respond) }
 
     /// Adds a route for PUT.
     public mutating func put(_ pattern: String, _ handler: OriginHandler) { on(.put, pattern, handler) }
 
     /// Adds a route for PUT, with a closure.
-    public mutating func put(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on(.put, pattern, OriginHandler(respond))
-    }
+    public mutating func put(_ pattern: String, _ respond: @escaping Respond) { on(.put, pattern, respond) }
 
     /// Adds a route for PATCH.
     public mutating func patch(_ pattern: String, _ handler: OriginHandler) { on(.patch, pattern, handler) }
 
     /// Adds a route for PATCH, with a closure.
-    public mutating func patch(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on(.patch, pattern, OriginHandler(respond))
-    }
+    public mutating func patch(_ pattern: String, _ respond: @escaping Respond) { on(.patch, pattern, respond) }
 
     /// Adds a route for DELETE.
     public mutating func delete(_ pattern: String, _ handler: OriginHandler) { on(.delete, pattern, handler) }
 
     /// Adds a route for DELETE, with a closure.
-    public mutating func delete(_ pattern: String, _ respond: @escaping OriginHandler.Respond) {
-        on(.delete, pattern, OriginHandler(respond))
-    }
+    public mutating func delete(_ pattern: String, _ respond: @escaping Respond) { on(.delete, pattern, respond) }
 
     /// This router as a handler.
     public var handler: OriginHandler { OriginHandler { request in try await respond(to: request) } }
@@ -114,7 +103,8 @@ public struct OriginRouter: Sendable {
     }
 }
 
-/// The path of a route: literal segments, `:name` or `{name}` for any one segment, `{name...}` for the rest of the path.
+/// The path of a route: literal segments, `:name` or `{name}` for any one segment, `{name...}` for the rest of the
+/// path.
 private struct RoutePattern: Sendable {
     private enum Segment: Sendable {
         case literal(Substring)

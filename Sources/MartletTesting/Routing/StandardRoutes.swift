@@ -1,7 +1,8 @@
 import HTTPTypes
 public import SystemPackage
 
-/// The routes of `martlet serve` and `martlet demo`: one for each thing that a client must handle, and an index that lists them.
+/// The routes of `martlet serve` and `martlet demo`: one for each thing that a client must handle, and an index that
+/// lists them.
 public struct StandardRoutes: Sendable {
     /// The directory below `/files/`; `nil` for none.
     public var directory: FilePath?
@@ -17,7 +18,7 @@ public struct StandardRoutes: Sendable {
     /// Path and purpose of each route, in the order of the index.
     public static let list: [(path: String, purpose: String)] =
         [
-            ("/echo", "tells the request back as JSON"), ("/mirror", "sends the request's body back as it comes"),
+            ("/echo", "returns the request as JSON"), ("/mirror", "sends the request's body back as it comes"),
             ("/upload", "takes a body of any length; tells its length and CRC-32"), ("/json", "a small JSON document"),
             ("/bytes/N", "N bytes with their length; ranges and validators"),
             ("/chunked/N", "N bytes in chunks; ?size=BYTES, 4096 by default, and a trailer"),

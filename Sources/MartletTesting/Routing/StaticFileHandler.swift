@@ -5,8 +5,8 @@ import MartletTransport
 import MartletURL
 public import SystemPackage
 
-/// Serves the files of a directory: with ranges, validators, types by extension, and an index for directories. Neither `..` nor
-/// a symbolic link leads out of the directory.
+/// Serves the files of a directory: with ranges, validators, types by extension, and an index for directories. Neither
+/// `..` nor a symbolic link leads out of the directory.
 struct StaticFileHandler: Sendable {
     /// The result of looking up a path in the directory.
     private enum Item: Sendable {
@@ -55,7 +55,7 @@ struct StaticFileHandler: Sendable {
     private func content(_ path: FilePath, length: UInt64, modified: Date) -> OriginContent {
         let body = OriginResponseBody.file(path, range: 0..<length)
         var content = OriginContent(body: body, contentType: StaticFileHandler.contentType(of: path))
-        // Microseconds: a file rewritten within one second is another version.
+        // In microseconds, so that a file rewritten within one second is another version.
         let version = UInt64(max(0, modified.timeIntervalSince1970) * 1_000_000)
         let tag = "\"\(String(length, radix: 16))-\(String(version, radix: 16))\""
         switch validators {
@@ -136,7 +136,7 @@ struct ServedFile: Sendable {
     }
 
     /// Reads at an offset.
-    /// - Returns: Fewer bytes than requested near the end, none at the end.
+    /// - Returns: Fewer bytes than requested near the end, empty at the end.
     func read(at offset: UInt64, count: Int) async throws(OriginError) -> [UInt8] {
         let descriptor = descriptor
         return try await ServedFile.blocking(on: path) {
@@ -154,17 +154,18 @@ struct ServedFile: Sendable {
     func close() async {
         let descriptor = descriptor
         await BlockingThreadPool.shared.run {
-            // A descriptor that was opened for reading loses nothing if closing fails.
+            // No data is lost if closing a descriptor that was opened for reading fails.
             try? descriptor.close()
         }
     }
 }
 
 extension OriginHandler {
-    /// Serves the files of a directory: streamed, with ranges, validators, types by extension, and an index for directories
-    /// without `index.html`. Paths that lead out of the directory are refused.
+    /// Serves the files of a directory: streamed, with ranges, validators, types by extension, and an index for
+    /// directories without `index.html`. Paths that lead out of the directory are rejected.
     ///
-    /// In a router it serves the value of the pattern's parameter `path`, as in `/files/{path...}`; elsewhere the request's path.
+    /// In a router it serves the value of the pattern's parameter `path`, as in `/files/{path...}`; elsewhere the
+    /// request's path.
     /// - Parameters:
     ///   - directory: The directory; it may be missing or change at any time.
     ///   - validators: The validators of the responses; strong entity tags by default.

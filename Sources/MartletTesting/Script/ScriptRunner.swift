@@ -145,7 +145,7 @@ struct ScriptRunner: ~Copyable, Sendable {
     }
 }
 
-/// Finds the requests in the bytes that a script reads, and records them. Bytes that are not HTTP end that.
+/// Finds the requests in the bytes that a script reads, and records them. It stops at bytes that are not HTTP.
 private struct ScriptRequestParser: ~Copyable, Sendable {
     private let recorder: OriginRecorder
     private let peer: OriginPeer

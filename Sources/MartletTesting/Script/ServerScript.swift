@@ -68,23 +68,21 @@ public enum ScriptStep: Sendable, Hashable {
     /// Sends the UTF-8 bytes of a text repeatedly until the client leaves.
     public static func sendEndlessly(_ text: String) -> ScriptStep { .sendEndlessly(Array(text.utf8)) }
 
-    /// Waits.
+    /// Waits for a duration.
     case pause(Duration)
-    /// Neither reads nor sends until the origin stops, or the client resets the connection. A client that closes in order is
-    /// noticed, too, once all its earlier bytes were read ahead.
+    /// Neither reads nor sends until the origin stops, or the client resets the connection. A client that closes in
+    /// order is also detected, once all its earlier bytes were read ahead.
     case stall
     /// Reads until the client closes or resets the connection; never fails.
     case awaitClose
-
     /// Closes the connection in order, over TLS with a `close_notify`. Unread bytes turn it into a reset.
     case close
     /// Closes the connection without a `close_notify`; on a plain connection the same as ``close``.
     case closeWithoutNotify
     /// Resets the connection.
     case reset
-    /// Ends the sending direction alone.
+    /// Ends only the sending direction.
     case shutdownWriting
-
     /// Raises a signal, for which the test waits with ``OriginSignals/wait(for:within:)``.
     case signal(String)
     /// Waits for a signal by ``OriginSignals/raise(_:)`` or another connection's script, for at most two minutes.

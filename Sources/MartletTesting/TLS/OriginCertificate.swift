@@ -84,7 +84,7 @@ struct OriginCertificate {
     }
 
     /// The last common name in the subject of a DER certificate, which is not verified here: TLS did that.
-    /// - Returns: `nil` if there is none or the bytes are not a certificate.
+    /// - Returns: `nil` without a common name, or if the bytes are not a certificate.
     static func commonName(inDER der: [UInt8]) -> String? {
         guard let certificate = PEMParser.certificates(in: der)?.first,
             let subject = unsafe X509_get_subject_name(certificate.pointer)

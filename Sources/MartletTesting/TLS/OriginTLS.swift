@@ -2,8 +2,8 @@ public import MartletTransport
 
 /// The TLS settings of a test origin.
 ///
-/// Every origin creates its own authority when it starts. The keys are never written anywhere. Clients trust the origin with
-/// ``OriginCredentials/authorityPEM``.
+/// Every origin creates its own authority when it starts. The keys are never written anywhere. Clients trust the origin
+/// with ``OriginCredentials/authorityPEM``.
 public struct OriginTLS: Sendable, Hashable {
     /// The kind of the origin's certificate.
     public enum Certificate: Sendable, Hashable {
@@ -13,7 +13,7 @@ public struct OriginTLS: Sendable, Hashable {
         case expired
         /// As trusted, but it becomes valid tomorrow.
         case notYetValid
-        /// As trusted, but issued for `wrong.example` alone.
+        /// As trusted, but issued only for `wrong.example`.
         case wrongName
         /// Issued by another authority than that of ``OriginCredentials/authorityPEM``.
         case unknownAuthority
@@ -21,9 +21,9 @@ public struct OriginTLS: Sendable, Hashable {
         case selfSigned
     }
 
-    /// The certificate.
+    /// The kind of certificate; trusted by default.
     public var certificate: Certificate
-    /// Names and addresses in the certificate besides the usual ones.
+    /// Names and addresses in the certificate in addition to the usual ones.
     public var additionalNames: [String] = []
     /// Whether clients need a certificate of the origin's authority, such as ``OriginCredentials/clientIdentity``.
     public var demandsClientCertificate: Bool

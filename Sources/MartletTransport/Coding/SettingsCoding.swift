@@ -19,7 +19,7 @@ extension TLSSettings: Codable {
         if try container.value("onlySingleLabelSuffixes", or: false) { publicSuffixes = .singleLabel }
     }
 
-    /// Writes the settings. Identities are left out: private keys and pass phrases are never encoded.
+    /// Writes the settings. Identities are omitted: private keys and pass phrases are never encoded.
     /// - Throws: `EncodingError.invalidValue` if a closure decides about trust or public suffixes, and would be lost.
     public func encode(to encoder: any Encoder) throws {
         let onlySingleLabels = publicSuffixes == .singleLabel
@@ -185,7 +185,7 @@ extension ProxyServer: Codable {
             alwaysTunnels: try container.value("alwaysTunnels", or: false))
     }
 
-    /// Writes the proxy. Credentials and identities are left out: secrets are never encoded.
+    /// Writes the proxy. Credentials and identities are omitted: secrets are never encoded.
     /// - Throws: `EncodingError.invalidValue` as ``TLSSettings/encode(to:)``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: SettingCodingKey.self)

@@ -11,7 +11,7 @@ struct ConnectRace: Sendable {
         var phase = DialError.Phase.connecting
         /// The address that won.
         var address: SocketAddress?
-        /// Addresses to which the connection or the TLS handshake failed.
+        /// Addresses whose connection attempt or TLS handshake failed.
         var failedAddresses: [SocketAddress] = []
         /// The time at which the connection was established.
         var connected: MonotonicTime?
@@ -67,7 +67,7 @@ struct ConnectRace: Sendable {
                     }
                 }
                 if let time = effects.timer {
-                    // Nothing is decided before the next attempt is due. Timers that are not needed end with the race.
+                    // Nothing is decided before the next attempt is due. Unneeded timers end with the race.
                     let timer = OneShot<Void>()
                     timers.append(timer)
                     let loop = loop
@@ -100,7 +100,7 @@ struct ConnectRace: Sendable {
                 case .attempt(let attempt, .success): effects = machine.connected(attempt)
                 case .attempt(let attempt, .failure(let error)):
                     if sockets[attempt] != nil, ConnectRace.isFinal(error) {
-                        // The dial's own deadline or cancellation: it ends the race, whatever else is running.
+                        // The dial's own deadline or cancellation: it ends the race and all running attempts.
                         outcome.result = .failure(error)
                         break race
                     }
@@ -115,7 +115,7 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// A race of one address, without timers and tasks, which are most of the cost of a connection nearby.
+    /// A race of one address, without timers and tasks: these are most of the cost of a connection to a nearby host.
     private func runAlone(_ address: SocketAddress) async -> Outcome {
         var outcome = Outcome()
         do throws(ConnectFailure) {
@@ -169,9 +169,9 @@ struct ConnectRace: Sendable {
         outcome.address = attempt.address
     }
 
-    /// Whether no other address is to be tried: the time is up, the dial was cancelled, a certificate of either side
-    /// was rejected, or the settings of both sides are incompatible. An address without TLS, or with an alert about a
-    /// local problem, is like one that does not respond.
+    /// Whether no other address should be tried: the time has expired, the dial was cancelled, a certificate of either
+    /// side was rejected, or the settings of both sides are incompatible. An address without TLS, or with an alert
+    /// about a local problem, is like one that does not respond.
     static func isFinal(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut, .interrupted: true

@@ -3,9 +3,9 @@
 /// The machine never sees a socket or a clock; times are nanoseconds of any monotonic clock. Each event is one
 /// `mutating` function that returns the actions that it requires (``Effects``).
 ///
-/// The first TCP connection wins, and TLS is tried on it alone. If that fails, the race continues: first with the
-/// attempts that were cancelled when it won (they had no result), then with the addresses not tried yet. Each attempt
-/// that was started ends in exactly one way: won, failed or cancelled.
+/// The first TCP connection wins, and TLS is tried only on it. If that fails, the race continues: first with the
+/// attempts that were cancelled when it won (they had no result), then with the addresses that were not tried yet. Each
+/// attempt that was started ends in exactly one way: won, failed or cancelled.
 package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Sendable {
     /// One attempt to connect to one address. An address that is tried again is another attempt.
     package struct Attempt: Hashable, Sendable {
@@ -23,13 +23,13 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
     package struct Effects: Sendable {
         /// An attempt to start. Report its end with `connected` or `attemptFailed`.
         package var start: Attempt?
-        /// Attempts to cancel, and whose sockets to close. Their end need not be reported.
+        /// Attempts to cancel and close. Their end need not be reported.
         package var cancels: [Attempt] = []
         /// The time at which to call `timerFired`, instead of any earlier such time; `nil` changes nothing.
         package var timer: UInt64?
         /// The attempt that won. Report the end of TLS (at once, without it) by `winnerSucceeded` or `winnerFailed`.
         package var winner: Attempt?
-        /// All failures in the order in which they happened, if the race is lost. Empty if there was no address to try.
+        /// All failures in chronological order, if the race is lost. Empty if there was no address to try.
         package var failures: [FailedAttempt]?
 
         package var isEmpty: Bool {
@@ -88,7 +88,8 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return startNext(now: now)
     }
 
-    /// The attempt has a TCP connection. If it won, all others are cancelled; if it was cancelled, it is to be closed.
+    /// Handles the TCP connection of an attempt. If it won, all others are cancelled; if it was cancelled, it must be
+    /// closed.
     package mutating func connected(_ attempt: Attempt) -> Effects {
         var effects = Effects()
         guard let index = running.firstIndex(of: attempt) else {
@@ -105,7 +106,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return effects
     }
 
-    /// The attempt failed; the next one starts immediately. The last failure loses the race.
+    /// Handles the failure of an attempt; the next one starts immediately. The last failure loses the race.
     package mutating func attemptFailed(_ attempt: Attempt, _ failure: Failure, now: UInt64) -> Effects {
         guard let index = running.firstIndex(of: attempt) else { return Effects() }
         running.remove(at: index)
@@ -113,27 +114,27 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return startNext(now: now)
     }
 
-    /// The timer fired: starts the next attempt beside the running ones. Does nothing if it is too early.
+    /// Handles the timer: starts the next attempt in parallel with the running ones. Does nothing if it is too early.
     package mutating func timerFired(now: UInt64) -> Effects {
         guard case .racing = state, let deadline, deadline <= now else { return Effects() }
         return startNext(now: now)
     }
 
-    /// The winner is ready for use. The race is over.
+    /// Handles the success of the winner. The race is over.
     package mutating func winnerSucceeded() {
         guard case .proving(let winner) = state else { return }
         state = .over(winner)
         waiting = []
     }
 
-    /// The winner failed during the TLS handshake: the race continues.
+    /// Handles the winner's failure during the TLS handshake: the race continues.
     package mutating func winnerFailed(_ failure: Failure, now: UInt64) -> Effects {
         guard case .proving(let winner) = state else { return Effects() }
         failures.append(FailedAttempt(attempt: winner, failure: failure))
         return startNext(now: now)
     }
 
-    /// The connection is not needed any more: all attempts are cancelled, the winner too.
+    /// Cancels all attempts, the winner too, because the connection is no longer needed.
     package mutating func cancel() -> Effects {
         var effects = Effects()
         effects.cancels = running
@@ -184,15 +185,15 @@ package protocol RaceAddress: Hashable, Sendable {
 
 extension SocketAddress: RaceAddress { package var isIPv6: Bool { family == .ipv6 } }
 
-/// The order in which the addresses of a host are tried (RFC 8305 §4). Addresses of both families take turns, so that a
-/// broken family delays a connection by one attempt only. Addresses that failed recently come last, in turns among
-/// themselves. Duplicates are tried once.
+/// The order of the connection attempts to the addresses of a host (RFC 8305 §4). The two address families alternate,
+/// so a broken family delays a connection by only one attempt. Addresses that failed recently come last, and alternate
+/// in the same way. Duplicates are tried once.
 package enum ConnectRacePlan {
     /// Orders addresses.
     /// - Parameters:
     ///   - addresses: The addresses from the resolver, best first.
     ///   - isAvoided: Whether an address failed recently.
-    /// - Returns: At most `settings.addressLimit` addresses; none if none is of an allowed family.
+    /// - Returns: At most `settings.addressLimit` addresses; empty without an address of an allowed family.
     package static func order<Address: RaceAddress>(
         _ addresses: [Address], settings: HappyEyeballsOptions, avoiding isAvoided: (Address) -> Bool
     ) -> [Address] {
@@ -235,8 +236,9 @@ package enum ConnectRacePlan {
     }
 }
 
-/// The addresses that failed recently, so that they are tried last. When it is full, the oldest failure is removed, so
-/// that hosts with many addresses cannot make it grow. A failure counts for its lifetime, or until the address works.
+/// The addresses that failed recently, so that they are tried last. When the memory is full, the oldest failure is
+/// removed, so that hosts with many addresses cannot make it grow. A failure counts for its lifetime, or until the
+/// address works.
 package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
     package let capacity: Int
     /// The time for which a failure counts, in nanoseconds.
@@ -253,7 +255,7 @@ package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
         self.lifetime = lifetime
     }
 
-    /// The number of addresses, including those whose failure does not count any more.
+    /// The number of addresses, including those whose failure no longer counts.
     package var count: Int { failures.count }
 
     /// Whether the address failed within the lifetime before `now`.

@@ -14,7 +14,7 @@ package struct DialSettings: Sendable {
     package var race: HappyEyeballsOptions
     package var socket: SocketOptions
     package var tls: TLSSettings
-    /// Replaces all of the above, if there is one.
+    /// Replaces all of the settings above, if set.
     package var connector: Identified<(any StreamConnector)?>
     /// Makes credentials for proxies; `nil` sends none. It does not separate connections: the credentials do.
     package var proxyAuthenticator: (any ProxyAuthenticator)?
@@ -70,7 +70,7 @@ package struct Identified<Value: Sendable>: Hashable, Sendable {
         identity = ObjectIdentifier(object ?? (value as AnyObject))
     }
 
-    /// Gives a closure an identity. Its dynamic type must not be asked for: optimized code crashes.
+    /// Gives a closure an identity. Its dynamic type must not be queried: optimized code crashes.
     package init(closure value: Value) {
         self.value = value
         let object = Identity()
@@ -98,7 +98,7 @@ extension Identified<(any StreamConnector)?> {
 public struct Endpoint: Hashable, Sendable, Codable {
     /// An ASCII host name in lower case, an address literal without brackets, or `*` for any host.
     public var host: String
-    /// 1–65535.
+    /// The port, 1–65535.
     public var port: Int
 
     /// Creates an endpoint.
@@ -139,9 +139,9 @@ public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
     public enum Families: String, Hashable, Codable, Sendable {
         /// IPv6 and IPv4.
         case any
-        /// IPv4 alone (curl's `-4`).
+        /// IPv4 only (curl's `-4`).
         case ipv4Only
-        /// IPv6 alone (curl's `-6`).
+        /// IPv6 only (curl's `-6`).
         case ipv6Only
     }
 
@@ -157,23 +157,19 @@ public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
 
     /// The families of the addresses that are used; both by default.
     public var families: Families
-
     /// The family that is tried first; IPv6 by default.
     public var firstFamily: FirstFamily
-
     /// The number of addresses of the first family that are tried before the first of the other; at least 1, the
     /// default (RFC 8305 §4, "First Address Family Count").
     public var firstFamilyCount: Int
-
-    /// The time after which the next attempt starts beside a running one; 250 ms by default, at least 10 ms (RFC 8305
-    /// §5). An attempt that fails starts the next one immediately.
+    /// The time after which the next attempt starts in parallel with a running one; 250 ms by default, at least 10 ms
+    /// (RFC 8305 §5). An attempt that fails starts the next one immediately.
     public var attemptDelay: Duration
-
     /// The maximum number of addresses of a host that are tried; at least 1; 32 by default. It stops a name with
     /// thousands of addresses from turning one request into a port scan.
     public var addressLimit: Int
 
-    /// Creates settings.
+    /// Creates options with the documented defaults.
     public init(
         families: Families = .any, firstFamily: FirstFamily = .ipv6, firstFamilyCount: Int = 1,
         attemptDelay: Duration = .milliseconds(250), addressLimit: Int = 32
@@ -195,18 +191,14 @@ public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
 public struct SocketOptions: Hashable, Sendable, Codable {
     /// Whether small writes are sent immediately (`TCP_NODELAY`); `true` by default, as in every HTTP client.
     public var tcpNoDelay = true
-
     /// The time of silence after which the system probes the peer (`SO_KEEPALIVE`, `TCP_KEEPIDLE`).
     ///
     /// Whole seconds, 1–32,767; others are rounded to these. `nil` for no probes; 60 s by default (Go 15 s, curl 60 s).
     public var keepAliveInterval: Duration? = .seconds(60)
-
     /// The local address to connect from, as an IPv4 or IPv6 literal; `nil`, the default, lets the system choose.
     public var localAddress: String?
-
     /// The network interface to use, such as `eth0` (`SO_BINDTODEVICE`); `nil`, the default, for any.
     public var interfaceName: String?
-
     /// The class of the traffic; a setting of the session.
     package var serviceClass: ServiceClass?
 
@@ -220,7 +212,7 @@ public struct SocketOptions: Hashable, Sendable, Codable {
         guard family != .unix else { return }
         if tcpNoDelay { try socket.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
         if let keepAliveInterval {
-            // Linux accepts no more (MAX_TCP_KEEPIDLE).
+            // The maximum of Linux (MAX_TCP_KEEPIDLE).
             let seconds = Int32(min(max(1, keepAliveInterval.wholeSeconds), 32_767))
             try socket.setOption(SOL_SOCKET, SO_KEEPALIVE, 1)
             try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPIDLE, seconds)
@@ -249,7 +241,7 @@ public struct SocketOptions: Hashable, Sendable, Codable {
 }
 
 /// The class of traffic that packets are marked with, as a code point of Differentiated Services (RFC 2474), for
-/// networks that heed it (`IP_TOS`, `IPV6_TCLASS`).
+/// networks that use it (`IP_TOS`, `IPV6_TCLASS`).
 ///
 /// Many networks ignore or erase the mark. It applies to packets from this machine; a server marks its own packets.
 public struct ServiceClass: Hashable, Sendable {
@@ -260,7 +252,7 @@ public struct ServiceClass: Hashable, Sendable {
 
     /// Ordinary traffic: the default of the internet.
     public static let bestEffort = ServiceClass(0)
-    /// Traffic without urgency, to be sent when there is room: lower effort (LE, RFC 8622).
+    /// Traffic without urgency, to be sent when there is spare capacity: lower effort (LE, RFC 8622).
     public static let background = ServiceClass(1)
     /// Low-latency data (AF21, RFC 4594 §4.7).
     public static let responsiveData = ServiceClass(18)

@@ -11,10 +11,10 @@ package final class Dialer: Sendable {
     private static let lastNumber = Atomic<UInt64>(0)
     private let loop: EventLoop
     private let contexts: TLSContextSet
-    /// Guards the TLS contexts for proxies, by their settings: read and written once per dial. They are never used for
-    /// a server, nor a server's for a proxy.
+    /// Guards the TLS contexts for proxies, by their settings: read and written once per dial. Proxies and servers
+    /// never share a context.
     private let proxyTLS = Mutex<[TLSSettings: TLSContextSet]>([:])
-    /// Guards the addresses that failed lately: read and written once per dial.
+    /// Guards the addresses that failed recently: read and written once per dial.
     private let memory = Mutex(AddressMemory<SocketAddress>())
 
     package init(settings: DialSettings, loop: EventLoop) {
@@ -44,8 +44,8 @@ package final class Dialer: Sendable {
             control.cancel()
         }
         let connected = try result.get()
-        // The handler cannot run any more. If it has run, it has interrupted the socket for good, though connecting may
-        // have succeeded at the same moment: the user of that connection would be told that it was cancelled.
+        // The handler cannot run any more. If it has run, the socket is permanently interrupted, although connecting
+        // may have succeeded at the same moment. The user of that connection would receive a cancellation error.
         guard !control.isCancelled else {
             connected.stream.close()
             throw failure(.connecting, .interrupted, connected.timings)
@@ -114,7 +114,7 @@ package final class Dialer: Sendable {
     private func connect(by connector: any StreamConnector, to destination: Destination, until deadline: MonotonicTime)
         async throws(TransportError) -> any ByteStream
     {
-        // A stream that comes too late is closed.
+        // A stream that arrives too late is closed.
         try await OneShot<Result<any ByteStream, TransportError>>.run(
             until: deadline, on: loop, late: { try? $0.get().close() },
             { () async -> Result<any ByteStream, TransportError> in
@@ -154,8 +154,6 @@ package final class Dialer: Sendable {
         let resolved = MonotonicTime.now()
         return (try outcome.get().mapError(TransportError.resolution).get(), resolved)
     }
-
-    // MARK: Tunnels
 
     private func contextSet(for proxy: ProxyServer) -> TLSContextSet {
         let (contexts, _) = proxyTLS.withLock { sets -> (TLSContextSet, [TLSSettings: TLSContextSet]) in
@@ -212,7 +210,7 @@ package struct Destination: Hashable, Sendable {
     package var isSecure: Bool
     /// An ASCII host name, or an address literal without brackets.
     package var host: String
-    /// 1–65535.
+    /// The port, 1–65535.
     package var port: Int
 
     package init(isSecure: Bool, host: String, port: Int) {
@@ -295,7 +293,7 @@ package protocol StreamConnector: Sendable {
     func connect(to destination: Destination) async throws(TransportError) -> any ByteStream
 }
 
-/// The TLS contexts of a dialer: one, unless some hosts have rules of their own. Hosts with equal settings share one.
+/// The TLS contexts of a dialer: one, unless some hosts have their own rules. Hosts with equal settings share one.
 final class TLSContextSet: Sendable {
     private let settings: TLSSettings
     /// The context for hosts without a rule.
@@ -327,7 +325,7 @@ final class TLSContextSet: Sendable {
 
 /// Makes the TLS context of a set of settings once, when the first secure connection is opened. Reading a bundle of
 /// roots takes milliseconds and blocks, so a worker does it; concurrent dials wait for the same result. A failure is
-/// not kept: the file may exist next time.
+/// not stored: the file may exist next time.
 private actor TLSContextLoader {
     private let settings: TLSSettings
     private var loading: Task<Result<TLSContext, TLSError>, Never>?

@@ -22,7 +22,6 @@ package final class InFlightLookups: TimerTarget {
     /// The stack of a thread. `getaddrinfo` used 19 KiB at most (measured with glibc 2.36, files and dns); the rest is
     /// for other modules of nsswitch.conf.
     private static let stackByteCount = 512 << 10
-
     /// Guards the callers: their tasks, and the threads that bring results.
     private let state: Mutex<State>
     private let workers: BlockingThreadPool
@@ -32,11 +31,10 @@ package final class InFlightLookups: TimerTarget {
     /// Creates look-ups by a call that blocks.
     /// - Parameters:
     ///   - isLocal: Whether a name, in lowercase, can be looked up without a name server.
-    ///   - lookUp: Looks up a name in lowercase. Called on a thread of its own.
+    ///   - lookUp: Looks up a name in lowercase. Called on its own thread.
     package init(
         limits: LookUpMachine.Limits = LookUpMachine.Limits(),
-        isLocal: @escaping @Sendable (String) -> Bool = { _ in false },
-        lookUp: @escaping @Sendable (String) -> Answer
+        isLocal: @escaping @Sendable (String) -> Bool = { _ in false }, lookUp: @escaping @Sendable (String) -> Answer
     ) {
         state = Mutex(State(machine: LookUpMachine(limits: limits)))
         workers = BlockingThreadPool(threadLimit: limits.threadCount, stackByteCount: InFlightLookups.stackByteCount)

@@ -5,16 +5,16 @@ import DequeModule
 /// stopped. So the machine never assumes that a running look-up ends soon:
 /// - **Limit.** The number of threads has a limit.
 /// - **Share.** A look-up starts if its domain has fewer threads than are free. Thus one domain whose name server is
-///   silent gets half of the threads, two that take turns get a third each, and the rest stays free for other domains.
+///   silent gets half of the threads. Two such domains get a third each. The rest stays free for other domains.
 ///   (Switches share a buffer among their ports by the same rule, called dynamic thresholds.) A look-up that all of its
 ///   callers have abandoned counts half, so that one domain never has more than two thirds.
 /// - **Pace.** At most ``Limits/burst`` of the running look-ups are younger than ``Limits/burstDuration``. Many names
 ///   that resolve quickly do not flood the name server, and names that do not resolve stop counting after 20 ms.
 /// - **Turns.** Domains take turns, one name each.
-/// - **Hosts file.** Its names need no name server. They are subject to the limit alone, and have reserved threads.
+/// - **Hosts file.** Its names need no name server. Only the limit applies to them, and they have reserved threads.
 package struct LookUpMachine {
     package struct Limits: Sendable {
-        /// The maximum number of look-ups that run at the same time, each on a thread of its own.
+        /// The maximum number of look-ups that run at the same time, each on its own thread.
         package var threadCount = 512
         /// The part of ``threadCount`` that only names of the hosts file may use.
         package var localReserve = 8
@@ -81,7 +81,7 @@ package struct LookUpMachine {
 
     // MARK: Events
 
-    /// A name has its first caller, or one again after all were gone.
+    /// Handles the first caller of a name, or a new one after all have left.
     /// - Parameter isLocal: Whether the hosts file contains the name.
     mutating func requested(_ name: String, isLocal: Bool, now: MonotonicTime) -> Effects {
         if let lookUp = lookUps[name] {
@@ -99,7 +99,7 @@ package struct LookUpMachine {
         return advance(now: now)
     }
 
-    /// The last caller of a name is gone.
+    /// Handles the departure of a name's last caller.
     mutating func abandoned(_ name: String, now: MonotonicTime) -> Effects {
         guard let lookUp = lookUps[name], lookUp.isWanted else { return advance(now: now) }
         if lookUp.startedAt != nil {
@@ -113,7 +113,7 @@ package struct LookUpMachine {
         return advance(now: now)
     }
 
-    /// A running look-up has ended, and its thread is free.
+    /// Handles the end of a running look-up, whose thread is free again.
     mutating func ended(_ name: String, now: MonotonicTime) -> Effects {
         guard let lookUp = lookUps[name], lookUp.startedAt != nil else { return advance(now: now) }
         lookUps[name] = nil
@@ -125,7 +125,7 @@ package struct LookUpMachine {
 
     // MARK: Rules
 
-    /// Starts what may start: after an event, and when the time of ``Effects/wakeUp`` has come.
+    /// Starts the look-ups that may start. Called after an event, and at the time of ``Effects/wakeUp``.
     mutating func advance(now: MonotonicTime) -> Effects {
         while let name = recent.first, burstEnd(of: name) <= now { recent.remove(name) }
         var effects = Effects()
@@ -185,7 +185,7 @@ package struct LookUpMachine {
     }
 }
 
-/// A first-in, first-out queue of distinct elements, each of which can be removed in amortized constant time.
+/// A first-in, first-out queue of distinct elements. Removing any element takes amortized constant time.
 struct RemovableQueue<Element: Hashable> {
     /// The elements in order. An entry whose ticket is not the element's current one was removed.
     private var entries = Deque<(element: Element, ticket: UInt64)>()

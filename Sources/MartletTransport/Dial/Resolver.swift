@@ -16,7 +16,7 @@ public protocol Resolver: Sendable {
 
 /// The system's resolver: `getaddrinfo`.
 ///
-/// The system decides by nsswitch.conf where names are looked up: in the hosts file, by DNS, multicast DNS,
+/// The system selects the sources of names by nsswitch.conf: in the hosts file, by DNS, multicast DNS,
 /// systemd-resolved, or in a directory such as LDAP. A resolver library such as c-ares knows only the first two, and
 /// would resolve names differently from other programs of the machine.
 ///
@@ -104,12 +104,13 @@ public struct SystemResolver: Resolver {
     }
 }
 
-/// The names in the system's hosts file (hosts(5)). They decide how a look-up is scheduled, never its result: addresses
-/// come from `getaddrinfo`, which also heeds nsswitch.conf. A wrong or missing file costs a place in a queue.
+/// The names in the system's hosts file (hosts(5)). They affect the scheduling of a look-up, never its result:
+/// addresses come from `getaddrinfo`, which also follows nsswitch.conf. With a wrong or missing file, a look-up only
+/// loses its position in a queue.
 final class HostsFile: Sendable {
     static let system = HostsFile(path: "/etc/hosts")
-
-    /// The maximum size of a file that is read. Names of larger ones (lists of blocked hosts) have no privilege.
+    /// The maximum size of a file that is read. Names in larger files (lists of blocked hosts) are scheduled like all
+    /// others.
     static let byteLimit = 1 << 20
 
     private let path: String

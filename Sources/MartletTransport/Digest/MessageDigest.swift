@@ -64,7 +64,7 @@ import COpenSSL
         return try digest.finish()
     }
 
-    /// The 32 bytes of SHA-256; none for no bytes (of an encoder that failed), or if OpenSSL cannot compute it.
+    /// The 32 bytes of SHA-256; empty for empty input (from a failed encoder), or if OpenSSL cannot compute it.
     static func sha256(_ bytes: [UInt8]) -> [UInt8] { bytes.isEmpty ? [] : (try? digest(.sha256, of: bytes)) ?? [] }
 
     /// Bytes as pairs of lower-case hexadecimal digits.

@@ -5,7 +5,7 @@ import Synchronization
 
 /// A few threads for calls that block: name resolution, file reads, loading of trust stores. Swift's cooperative pool
 /// has one thread per core; one blocking call there would stop half of a small machine. Threads start when work waits
-/// and none is free, up to the limit, and end after ten idle seconds.
+/// and no thread is free, up to the limit, and end after ten idle seconds.
 package final class BlockingThreadPool: Sendable {
     private struct State {
         var work = Deque<@Sendable () -> Void>()
@@ -13,7 +13,7 @@ package final class BlockingThreadPool: Sendable {
         var idleCount = 0
     }
 
-    /// A value on its way from a worker to the task that waits for it.
+    /// A value in transit from a worker to the task that waits for it.
     private final class Parcel<Value: Sendable>: Sendable { let value = Mutex<Value?>(nil) }
 
     private let state = Mutex(State())
@@ -21,7 +21,6 @@ package final class BlockingThreadPool: Sendable {
     private let stackByteCount: Int?
     /// Counts the jobs that are queued: idle threads wait on it.
     private let semaphore = Semaphore()
-
     /// The workers that all sessions share.
     package static let shared = BlockingThreadPool(threadLimit: 4)
 
@@ -37,7 +36,7 @@ package final class BlockingThreadPool: Sendable {
     package var threadCount: Int { state.withLock { $0.threadCount } }
 
     /// Runs a blocking closure on a worker and returns its result. Cancelling the task does not stop the closure, since
-    /// a blocking call cannot be stopped; callers that must return earlier race it with an event of their own.
+    /// a blocking call cannot be stopped; callers that must return earlier race it with another event.
     package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         let parcel = Parcel<Value>()
         let resumed = await suspend { (waiter: Waiter<Value>) in
@@ -47,7 +46,7 @@ package final class BlockingThreadPool: Sendable {
                 waiter.resume(returning: value)
             }
         }
-        // Read again under the lock, as OneShot does and for the same reason.
+        // Read again under the lock, for the same reason as in OneShot.
         return parcel.value.withLock { $0 } ?? resumed
     }
 
@@ -116,8 +115,8 @@ package final class BlockingThreadPool: Sendable {
 
     func signal() { unsafe sem_post(pointer) }
 
-    /// Takes one, and waits for it if there is none.
-    /// - Returns: Whether there was one within the time.
+    /// Decrements the count; waits while it is zero.
+    /// - Returns: `false` after a timeout.
     func wait(seconds: Int) -> Bool {
         var limit = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &limit)

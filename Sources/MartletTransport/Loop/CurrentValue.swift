@@ -1,9 +1,9 @@
 public import DequeModule
 public import Synchronization
 
-/// A value that changes, and of which each reader gets the latest: state, not events. A late reader gets the present
-/// value immediately; a slow one skips values, which are never queued; all get the last one. Any number of tasks may
-/// wait.
+/// A changing value whose readers receive the latest version: state, not events. A late reader receives the current
+/// value immediately. A slow reader skips values, which are never queued. All readers receive the last value. Any
+/// number of tasks may wait.
 @usableFromInline package final class CurrentValue<Value: Sendable & Equatable>: Sendable {
     @usableFromInline struct State {
         @usableFromInline var value: Value
@@ -25,7 +25,7 @@ public import Synchronization
 
     @inlinable package var value: Value { state.withLock { $0.value } }
 
-    /// Changes the value; does nothing after the end, or if the value is the same.
+    /// Changes the value. Does nothing after the end, or if the value is the same.
     /// - Parameter value: Called under the lock, so that of concurrent changes the last one wins.
     @inlinable package func update(_ value: () -> Value) { change { $0 = value() } }
 
@@ -99,13 +99,13 @@ extension CurrentValue {
 }
 
 extension CurrentValue<Bool> {
-    /// Waits until it is true.
-    /// - Returns: Whether it is; `false` when it has ended before, or the task was cancelled.
+    /// Waits until the value is `true`.
+    /// - Returns: `false` if the value ended first, or the task was cancelled.
     @discardableResult package func becomesTrue() async -> Bool { await next { $0 } != nil }
 }
 
-/// Values from any number of senders for tasks that receive them in turn. It holds as many as are sent: the senders
-/// keep them few. It is an `AsyncStream` at a part of the cost, since its code is specialized where it is used. Any
+/// Values from any number of senders for tasks that receive them in turn. Its size is not limited: the senders must
+/// limit it. It is an `AsyncStream` at a fraction of the cost, since its code is specialized where it is used. Any
 /// number of tasks may wait, and a task that is cancelled does not end it for the others.
 @usableFromInline package final class Mailbox<Value: Sendable>: Sendable {
     @usableFromInline struct State {
@@ -129,7 +129,7 @@ extension CurrentValue<Bool> {
 
     @inlinable package init() { state = Mutex(State()) }
 
-    /// Adds a value after the others; does nothing after the end.
+    /// Appends a value. Does nothing after the end.
     @inlinable package func send(_ value: Value) { post(value)?.resume(returning: value) }
 
     /// As ``send(_:)``, for a sender that holds a lock.
@@ -143,7 +143,7 @@ extension CurrentValue<Bool> {
         }
     }
 
-    /// Ends it after the values that it holds.
+    /// Ends the sequence after the queued values.
     @inlinable package func close() {
         let waiters = state.withLock { state in
             state.isClosed = true
@@ -204,7 +204,7 @@ package struct ValueReader<Value: Sendable & Equatable>: Sendable {
     private let take: @Sendable (UInt64) async -> (version: UInt64, value: Value)?
     private var seen: UInt64 = 0
 
-    /// Reads the values of a subscription, and keeps it.
+    /// Reads the values of a subscription, and retains it.
     package init(_ subscription: WatchSubscription<Value>) { take = { await subscription.next(after: $0) } }
 
     /// Reads the values of a variable.

@@ -6,12 +6,12 @@ import Synchronization
 
 /// One thread that waits for sockets and timers and reports readiness; it moves no bytes itself.
 ///
-/// A connection makes its system call on its caller's thread and comes here only if the call would block. With 64
-/// connections on two cores, this carries a fifth more requests than running connections on the loop. The loop can also
+/// A connection makes its system call on its caller's thread and uses the loop only if the call would block. With 64
+/// connections on two cores, this handles a fifth more requests than running connections on the loop. The loop can also
 /// run tasks: as task executor it avoids switching threads, which pays with many connections and costs with one.
 package final class EventLoop: TaskExecutor {
     private struct Registrations {
-        /// By descriptor: small numbers, assigned densely by the kernel.
+        /// Indexed by descriptor: the kernel assigns small, dense numbers.
         var byDescriptor: [Readiness?] = []
         var lastNumber: UInt32 = 0
 
@@ -72,7 +72,7 @@ package final class EventLoop: TaskExecutor {
         }
     }()
 
-    /// The least number of timers that is worth a sweep: some forty bytes each.
+    /// The minimum number of timers for a sweep; each takes about forty bytes.
     private static let leastSweepCount = 1024
 
     private init(poller: consuming Poller) { self.poller = poller }
@@ -93,7 +93,7 @@ package final class EventLoop: TaskExecutor {
     /// The number of registered sockets, listening ones included. Takes time in proportion to the highest descriptor.
     package var socketCount: Int { registrations.withLock { $0.byDescriptor.count { readiness in readiness != nil } } }
 
-    /// The number of timers, including those whose target is gone.
+    /// The number of timers, including those whose target was released.
     package var timerCount: Int { agenda.withLock { $0.timers.count } }
 
     // MARK: Sockets
@@ -156,8 +156,8 @@ package final class EventLoop: TaskExecutor {
         if mustWake { poller.wake() }
     }
 
-    /// Removes the timers whose target is gone: those of a minute's abandoned requests can be a hundred thousand. The
-    /// next sweep comes at twice the number that was left, so that as many insertions share its cost.
+    /// Removes the timers whose target was released: those of a minute's abandoned requests can be a hundred thousand.
+    /// The next sweep runs at twice the remaining number, so that as many insertions share its cost.
     /// - Returns: The objects that were checked, which the caller releases after the lock.
     private func sweep(_ agenda: inout Agenda) -> [any TimerTarget] {
         var objects: [any TimerTarget] = []
@@ -189,7 +189,7 @@ package final class EventLoop: TaskExecutor {
         let job = UnownedJob(job)
         let mustWake = agenda.withLock { agenda in
             agenda.jobs.append(job)
-            // The thread sets the time before it waits, however short, and clears it when it wakes.
+            // The thread sets the time before each wait and clears it when it wakes.
             return agenda.sleepsUntil.nanoseconds != 0 && agenda.jobs.count == 1
         }
         if mustWake { poller.wake() }
@@ -251,9 +251,9 @@ package final class EventLoop: TaskExecutor {
     }
 }
 
-/// An object that the event loop calls when an instant has passed. Timers are lazy: a target that needs its deadline
-/// later than armed lets the timer fire and returns the later instant, so that postponing a deadline, which every
-/// request does, costs no more than a store.
+/// An object that the event loop calls when an instant has passed. Timers are lazy: if the deadline of a target has
+/// moved, the timer fires at the old instant and the target returns the later one. So postponing a deadline, which
+/// every request does, costs only a store.
 package protocol TimerTarget: AnyObject, Sendable {
     /// Called on the loop's thread; must not block.
     /// - Parameters:
@@ -266,7 +266,7 @@ package protocol TimerTarget: AnyObject, Sendable {
 /// An epoll instance and the eventfd that wakes it.
 ///
 /// Descriptors are registered once, edge-triggered. Each event carries a registration number besides the descriptor: a
-/// batch may contain an event of a descriptor that was closed, and opened again by other code, meanwhile.
+/// batch may contain an event of a descriptor that other code has since closed and reopened.
 ///
 /// `@unchecked Sendable`: the kernel guards the descriptors; only `wait`, on the loop's thread, uses the buffer.
 @safe package struct Poller: ~Copyable, @unchecked Sendable {
@@ -274,9 +274,9 @@ package protocol TimerTarget: AnyObject, Sendable {
         var descriptor: Int32
         /// The number under which it was registered.
         var registration: UInt32
-        /// Something can be read, or reading will report that nothing ever can.
+        /// Bytes can be read, or a read reports the end or an error.
         var isReadable: Bool
-        /// Something can be written, or writing will report that nothing ever can.
+        /// Bytes can be written, or a write reports an error.
         var isWritable: Bool
         /// The peer has closed its side, or the socket has failed: reading never blocks again.
         var isHangup: Bool
@@ -323,7 +323,7 @@ package protocol TimerTarget: AnyObject, Sendable {
     package enum Interest {
         /// Reading and writing: sockets.
         case traffic
-        /// Urgent data alone, reported as readable: pressure files.
+        /// Urgent data only, reported as readable: pressure files.
         case news
 
         var flags: UInt32 {

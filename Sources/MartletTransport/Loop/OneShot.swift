@@ -1,7 +1,7 @@
 import Synchronization
 
-/// A value that one task waits for and another delivers, once; or a deadline, or an interruption, whichever is first. A
-/// lock decides which of them settles it; the others are informed that they came too late.
+/// A value that one task waits for and another delivers once. A deadline or an interruption may end the wait first. A
+/// lock decides which of them comes first; the others are informed that they came too late.
 package final class OneShot<Value: Sendable>: TimerTarget {
     package enum Outcome: Sendable {
         case value(Value)
@@ -9,8 +9,8 @@ package final class OneShot<Value: Sendable>: TimerTarget {
         /// ``interrupt()`` was called first.
         case interrupted
 
-        /// The value.
-        /// - Throws: `.timedOut` or `.interrupted` if there is none.
+        /// Returns the delivered value.
+        /// - Throws: `.timedOut` or `.interrupted` without a value.
         func get() throws(TransportError) -> Value {
             switch self {
             case .value(let value): return value
@@ -42,7 +42,7 @@ package final class OneShot<Value: Sendable>: TimerTarget {
         return won
     }
 
-    /// Waits for the first of them. One task may wait, once.
+    /// Waits for the value, the deadline or an interruption, until the first of these events. One task may wait, once.
     package func wait(until deadline: MonotonicTime, on loop: EventLoop) async -> Outcome {
         let resumed = await suspend { (waiter: Waiter<Outcome>) in
             let outcome = state.withLock { state in
@@ -76,9 +76,9 @@ package final class OneShot<Value: Sendable>: TimerTarget {
 }
 
 extension OneShot {
-    /// Runs code in a task of its own, and waits for its value until the deadline, or until the running task is
-    /// cancelled. The code's task is then cancelled and no longer waited for: the code may never return.
-    /// - Parameter late: Receives a value that comes too late.
+    /// Runs code in its own task, and waits for its value until the deadline, or until the running task is cancelled.
+    /// The code's task is then cancelled and no longer awaited: the code may never return.
+    /// - Parameter late: Receives a value that arrives too late.
     static func run(
         until deadline: MonotonicTime, on loop: EventLoop, late: @escaping @Sendable (Value) -> Void = { _ in },
         _ code: @escaping @Sendable () async -> Value
@@ -93,8 +93,8 @@ extension OneShot {
     }
 }
 
-/// Runs code of the program in a task of its own, and waits for it until the running task is cancelled. The code's task
-/// is then cancelled and no longer waited for, since it may never return.
+/// Runs user code in its own task, and waits for it until the running task is cancelled. The code's task is then
+/// cancelled and no longer awaited, since it may never return.
 /// - Throws: The error of the code; `CancellationError`.
 package func waitUnlessCancelled<Value: Sendable>(for code: @escaping @Sendable () async throws -> Value) async throws
     -> Value

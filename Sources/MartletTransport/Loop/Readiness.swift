@@ -7,17 +7,17 @@ import Synchronization
 /// direction: a connection has one reader and one writer.
 package final class Readiness: TimerTarget {
     package enum Direction: UInt64, Sendable {
-        /// From the peer.
+        /// Bytes from the peer.
         case read = 0
-        /// To the peer.
+        /// Bytes to the peer.
         case write = 1
     }
 
     package enum Outcome: Sendable {
-        /// The call is to be tried again.
+        /// The call can be retried.
         case ready
         case timedOut
-        /// The socket was interrupted for good, as by cancellation.
+        /// The socket was permanently interrupted, for example by cancellation.
         case interrupted
         /// The socket was closed on this side.
         case closed
@@ -34,7 +34,7 @@ package final class Readiness: TimerTarget {
 
     private struct Latch {
         var isSignalled = false
-        /// The last call found nothing (or took all there was), and no edge has come since.
+        /// The last call found nothing (or read all bytes), and no edge has occurred since.
         var isDrained = false
         /// The next wait is to end immediately: it was woken before it began.
         var isPoked = false
@@ -84,7 +84,7 @@ package final class Readiness: TimerTarget {
     // MARK: The connection's side
 
     /// Prepares for an attempt to read.
-    /// - Returns: Whether it is worth trying: not if the last one took all there was and no edge has come since.
+    /// - Returns: Whether a read may succeed. It cannot if the last read took all bytes and no edge has occurred since.
     package func beginRead() -> Bool {
         state.withLock { state in
             if state.isHangup || state.isClosed || state.isInterrupted { return true }
@@ -98,21 +98,21 @@ package final class Readiness: TimerTarget {
     /// Whether a read is worth trying: the result of ``beginRead()``.
     package var isWorthReading: Bool { state.withLock { $0.isWorthReading } }
 
-    /// Records that there is something to read, as an edge does.
+    /// Records that bytes can be read, as an edge does.
     func noteReadable() { state.withLock { $0.read.isSignalled = true } }
 
-    /// Records that a read took all there was.
+    /// Records that a read took all bytes.
     package func readDrained() { state.withLock { $0.read.isDrained = true } }
 
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
     package func beginWrite() { state.withLock { $0.write.isSignalled = false } }
 
-    /// Sets whether write edges wake the reader too, besides a waiting writer (a reply to a TLS record may have to be
-    /// sent before the record can be read). An earlier edge does not count: the caller tries again before it waits.
+    /// Sets whether write edges wake the reader in addition to a waiting writer. A reply to a TLS record may have to be
+    /// sent before the record can be read. An earlier edge does not count: the caller tries again before it waits.
     package func setWakesReaderOnWritable(_ isOn: Bool) { state.withLock { $0.readerWantsWrite = isOn } }
 
-    /// Waits until a direction is signalled, or the deadline passes. The instant zero stands for no waiting.
+    /// Waits until a direction is signalled, or the deadline passes. The instant zero means no waiting.
     package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
         if deadline.nanoseconds == 0 { return state.withLock { poll(&$0, direction) } ?? .timedOut }
         return await suspend { (waiter: Waiter<Outcome>) in
@@ -129,7 +129,7 @@ package final class Readiness: TimerTarget {
                 }
                 return nil
             }
-            // A task that waited for too long tries again rather than being forgotten.
+            // A task that waited before is resumed to try again, so that it is not lost.
             displaced?.resume(returning: .ready)
             if let outcome {
                 waiter.resume(returning: outcome)
@@ -191,8 +191,8 @@ package final class Readiness: TimerTarget {
     }
 
     /// Ends the watch of ``observeIdle(_:)``.
-    /// - Returns: Whether there may be something to read: an edge has come after the last read, or that read left
-    ///   bytes, for which no other edge will come.
+    /// - Returns: Whether there may be something to read: an edge has occurred after the last read, or that read left
+    ///   bytes, which cause no other edge.
     package func stopObservingIdle() -> Bool {
         let (watcher, mayHaveBytes) = state.withLock { ($0.idleWatcher.take(), $0.isWorthReading) }
         // Released outside of the lock: it may hold the last reference to much.
@@ -200,12 +200,12 @@ package final class Readiness: TimerTarget {
         return mayHaveBytes
     }
 
-    /// Notifies a watcher, on the loop's thread, of every read edge from now on, and immediately if there has been one
-    /// since the last read. It is retained until ``stopObservingIdle()`` or ``close()``.
+    /// Notifies a watcher, on the loop's thread, of every later read edge, and immediately if there has been one since
+    /// the last read. It is retained until ``stopObservingIdle()`` or ``close()``.
     package func observeIdle(_ watcher: any IdleStreamObserver) {
         let isSignalled = state.withLock { state in
             // The socket may have been closed since the caller decided to watch it. Watcher and socket refer to each
-            // other, and nothing would break that cycle any more.
+            // other, and nothing would break that cycle later.
             guard !state.isClosed else { return false }
             state.idleWatcher = watcher
             return state.isHangup || state.read.isSignalled

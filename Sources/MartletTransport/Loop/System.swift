@@ -4,7 +4,7 @@ import Glibc
 
 /// An instant of the monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds since an arbitrary start. All deadlines inside
 /// Martlet have this type: eight bytes, compared with one instruction, never set back by a change of the wall clock.
-/// ``distantFuture`` stands for "no deadline".
+/// ``distantFuture`` means "no deadline".
 package struct MonotonicTime: Comparable, Hashable, Sendable {
     /// Nanoseconds since the clock's start.
     package var nanoseconds: UInt64
@@ -36,7 +36,7 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
         return MonotonicTime(nanoseconds: isOutOfRange ? (delta < 0 ? 0 : .max) : sum)
     }
 
-    /// The instant after a duration; none without a duration.
+    /// The instant after a duration; ``distantFuture`` without a duration.
     package func deadline(after duration: Duration?) -> MonotonicTime { duration.map(advanced(by:)) ?? .distantFuture }
 
     /// The time from an earlier instant to this one; zero if that one is not earlier.
@@ -118,11 +118,11 @@ enum Thread {
 /// moment then reads freed memory, and the process ends with a signal or hangs. Martlet loads the library without this
 /// clean-up: a program may return from `main` while calls run, and the kernel reclaims the memory.
 ///
-/// The setting counts only if nothing has loaded the library before, so each first use of OpenSSL calls ``load()``: the
-/// event loop, which every session needs, digests, pins, and ``OpenSSLErrors/clear()``, which precedes every other use.
+/// The setting applies only if the library is not loaded yet, so each first use of OpenSSL calls ``load()``: the event
+/// loop, which every session needs, digests, pins, and ``OpenSSLErrors/clear()``, which precedes every other use.
 enum OpenSSLLibrary {
     private static let loaded: Void = {
-        // It can fail only without memory; then the calls that follow fail too, with their own errors.
+        // It fails only if memory is exhausted; the calls that follow then fail too, with their own errors.
         _ = OPENSSL_init_ssl(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }()
 

@@ -6,8 +6,8 @@
 /// - `10.0.0.0/8`, `fe80::/10`: all addresses that begin with that number of those bits.
 /// - `*`: every server.
 ///
-/// A colon and a port may follow any of them but `*` (an IPv6 address is in brackets then): only that port matches. Case
-/// and a trailing dot make no difference. Names are never resolved for this. An invalid entry matches nothing.
+/// A colon and a port may follow any of them but `*` (an IPv6 address is in brackets then): only that port matches.
+/// Case and a trailing dot make no difference. Names are never resolved for this. An invalid entry matches nothing.
 public struct ProxyBypass: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
         enum Pattern: Hashable, Sendable {
@@ -46,7 +46,7 @@ public struct ProxyBypass: Hashable, Sendable {
         }
     }
 
-    /// No server.
+    /// The empty list: all servers are reached through the proxy.
     public static let none = ProxyBypass("")
 
     /// Whether no server matches.
@@ -86,8 +86,6 @@ public struct ProxyBypass: Hashable, Sendable {
         let rest = bitCount % 8
         return rest == 0 || (address[whole] ^ network[whole]) >> UInt8(8 - rest) == 0
     }
-
-    // MARK: Reading
 
     private static func entry(_ text: String) -> Entry? {
         if text == "*" { return Entry(pattern: .everything) }

@@ -4,7 +4,7 @@
 public struct ProxyServer: Hashable, Sendable {
     /// The protocol of a proxy.
     public enum Kind: Hashable, Sendable {
-        /// HTTP (RFC 9110 §7.6, §9.3.6).
+        /// Plain HTTP: forwarded requests and CONNECT tunnels (RFC 9110 §7.6, §9.3.6).
         case http
         /// HTTP over TLS: the proxy proves its name first.
         case https
@@ -67,13 +67,13 @@ public struct ProxyServer: Hashable, Sendable {
         return ProxyServer(parts)
     }
 
-    /// The protocol.
+    /// The protocol of the proxy.
     public var kind: Kind { storage.parts.kind }
 
     /// Its name in ASCII, or its address without brackets.
     public var host: String { storage.parts.host }
 
-    /// Its port, 1–65535.
+    /// The port of the proxy, 1–65535.
     public var port: Int { storage.parts.port }
 
     /// The credentials for the proxy; `nil` for none.
@@ -82,7 +82,7 @@ public struct ProxyServer: Hashable, Sendable {
     /// The settings for TLS with an HTTPS proxy. Their roots and identities are not used for servers, nor theirs here.
     public var tls: TLSSettings { storage.parts.tls }
 
-    /// Whether an HTTP proxy is asked for a tunnel for `http` URLs as well, as curl's `--proxytunnel`; `false` by
+    /// Whether `http` requests also use a tunnel through an HTTP proxy, as with curl's `--proxytunnel`. `false` by
     /// default: those requests are sent to the proxy itself.
     public var alwaysTunnels: Bool { storage.parts.alwaysTunnels }
 
@@ -94,7 +94,7 @@ public struct ProxyServer: Hashable, Sendable {
     /// The same proxy with other settings for TLS with it.
     package func withTLS(_ tls: TLSSettings) -> ProxyServer { with { $0.tls = tls } }
 
-    /// The same proxy, asked for a tunnel for all schemes, or no longer.
+    /// The same proxy with ``alwaysTunnels`` set.
     public func alwaysTunneling(_ isOn: Bool = true) -> ProxyServer { with { $0.alwaysTunnels = isOn } }
 
     /// Whether requests of a scheme are forwarded by the proxy (RFC 9112 §3.2.2) rather than sent through a tunnel.
@@ -129,41 +129,39 @@ extension ProxyServer: CustomStringConvertible, CustomDebugStringConvertible, Cu
     /// The same as ``description``.
     public var debugDescription: String { storage.name }
 
-    /// Shows ``description`` alone.
+    /// A mirror of ``description`` only.
     public var customMirror: Mirror { Mirror(self, children: ["name": storage.name]) }
 }
 
-/// The side that resolves the name of a server behind a SOCKS proxy.
+/// The side that resolves the name of a server reached through a SOCKS proxy.
 public enum ProxyNameResolution: String, Hashable, Sendable, Codable {
     /// This machine resolves it, and sends an address to the proxy: `socks5://`, curl's `--socks5`.
     case resolvedLocally
-    /// The proxy resolves it, and the name reaches nobody else: `socks5h://`, curl's `--socks5-hostname`.
+    /// The proxy resolves it, and the name is sent to the proxy only: `socks5h://`, curl's `--socks5-hostname`.
     case resolvedRemotely
 }
 
-/// A user name and a password for a proxy, sent to that proxy alone.
+/// A user name and a password for a proxy, sent to that proxy only.
 ///
 /// Neither is part of any description, mirror or log line.
 public struct ProxyCredentials: Hashable, Sendable {
     /// The user name.
     public var user: String
-
     /// The password; may be empty.
     public var password: String
-
     /// Whether they are sent to an HTTP proxy preemptively, by `Basic` (RFC 7617); `true` by default, as in curl.
     ///
-    /// It saves a round trip. A proxy that wants `Digest` then still receives the password, which it would not if this
-    /// were `false`. SOCKS proxies are always asked first.
+    /// It saves a round trip. A proxy that requires `Digest` then still receives the password; with `false` it would
+    /// not. SOCKS proxies receive credentials only after they request them.
     public var sendsPreemptively: Bool
-
-    /// Whether they are sent to an HTTP proxy by `Digest` (RFC 7616) alone, after a challenge, so that it never
-    /// receives the password; `false` by default. A proxy that wants `Basic` then gets none, and rejects the request.
+    /// Whether they are sent to an HTTP proxy only by `Digest` (RFC 7616), after a challenge, so that it never receives
+    /// the password; `false` by default. A proxy that requires `Basic` then receives no credentials, and rejects the
+    /// request.
     ///
     /// It has no effect on SOCKS proxies: their only method sends the password as it is.
     public var requiresDigest: Bool
 
-    /// Creates credentials.
+    /// Creates credentials from a user name and a password.
     public init(user: String, password: String, sendsPreemptively: Bool = true, requiresDigest: Bool = false) {
         self.user = user
         self.password = password
@@ -179,12 +177,12 @@ extension ProxyCredentials: CustomStringConvertible, CustomDebugStringConvertibl
     /// The same as ``description``.
     public var debugDescription: String { description }
 
-    /// Shows nothing.
+    /// An empty mirror, so that dumps do not contain the secrets.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Makes the values of `Proxy-Authorization` (RFC 9110 §11.7). Its state belongs to proxies alone: no server's
-/// challenge may reach it, and none of its values a server.
+/// Makes the values of `Proxy-Authorization` (RFC 9110 §11.7). Its state belongs to proxies only: it never receives a
+/// server's challenge, and its values are never sent to a server.
 package protocol ProxyAuthenticator: Sendable {
     /// The value that is sent preemptively.
     /// - Returns: The field's value; `nil` to send none.

@@ -2,9 +2,9 @@ public import MartletURL
 
 /// Parses the address of a proxy: `[scheme://][user[:password]@]host[:port][/…]`.
 ///
-/// It is stricter than curl: control characters and unknown schemes are errors. A path and a query are ignored. The schemes are
-/// `http` (also if there is none), `https`, `socks5` and `socks5h`. The default port is 443 for `https` and 1080
-/// for all others, as in curl.
+/// It is stricter than curl: control characters and unknown schemes are errors. A path and a query are ignored. The
+/// schemes are `http` (the default), `https`, `socks5` and `socks5h`. The default port is 443 for `https` and 1080 for
+/// all others, as in curl.
 package struct ProxyURLParser {
     private let bytes: [UInt8]
 
@@ -25,8 +25,8 @@ package struct ProxyURLParser {
 
     /// Parses an address.
     /// - Parameters:
-    ///   - required: The scheme that is required, and assumed if there is none.
-    ///   - credentials: Credentials in place of those in the address.
+    ///   - required: The required scheme, also used as the default.
+    ///   - credentials: Credentials that replace those in the address.
     package static func server(
         _ input: String, required: ProxyServer.Kind? = nil, credentials: ProxyCredentials? = nil,
         tls: TLSSettings = TLSSettings()
@@ -76,8 +76,8 @@ package struct ProxyURLParser {
 extension ProxyServer {
     /// A proxy by its address: `[scheme://][user[:password]@]host[:port]`, as curl's `--proxy` takes it.
     ///
-    /// The schemes are `http` (also if there is none), `https`, `socks5` (names are resolved here) and `socks5h` (names
-    /// are resolved by the proxy). The default port is 443 for `https`, else 1080. User and password are percent-decoded.
+    /// The schemes are `http` (the default), `https`, `socks5` (names are resolved here) and `socks5h` (names are
+    /// resolved by the proxy). The default port is 443 for `https`, else 1080. User and password are percent-decoded.
     ///
     /// - Parameter tls: The TLS settings for an HTTPS proxy.
     /// - Throws: The error, with its character.

@@ -1,5 +1,5 @@
 /// The client's side of a SOCKS5 handshake up to the tunnel (RFC 1928, RFC 1929). It accepts only as many bytes as it
-/// asks for: those after the proxy's last reply belong to the tunnel.
+/// requests: those after the proxy's last reply belong to the tunnel.
 package struct Socks5Machine: Sendable {
     /// The server that the proxy is to connect to.
     package enum Target: Sendable {
@@ -21,7 +21,7 @@ package struct Socks5Machine: Sendable {
         case authenticating
         /// A connection was requested; the first 5 bytes of the reply are expected, which contain its length.
         case connecting
-        /// The rest of the reply is expected: so many bytes in all.
+        /// The rest of the reply is expected: its total length in bytes.
         case finishing(Int)
         /// The tunnel is established. Final.
         case established
@@ -38,7 +38,7 @@ package struct Socks5Machine: Sendable {
     private var state = State.choosing
     private var answer: [UInt8] = []
 
-    /// Creates a handshake that has not begun.
+    /// Creates a handshake that has not started.
     /// - Throws: `.invalidName`, `.invalidCredentials`; nothing has been sent then.
     package init(target: Target, credentials: ProxyCredentials?) throws(Socks5Error) {
         let (host, port): ([UInt8], UInt16)
@@ -174,7 +174,7 @@ package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
     case refused(Socks5Reply)
     /// The reply contains an address of a type that does not exist.
     case invalidAddressType(UInt8)
-    /// The proxy ended the connection after so many bytes of a reply.
+    /// The proxy ended the connection within a reply. Contains the number of received bytes.
     case truncated(receivedByteCount: Int)
     /// The server's name does not fit: it may have 1 to 255 bytes.
     case invalidName(byteCount: Int)
@@ -190,7 +190,7 @@ package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
             "the answer begins with byte \(byte) and not with 5; it does not speak SOCKS version 5"
         case .noAcceptableMethod: "it accepts none of the ways to authenticate that were offered"
         case .unofferedMethod(let method): "it chose way \(method) to authenticate, which was not offered"
-        case .credentialsRefused: "it refused user name and password"
+        case .credentialsRefused: "it rejected the user name and password"
         case .refused(let reply): "it answered with code \(reply.rawValue): \(reply)"
         case .invalidAddressType(let type): "byte 3 of its answer names the unknown address type \(type)"
         case .truncated(let count): "it ended the connection after \(count) bytes of an answer"

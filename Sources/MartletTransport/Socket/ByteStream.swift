@@ -11,7 +11,7 @@ package enum ReadOutcome: Equatable, Sendable {
 }
 
 package enum IdleState: Sendable {
-    /// Open, and nothing has arrived: fit for another request.
+    /// Open, and nothing has arrived: can be used for another request.
     case quiet
     /// The peer has ended or reset the stream, or sent unrequested bytes: it must not be used again.
     case unusable
@@ -19,12 +19,13 @@ package enum IdleState: Sendable {
 
 /// An object that is notified when something happens on an idle stream.
 package protocol IdleStreamObserver: AnyObject, Sendable {
-    /// Something has come, or the peer has left. Called on the loop's thread, or by the caller that starts the watch.
+    /// Bytes have arrived, or the peer has closed its side. Called on the loop's thread, or by the caller that starts
+    /// the watch.
     func idleStreamBecameReadable()
 }
 
 /// A connected stream of bytes: plain, over TLS, or in memory. Reading and writing make one attempt, on the caller's
-/// thread, and report if they would block; waiting is a call of its own. One task reads and one may write at the same
+/// thread, and report if they would block; waiting is a separate call. One task reads and one may write at the same
 /// time. Any thread may call `interrupt` and `close` at any time.
 package protocol ByteStream: AnyObject, Sendable {
     /// Tries to read into a buffer that is not empty.
@@ -61,7 +62,7 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Ends the writing direction: the peer reads the end of the stream, and may still send.
     func shutdownWriting()
 
-    /// Checks whether an idle stream is fit for another request, without waiting or taking bytes of a response.
+    /// Checks whether an idle stream can be used for another request, without waiting or consuming bytes of a response.
     func probe() -> IdleState
 
     /// Whether a read may find something; `false` only if it certainly would not. The default is `true`.
@@ -70,24 +71,24 @@ package protocol ByteStream: AnyObject, Sendable {
     /// The readiness that ``waitUntilReadable(until:)`` waits for, if it is one socket's; the default is `nil`.
     var readLatch: Readiness? { get }
 
-    /// Asks the kernel whether a read would find something, for a reader that polls instead of waiting; yields to other
-    /// threads if not. By default it would not, so that the reader waits.
+    /// Queries the kernel for readable bytes, for a reader that polls instead of waiting. Yields to other threads if
+    /// there are no bytes. The default is `false`, so that the reader waits.
     func looksReadable() -> Bool
 
     /// Ends the watch of ``observeIdle(_:)``.
-    /// - Returns: Whether something has happened on the stream since it was last read, or that read left bytes; it may
-    ///   be late, and is `true` if the stream does not know.
+    /// - Returns: Whether the stream has changed since the last read, or that read left bytes. The value may lag, and
+    ///   is `true` if the stream does not know.
     @discardableResult func stopObservingIdle() -> Bool
 
     /// Notifies a watcher whenever something happens on the idle stream, until ``stopObservingIdle()``.
     func observeIdle(_ watcher: any IdleStreamObserver)
 
-    /// Makes a wait to read end only when so many bytes are there, or the end, or an error; initially 1. Reads
-    /// themselves take all there is. If fewer bytes are there when the number falls, a wait ends immediately. By
-    /// default every byte wakes the reader.
+    /// Makes a read wait end only when this many bytes, the end, or an error has arrived; initially 1. Reads themselves
+    /// take all available bytes. A wait ends immediately if the number falls and fewer bytes are available. By default
+    /// every byte wakes the reader.
     func awaitBytes(_ count: Int)
 
-    /// Marks the packets that are sent from now on, if the stream has packets. By default it has none.
+    /// Marks later packets, if the stream has packets. By default it has none.
     func mark(_ serviceClass: ServiceClass)
 
     var information: ConnectionInformation { get }
@@ -115,14 +116,15 @@ extension ByteStream {
         }
     }
 
-    /// Waits for bytes and reads them: for the short exchanges before a tunnel, of which no byte too many may be read.
+    /// Waits for bytes and reads them. For the short exchanges before a tunnel, where not one byte too many may be
+    /// read.
     /// - Parameter count: The maximum number of bytes, at least 1.
     /// - Returns: The bytes, at least one; `nil` at the end of the stream.
     /// - Throws: `.timedOut`, `.interrupted`, and the errors of reading.
     package func receive(atMost count: Int, until deadline: MonotonicTime) async throws(TransportError) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: max(1, count))
         while true {
-            // Checked here too: with a peer that keeps sending a little the wait never reaches it.
+            // Checked here too: if the peer keeps sending small pieces, the wait never reaches the deadline.
             if MonotonicTime.now() >= deadline { throw .timedOut }
             var span = buffer.mutableSpan
             let outcome = try unsafe span.withUnsafeMutableBytes { raw throws(TransportError) in
@@ -158,7 +160,7 @@ private final class IdleClosure: IdleStreamObserver {
 
 package enum TransportError: Error, Sendable {
     case resolution(ResolutionError)
-    /// No address could be connected to: every attempt, in the order in which they ended.
+    /// No address could be connected to. Contains every attempt, in the order of their ends.
     case connect([ConnectFailure])
     /// Reading or writing failed, as after a reset by the peer.
     case system(SystemError)
@@ -177,7 +179,6 @@ package enum TransportError: Error, Sendable {
 public struct ConnectFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The address, such as `127.0.0.1:8080`, `[::1]:443` or a socket's path.
     public var address: String
-
     /// The error of the system.
     public var error: SystemError
 
@@ -193,12 +194,10 @@ public struct ConnectFailure: Error, Hashable, Sendable, CustomStringConvertible
 
 /// A name that did not resolve.
 public struct ResolutionError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The name.
+    /// The host name that did not resolve.
     public var host: String
-
     /// The resolver's number: an `EAI_…` constant of `getaddrinfo`, or 0 from another resolver.
     public var code: Int32
-
     /// The message of the resolver.
     public var message: String
 
@@ -217,7 +216,6 @@ public struct ResolutionError: Error, Hashable, Sendable, CustomStringConvertibl
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The call's name, such as `connect`.
     public var operation: String
-
     /// The errno, such as 111 (`ECONNREFUSED`).
     public var code: Int32
 
@@ -288,16 +286,12 @@ public struct ConnectionInformation: Hashable, Sendable {
 public struct TLSInformation: Hashable, Sendable {
     /// The protocol's version as OpenSSL names it: `TLSv1.2` or `TLSv1.3`.
     public var version: String
-
     /// The cipher suite's name, such as `TLS_AES_256_GCM_SHA384`.
     public var cipher: String
-
     /// The protocol that ALPN chose (RFC 7301); `nil` if the server did not take part in ALPN.
     public var applicationProtocol: String?
-
     /// Whether the handshake resumed an earlier session.
     public var isResumed: Bool
-
     /// The peer's leaf certificate in DER; empty without one.
     public var peerCertificate: [UInt8]
 

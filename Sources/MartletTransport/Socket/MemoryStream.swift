@@ -23,7 +23,7 @@ package final class MemoryStream: ByteStream {
     private let incoming: Channel
     private let outgoing: Channel
     private let readiness: Readiness
-    /// The other end's readiness, which does not own its stream: each end is owned by its user alone.
+    /// The other end's readiness, which does not own its stream: each end is owned only by its user.
     private let peerReadiness: Mutex<Readiness?>
     package let information: ConnectionInformation
 
@@ -37,7 +37,7 @@ package final class MemoryStream: ByteStream {
 
     deinit { close() }
 
-    /// The number of bytes in memory for this end to read, with those that it has read and that are still stored.
+    /// The number of bytes in memory for this end, including bytes that were read and are still stored.
     var storedByteCount: Int { incoming.state.withLock { $0.bytes.count } }
 
     /// The two ends of a new stream.
@@ -82,7 +82,7 @@ package final class MemoryStream: ByteStream {
         let capacity = outgoing.capacity
         let count = outgoing.state.withLock { state -> Int? in
             if state.isReset || state.isEnded { return nil }
-            // A reader that never catches up must not make the bytes it has read pile up.
+            // Bytes that were read must not accumulate if the reader never catches up.
             if state.readOffset >= capacity {
                 state.bytes.removeFirst(state.readOffset)
                 state.readOffset = 0

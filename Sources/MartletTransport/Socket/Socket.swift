@@ -9,7 +9,6 @@ package final class Socket: Sendable {
     /// The top bit means closed; the rest counts the calls that are using the descriptor.
     private let usage = Atomic<UInt32>(0)
     private static let closedBit: UInt32 = 1 << 31
-
     /// The number of bytes at which the kernel wakes a reader; written by the one reader.
     private let receiveLowWater = Atomic<Int>(1)
     private let descriptor: Int32
@@ -54,7 +53,7 @@ package final class Socket: Sendable {
     }
 
     private func release() {
-        // Two may see the count return to zero, if one more call came and went after the close; one wins this exchange.
+        // Two threads may see the count return to zero if another call ran after the close; one wins this exchange.
         let won = usage.compareExchange(
             expected: Socket.closedBit, desired: Socket.closedBit | (Socket.closedBit >> 1),
             ordering: .acquiringAndReleasing
@@ -69,8 +68,8 @@ package final class Socket: Sendable {
     // MARK: Bytes
 
     /// Tries to receive.
-    /// - Parameter asksKernel: Whether the kernel is asked even if the latch says that nothing has come. The latch then
-    ///   stays as it is: at worst it promises bytes that were taken here.
+    /// - Parameter asksKernel: Whether to call the kernel even if the latch is not set. The latch then does not change:
+    ///   at worst it promises bytes that were already taken here.
     package func receive(into buffer: UnsafeMutableRawBufferPointer, asksKernel: Bool = false) throws(TransportError)
         -> ReadOutcome
     {
@@ -81,7 +80,7 @@ package final class Socket: Sendable {
         guard let (count, code) = result else { throw .closed }
         if count == 0 { return .endOfStream(isClean: true) }
         guard count > 0 || code == EAGAIN else { throw .system(SystemError(operation: "recv", code: code)) }
-        // A stream socket that returns less than requested has no more: the next edge will tell.
+        // A stream socket that returns less than requested is drained: the next edge reports new bytes.
         if !asksKernel, count < buffer.count { readiness.readDrained() }
         return count > 0 ? .bytes(count) : .wouldBlock
     }
@@ -118,7 +117,7 @@ package final class Socket: Sendable {
         return isQuiet == true ? .quiet : .unusable
     }
 
-    /// Asks the kernel for bytes, an end or an error; if there is nothing, yields to other threads.
+    /// Queries the kernel for bytes, an end or an error; without any, yields to other threads.
     func looksReadable() -> Bool {
         // Not with MSG_PEEK: the kernel reports a reset once, and the reader must receive it.
         let isQuiet = withDescriptor { descriptor in
@@ -152,14 +151,14 @@ package final class Socket: Sendable {
     /// Makes closing send a reset and discard bytes that were not sent yet.
     package func resetOnClose() { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
 
-    /// Makes the kernel report the socket as readable only when so many bytes are there (`SO_RCVLOWAT`).
+    /// Sets the number of bytes at which the kernel reports the socket as readable (`SO_RCVLOWAT`).
     func setReceiveLowWater(_ count: Int) {
         guard receiveLowWater.load(ordering: .relaxed) != count else { return }
         receiveLowWater.store(count, ordering: .relaxed)
         setOption(SOL_SOCKET, SO_RCVLOWAT, Int32(clamping: count))
     }
 
-    /// Marks the packets sent from now on. Each family refuses the option of the other, and a unix socket both.
+    /// Marks later packets. Each family rejects the option of the other, and a unix socket rejects both.
     fileprivate func mark(_ serviceClass: ServiceClass) {
         // The two lower bits are for congestion notification, which is the system's.
         setOption(Int32(IPPROTO_IP), IP_TOS, serviceClass.codePoint << 2)
@@ -201,9 +200,9 @@ package struct Descriptor: ~Copyable {
         number = opened
     }
 
-    /// The upper bound of the numbers of sockets: the last eight descriptors of the process, or the last eighth of few,
-    /// are left to files, name resolution and the runtime. Swift's (libdispatch) opens a file of each of its threads
-    /// once a second, and ends the process if it cannot.
+    /// The upper bound of descriptor numbers for sockets. The last eight descriptors of the process (the last eighth
+    /// under a low limit) are reserved for files, name resolution and the runtime. Swift's runtime (libdispatch) opens
+    /// a file for each of its threads once a second, and aborts the process if it cannot.
     private static var numberLimit: Int32 {
         var limit = rlimit()
         guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return .max }
@@ -275,7 +274,7 @@ package final class Listener: Sendable {
     /// - Throws: `.closed` after ``close()``; `.system` for an error of the system, as with no descriptor left.
     package func accept(loop: EventLoop) async throws(TransportError) -> Socket {
         while true {
-            // Cleared before the call, so that an edge that comes right after it is kept.
+            // Cleared before the call, so that an edge right after it is not lost.
             _ = socket.readiness.beginRead()
             let result = socket.withDescriptor { descriptor in
                 Socket.retrying {
@@ -303,9 +302,7 @@ package final class Listener: Sendable {
 }
 
 /// A stream on a socket, directly or through TLS: the parts that are the same for both.
-package protocol SocketStream: ByteStream {
-    var socket: Socket { get }
-}
+package protocol SocketStream: ByteStream { var socket: Socket { get } }
 
 extension SocketStream {
     package func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError) {

@@ -5,9 +5,9 @@ import Glibc
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The family of an address.
     public enum Family: Hashable, Sendable, Codable {
-        /// IPv4.
+        /// An IPv4 address with a port.
         case ipv4
-        /// IPv6.
+        /// An IPv6 address with a port.
         case ipv6
         /// A unix domain socket.
         case unix
@@ -15,8 +15,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// The kernel's form: a `sockaddr_in`, `sockaddr_in6` or `sockaddr_un`.
     let bytes: [UInt8]
-
-    /// The family.
+    /// The family of the address.
     public let family: Family
 
     /// Parses an address literal.
@@ -188,7 +187,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         self.init(String(host))
     }
 
-    /// Whether it stands for this machine alone.
+    /// Whether it is a loopback address of this machine.
     package var isLoopback: Bool {
         family == .ipv4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
     }

@@ -75,7 +75,7 @@ import COpenSSL
     /// The public key in DER (SubjectPublicKeyInfo).
     var publicBytes: [UInt8] { unsafe encoded { unsafe i2d_PUBKEY(pointer, &$0) } }
 
-    /// A copy of the private key that belongs to the usual library alone.
+    /// A copy of the private key that belongs only to the default library context.
     func copied() -> PrivateKey? {
         var output: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_PrivateKey(pointer, &output)
@@ -87,7 +87,7 @@ import COpenSSL
     }
 }
 
-/// The bytes that an encoder of OpenSSL allocates; none if it fails.
+/// The bytes that an encoder of OpenSSL allocates; empty if it fails.
 private func encoded(_ encode: (inout UnsafeMutablePointer<UInt8>?) -> Int32) -> [UInt8] {
     var output: UnsafeMutablePointer<UInt8>?
     let count = unsafe encode(&output)

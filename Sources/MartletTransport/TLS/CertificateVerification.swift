@@ -3,8 +3,8 @@ import COpenSSL
 /// The verification of the peer's chain: OpenSSL's, then Martlet's rules for the leaf and the chain, then the pins; or
 /// the decision of a custom policy on their result.
 enum CertificateVerification {
-    /// OpenSSL's callback for the whole verification: 1 continues the handshake. Here rather than after the handshake,
-    /// so that no byte of the application is sent to a peer that is rejected, and no session with it is stored.
+    /// OpenSSL's callback for the whole verification: 1 continues the handshake. Verifying here, and not after the
+    /// handshake, ensures that a rejected peer receives no application data, and that no session with it is stored.
     static let callback: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { store, _ in
         guard let store = unsafe store else { return 0 }
         let ssl = unsafe ssl(of: store)
@@ -36,7 +36,7 @@ enum CertificateVerification {
                 unsafe fault(store, leaf, channel) ?? pinFault(store, leaf, rules.pins, isVerified: true, channel)
         }
         guard channel.refusal == nil else {
-            // If OpenSSL found no fault, it shall report a bad certificate to the peer.
+            // If OpenSSL found no fault, the peer receives an alert about a bad certificate.
             if unsafe X509_STORE_CTX_get_error(store) == X509_V_OK {
                 unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
             }
@@ -109,8 +109,8 @@ enum CertificateVerification {
         let revocation = rules.revocation
         let isOverlooked =
             switch unsafe X509_STORE_CTX_get_error(store) {
-            // The user of a root decides about its use, and `openssl req -x509` and older tools omit extensions that
-            // authorities must have today (RFC 5280 §6.1 does not check the extensions of a trust anchor).
+            // The user of a root decides about its use. `openssl req -x509` and older tools omit extensions that
+            // authorities must have today. RFC 5280 §6.1 does not check the extensions of a trust anchor.
             case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE, X509_V_ERR_PATHLEN_WITHOUT_KU_KEY_CERT_SIGN,
                 X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER, X509_V_ERR_CA_BCONS_NOT_CRITICAL:
                 unsafe rules.hasGivenRoots
@@ -131,7 +131,7 @@ enum CertificateVerification {
     }
 
     /// The error for the result of a verification.
-    /// - Parameter missingRoots: The places that were searched for roots, if there are none.
+    /// - Parameter missingRoots: The places that were searched, if no roots were found.
     static func kind(code: Int, leaf: OpaquePointer?, missingRoots: [String]?) -> TLSError.Kind {
         let text = unsafe X509_verify_cert_error_string(code).map { unsafe String(cString: $0) }
         let reason = text ?? "unknown fault"

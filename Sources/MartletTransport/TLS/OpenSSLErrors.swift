@@ -30,8 +30,8 @@ package struct OpenSSLErrors {
     }
 
     /// Makes a call that may use OpenSSL while another call of OpenSSL runs on this thread, and restores the entries of
-    /// the outer call. Otherwise an inner call that clears the queue would remove the outer call's reason, and one that
-    /// leaves an entry would make the outer call fail.
+    /// the outer call. Otherwise an inner call could clear the queue and remove the outer call's reason, or leave an
+    /// entry that makes the outer call fail.
     static func preserving<Value, Failure: Error>(_ call: () throws(Failure) -> Value) throws(Failure) -> Value {
         let outer = ERR_peek_error() == 0 ? nil : drain()
         defer {
@@ -54,7 +54,7 @@ package struct OpenSSLErrors {
             of: ERR_LIB_EVP) || contains(PEM_R_UNSUPPORTED_ENCRYPTION, of: ERR_LIB_PEM)
     }
 
-    /// The texts of the entries, cause first.
+    /// The texts of the entries, the cause first.
     package var text: String { entries.isEmpty ? "no reason given" : entries.map(\.text).joined(separator: "; ") }
 
     /// The alert that the peer sent, if it did: OpenSSL reports it as 1000 plus the alert's number.

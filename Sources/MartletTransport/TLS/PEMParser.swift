@@ -47,10 +47,10 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
         }
     }
 
-    /// As ``description``.
+    /// The same text as ``description``.
     public var debugDescription: String { description }
 
-    /// Shows the description alone.
+    /// A mirror of ``description`` only.
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }
 
@@ -134,7 +134,7 @@ package enum PEMParser {
         var found: [Object] = []
         let isWhole = unsafe withMemory(bytes) { bio -> Bool in
             while let object = unsafe pem(bio) { found.append(unsafe own(object)) }
-            // The search for one more ends with "no start line"; anything else is damage.
+            // The search for another object ends with "no start line"; any other error means damaged input.
             let code = ERR_peek_last_error()
             return ERR_GET_LIB(code) == Int32(ERR_LIB_PEM) && ERR_GET_REASON(code) == PEM_R_NO_START_LINE
         }
@@ -157,8 +157,8 @@ package enum PEMParser {
         return unsafe (key ?? nil).map { unsafe PrivateKey(owning: $0) }
     }
 
-    /// Whether bytes are one object in DER: every certificate, key and list is a sequence. That of a small key begins
-    /// with two letters, as a text may, and so must have the length that it specifies, or no hyphen.
+    /// Whether bytes are one object in DER: every certificate, key and list is a sequence. A small key begins with two
+    /// bytes that are letters, as text may. It must therefore have the length that it specifies, or contain no hyphen.
     private static func isDER(_ bytes: [UInt8]) -> Bool {
         OpenSSLErrors.clear()
         guard bytes.count > 2, bytes[0] == 0x30 else { return false }
@@ -234,7 +234,7 @@ private func givePassphrase(
 }
 
 struct PEMError: Error, CustomStringConvertible {
-    /// Such as "certificate".
+    /// The kind of object, for error messages; for example "certificate".
     let what: String
     /// Its number, counted from 1.
     var number = 1

@@ -96,7 +96,7 @@ private enum LoadedRoots {
     /// Guards the stores of at most eight files.
     static let stores = Mutex<[Key: TrustStore]>([:])
 
-    /// The certificates of a file; `nil` if there are none. A file is parsed again after it has changed.
+    /// The certificates of a file; `nil` if it contains no certificate. A changed file is parsed again.
     static func store(of path: String) -> TrustStore? {
         guard let version = SystemFile.Version(of: path) else { return nil }
         let key = Key(path: path, version: version)
@@ -118,7 +118,7 @@ private enum LoadedRoots {
 }
 
 /// A set of trusted certificates in OpenSSL's form. `@unchecked Sendable`: the pointer is set once; an `X509_STORE` has
-/// a lock of its own, and is filled before it is shared.
+/// its own lock, and is filled before it is shared.
 @safe final class TrustStore: @unchecked Sendable {
     let pointer: OpaquePointer
 

@@ -11,10 +11,9 @@ final class TLSChannel {
     let host: String
     /// The key of the connection's sessions; `nil` if they are not stored.
     let sessionKey: TLSSessionCache.Key?
-
     /// The error of the socket's last failing call.
     var failure: TransportError?
-    /// Whether reads ask the kernel even if the latch says that nothing has come: the loop may be about to signal.
+    /// Whether reads call the kernel even if the latch is not set: the loop may be about to signal.
     var asksKernel = false
     /// Whether the peer has ended the TCP stream.
     var isAtEnd = false
@@ -33,13 +32,12 @@ final class TLSChannel {
     var decision: TrustDecision?
     /// Whether the server has requested a certificate.
     var wasAskedForCertificate = false
-
     /// 256 KiB. Tickets, new keys and other messages of TLS itself are a few hundred bytes, and a handshake is below
     /// 200 KiB. A peer that sends nothing else could block the reading thread without end, since OpenSSL processes it
     /// at once.
     static let nonApplicationByteLimit = 256 << 10
     /// The same for one check of an idle connection, on the loop's thread: 32 KiB.
-    static let mostSilentBytesOfLook = 32 << 10
+    static let probeByteLimit = 32 << 10
 
     init(socket: Socket, carrier: TLSStream?, context: TLSContext, host: String, sessionKey: TLSSessionCache.Key?) {
         self.socket = socket
@@ -72,7 +70,7 @@ final class TLSChannel {
         return try OpenSSLErrors.preserving { () throws(TransportError) in unsafe try carrier.write(bytes) }
     }
 
-    /// Checks whether anything has come, without taking it.
+    /// Checks for received bytes without consuming them.
     func look() -> IdleState {
         guard let carrier else { return socket.peek() }
         return OpenSSLErrors.preserving { carrier.probe() }
@@ -86,7 +84,8 @@ final class TLSChannel {
 }
 
 /// A BIO on a ``Socket``, so that OpenSSL's reads and writes use its readiness latch, its guard on the descriptor's
-/// number, and `MSG_NOSIGNAL`. OpenSSL's own socket BIO uses `write`, which raises SIGPIPE when the peer is gone.
+/// number, and `MSG_NOSIGNAL`. OpenSSL's own socket BIO uses `write`, which raises SIGPIPE when the peer has closed the
+/// connection.
 enum SocketBIO {
     /// The methods; set up once, and never changed or freed.
     private nonisolated(unsafe) static let method: OpaquePointer? = {

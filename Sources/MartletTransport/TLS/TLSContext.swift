@@ -16,7 +16,7 @@ import Glibc
     /// Further rules for the peer's chain.
     let verification: VerificationRules
     let verifiesHostName: Bool
-    /// The places that were searched for roots in vain; `nil` if there are roots.
+    /// The places that were searched without finding roots; `nil` if there are roots.
     let missingRoots: [String]?
     let keyLog: KeyLogFile?
     let hasIdentity: Bool
@@ -28,7 +28,7 @@ import Glibc
         try self.init(client: settings, systemRoots: SystemRoots.load)
     }
 
-    /// As ``init(client:)``, with other roots for the machine's.
+    /// As ``init(client:)``, with other roots instead of the machine's.
     init(client settings: TLSSettings, systemRoots: () -> SystemRoots) throws(TLSError) {
         let builder = try ContextBuilder(isServer: false)
         try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
@@ -36,7 +36,7 @@ import Glibc
         try builder.setOfferedProtocols(settings.applicationProtocols)
         if let identity = settings.identity {
             try builder.use(identity)
-            // Servers of TLS 1.3 may request it later, as some do for a part of a site alone (RFC 8446 §4.2.6).
+            // Servers of TLS 1.3 may request it later, as some do for only a part of a site (RFC 8446 §4.2.6).
             unsafe SSL_CTX_set_post_handshake_auth(builder.context, 1)
         }
         hasIdentity = settings.identity != nil
@@ -66,7 +66,7 @@ import Glibc
             rules.acceptsAny
             ? nil : try builder.trust(settings.trust, revocation: settings.revocation, systemRoots: systemRoots)
         if !rules.acceptsAny || rules.pins != nil {
-            // Pinned certificates are known to their user: those that programs create for themselves omit much.
+            // Pinned certificates are checked leniently: self-made certificates often omit required extensions.
             builder.verifyPeer(SSL_VERIFY_PEER, isStrict: !settings.trust.trustsPinsAlone)
         }
         applicationProtocols = settings.applicationProtocols
@@ -180,7 +180,7 @@ package struct TLSServerSettings: Sendable {
         if let suites = settings.cipherSuites, unsafe SSL_CTX_set_ciphersuites(context, suites) != 1 {
             throw failure("cipher suites “\(suites)”")
         }
-        // After the list, which may contain a level of its own.
+        // After the list, which may contain its own level.
         unsafe SSL_CTX_set_security_level(context, Int32(settings.securityLevel))
     }
 
@@ -192,7 +192,7 @@ package struct TLSServerSettings: Sendable {
             }
             wire += [count] + Array(name.utf8)
         }
-        // This one call returns 0 on success.
+        // Unlike other calls, this one returns 0 on success.
         guard unsafe wire.isEmpty || SSL_CTX_set_alpn_protos(context, wire, UInt32(wire.count)) == 0 else {
             throw failure("application protocols")
         }
@@ -226,7 +226,7 @@ package struct TLSServerSettings: Sendable {
     }
 
     /// Sets the authorities and the revocation lists.
-    /// - Returns: The places that were searched for roots, if there are none at all.
+    /// - Returns: The places that were searched, if no roots were found.
     func trust(_ policy: TrustPolicy, revocation: RevocationPolicy, systemRoots: () -> SystemRoots) throws(TLSError)
         -> [String]?
     {
@@ -239,11 +239,11 @@ package struct TLSServerSettings: Sendable {
             flags |= X509_V_FLAG_CRL_CHECK
             if revocation.scope == .wholeChain { flags |= X509_V_FLAG_CRL_CHECK_ALL }
         }
-        // Authorities that are given are trusted without those above them.
+        // Given authorities are trusted without the authorities above them.
         if !given.isEmpty { flags |= X509_V_FLAG_PARTIAL_CHAIN }
         unsafe X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), UInt(flags))
         let system = policy.usesSystemRoots ? systemRoots() : nil
-        // The machine's roots alone are shared by all contexts.
+        // Only the machine's roots are shared by all contexts.
         if given.isEmpty, lists.isEmpty, let system, system.folders.isEmpty, let store = system.store {
             unsafe SSL_CTX_set1_cert_store(context, store.pointer)
             return nil
@@ -340,7 +340,7 @@ package final class KeyLogFile: Sendable {
         descriptor = opened
     }
 
-    /// The reason a file cannot be appended to; `nil` if it can. Creates the file if there is none.
+    /// The reason a file cannot be appended to; `nil` if it can. Creates a missing file.
     package static func fault(at path: String) -> SystemError? {
         do throws(SystemError) { _ = try KeyLogFile(path: path) } catch { return error }
         return nil
@@ -348,7 +348,7 @@ package final class KeyLogFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Appends a line in one call, so that lines of several processes do not mix. A full disk costs the line alone.
+    /// Appends a line in one call, so that lines of several processes do not mix. On a full disk only the line is lost.
     func append(_ line: String) {
         let bytes = Array(line.utf8) + [UInt8(ascii: "\n")]
         _ = Socket.retrying { unsafe write(descriptor, bytes, bytes.count) }

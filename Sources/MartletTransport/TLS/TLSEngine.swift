@@ -8,7 +8,7 @@ import COpenSSL
         case wantsRead
         /// Written bytes must be sent first.
         case wantsWrite
-        /// The custom trust policy must decide first; in a client's handshake alone.
+        /// The custom trust policy must decide first; only in a client's handshake.
         case wantsDecision
     }
 
@@ -24,7 +24,7 @@ import COpenSSL
     private(set) var isBroken = false
     /// The reason nothing can be written any more, though bytes of the peer can still be read.
     private var writeFailure: TransportError?
-    /// A `close_notify` was begun, and perhaps sent: a write after it is a fatal error for OpenSSL.
+    /// A `close_notify` was started, and possibly sent. A write after it is a fatal error in OpenSSL.
     private var hasEndedWriting = false
     private var hasSentCloseNotify = false
     private var hasHandshaken = false
@@ -108,8 +108,8 @@ import COpenSSL
         }
     }
 
-    /// Removes the sessions with the destination, if the handshake that failed offered one: a server that does not
-    /// tolerate the offer would reject every connection as long as there are sessions.
+    /// Removes the sessions with the destination if the failed handshake offered one. A server that does not tolerate
+    /// the offer would reject every connection as long as sessions are stored.
     func forgetOfferedSessions() {
         guard offersSession, !hasHandshaken, let key = channel.sessionKey else { return }
         channel.context.sessions?.removeAll(for: key)
@@ -131,7 +131,7 @@ import COpenSSL
         return error
     }
 
-    /// The question for the custom trust policy, after ``Pause/wantsDecision``.
+    /// The request for the custom trust policy, after ``Pause/wantsDecision``.
     var question: TrustEvaluationRequest? { channel.question }
 
     /// Stores its decision; the handshake can continue.
@@ -204,7 +204,7 @@ import COpenSSL
         if !hasPendingBytes, channel.look() == .quiet { return .paused(.wantsRead) }
         channel.asksKernel = true
         channel.silentByteLimit = min(
-            TLSChannel.nonApplicationByteLimit, channel.nonApplicationByteCount + TLSChannel.mostSilentBytesOfLook)
+            TLSChannel.nonApplicationByteLimit, channel.nonApplicationByteCount + TLSChannel.probeByteLimit)
         defer {
             channel.asksKernel = false
             channel.silentByteLimit = TLSChannel.nonApplicationByteLimit
@@ -234,7 +234,7 @@ import COpenSSL
         OpenSSLErrors.clear()
         channel.failure = nil
         let result = unsafe SSL_shutdown(ssl)
-        // 0 if it waits for the peer's, but also if a second attempt finds no room either.
+        // 0 while the peer's `close_notify` is missing, but also if a second attempt finds no room either.
         let code = result <= 0 ? unsafe SSL_get_error(ssl, result) : SSL_ERROR_NONE
         OpenSSLErrors.clear()
         let isPending = code == SSL_ERROR_WANT_WRITE
@@ -275,7 +275,7 @@ import COpenSSL
         throw error
     }
 
-    /// The reason the peer's chain was rejected, which ends the handshake: the cause, whatever happened to its alert.
+    /// The reason the peer's chain was rejected, which ends the handshake: the cause, even if its alert was not sent.
     private var refusal: TLSError.Kind? { hasHandshaken ? nil : channel.refusal }
 
     private func kind(of errors: OpenSSLErrors) -> TLSError.Kind {
@@ -296,7 +296,7 @@ import COpenSSL
         case SSL_AD_CERTIFICATE_REQUIRED: return .clientCertificateRequired
         case SSL_AD_HANDSHAKE_FAILURE where !channel.context.hasIdentity,
             SSL_AD_BAD_CERTIFICATE where !channel.context.hasIdentity:
-            // TLS 1.2 has no alert of its own for it.
+            // TLS 1.2 has no separate alert for it.
             return .clientCertificateRequired
         case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
             SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED:

@@ -58,7 +58,6 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of error.
     public var kind: Kind
-
     /// The requested host; empty if the error is not about one.
     public var host: String
 
@@ -68,7 +67,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         self.host = host
     }
 
-    /// What happened, for which host, and what can be done.
+    /// The cause, the host, and a suggested remedy.
     public var description: String { host.isEmpty ? explanation : "TLS with \(host): \(explanation)" }
 
     private var explanation: String {
@@ -84,7 +83,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .selfSigned: "the peer's certificate is signed by itself; if it is yours, add it to the trusted roots"
         case .revoked: "the peer's certificate was revoked; do not trust this server"
         case .revocationUnknown(let reason):
-            "whether the peer's certificate was revoked cannot be told: \(reason); give a current list of each"
+            "the revocation status of the peer's certificate is unknown: \(reason); give a current list of each"
                 + " authority in its chain"
         case .pinMismatch(let found):
             "the peer's chain is valid but has none of the pinned keys or certificates; its keys are "

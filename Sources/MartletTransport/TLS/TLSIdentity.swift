@@ -18,7 +18,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         self.passphrase = passphrase.map(SecretBytes.init)
     }
 
-    /// An identity in PEM or DER, read on a thread of its own, and checked, when a connection first needs it.
+    /// An identity in PEM or DER, read on its own thread, and checked, when a connection first needs it.
     /// - Parameters:
     ///   - certificateChain: The leaf certificate first, then the authorities between it and the root.
     ///   - privateKey: The private key (PKCS#8 or traditional); `nil` if it is in the same text as the certificates.
@@ -59,7 +59,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         return self
     }
 
-    /// Reads and checks the identity on a thread of its own, so that it does not block the caller's executor.
+    /// Reads and checks the identity on its own thread, so that it does not block the caller's executor.
     ///
     /// Cancelling does not end it; it takes milliseconds.
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
@@ -76,15 +76,15 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         }
     }
 
-    /// As ``description``.
+    /// The same text as ``description``.
     public var debugDescription: String { description }
 
-    /// Shows the description alone.
+    /// A mirror of ``description`` only.
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }
 
 /// A pass phrase, stored outside of arrays and strings so that it can be wiped when its last owner releases it. The
-/// string from which it was made is the caller's. `@unchecked Sendable`: written in `init` alone.
+/// string from which it was made is the caller's. `@unchecked Sendable`: written only in `init`.
 @safe final class SecretBytes: Hashable, @unchecked Sendable {
     /// The bytes, and a zero after them for C functions.
     private let start: UnsafeMutablePointer<CChar>
@@ -104,7 +104,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         unsafe start.deallocate()
     }
 
-    /// Whether a C string would end before its end.
+    /// Whether the text contains a NUL, which would end a C string early.
     var holdsNUL: Bool { (0..<count).contains { index in unsafe start[index] == 0 } }
 
     /// Calls a closure with the bytes, followed by a zero.

@@ -4,16 +4,16 @@ import Synchronization
 
 /// One session to resume, owned.
 ///
-/// `@unchecked Sendable`: OpenSSL counts the references atomically. It changes only one thing in this copy: a mark that
-/// it is not resumable, under the lock of the context, when a connection on which it was offered ends by an alert;
-/// sessions of a destination whose handshake failed are not offered again, so the mark is never used.
+/// `@unchecked Sendable`: OpenSSL counts the references atomically. OpenSSL changes one thing in this copy, under the
+/// lock of the context: it marks the session as not resumable when a connection that offered it ends by an alert. The
+/// mark is never used, because sessions of a destination whose handshake failed are not offered again.
 @safe final class TLSSession: @unchecked Sendable {
     let pointer: OpaquePointer
     /// The evidence for the pins of the connection that created it; `nil` without pins.
     let evidence: PinCandidates?
 
-    /// Copies a session, because OpenSSL marks the original as not resumable when its connection ends without a
-    /// `close_notify`, as those of many servers do.
+    /// Copies a session. OpenSSL marks the original as not resumable when its connection ends without a `close_notify`,
+    /// and many servers end connections that way.
     init?(copying session: OpaquePointer, evidence: PinCandidates? = nil) {
         guard unsafe SSL_SESSION_is_resumable(session) == 1, let copy = unsafe SSL_SESSION_dup(session) else {
             return nil
@@ -28,7 +28,7 @@ import Synchronization
     /// connections by their tickets (RFC 8446 §C.4).
     var servesOnce: Bool { unsafe SSL_SESSION_get_protocol_version(pointer) >= TLS1_3_VERSION }
 
-    /// Whether it has not expired. Seconds since 1970.
+    /// Whether it has not expired. The time is in seconds since 1970.
     func isGood(at now: Int) -> Bool {
         let age = unsafe now - SSL_SESSION_get_time(pointer)
         return unsafe age >= 0 && age < SSL_SESSION_get_timeout(pointer)
@@ -37,9 +37,9 @@ import Synchronization
 
 /// Sessions with tickets, to be resumed by the next connection to the same destination.
 ///
-/// A cache belongs to one context, so its sessions were all created with the same trust, identity, versions and ALPN,
-/// and none can reach a connection with other settings. The numbers of destinations and of their sessions are limited;
-/// the destination that was unused for longest is removed first.
+/// A cache belongs to one context, so its sessions were all created with the same trust, identity, versions and ALPN. A
+/// connection with other settings never gets one. The numbers of destinations and of their sessions are limited; the
+/// destination that was unused for longest is removed first.
 final class TLSSessionCache: Sendable {
     struct Key: Hashable, Sendable {
         /// The server's name or address, in lower case.
@@ -50,7 +50,7 @@ final class TLSSessionCache: Sendable {
     }
 
     private struct Entry {
-        /// Newest last.
+        /// The sessions, newest last.
         var sessions: [TLSSession]
         var lastUse: UInt64
     }
@@ -60,8 +60,8 @@ final class TLSSessionCache: Sendable {
     private let placeLimit: Int
     private let sessionLimit: Int
 
-    /// Creates a cache for so many destinations, with so many sessions each: TLS 1.3 sessions should be used once (RFC
-    /// 8446 §C.4), and a pool opens several connections together.
+    /// Creates a cache with a limit of destinations, and of sessions for each. One destination needs several: TLS 1.3
+    /// sessions should be used once (RFC 8446 §C.4), and a pool opens several connections together.
     init(placeLimit: Int = 256, sessionLimit: Int = 16) {
         self.placeLimit = max(1, placeLimit)
         self.sessionLimit = max(1, sessionLimit)
@@ -89,9 +89,9 @@ final class TLSSessionCache: Sendable {
         dropped.removeAll()
     }
 
-    /// The newest session with a destination that has not expired. One of TLS 1.3 is removed, so that observers cannot
-    /// link the client's connections, unless it is the last: then a handshake that costs both sides a millisecond
-    /// matters more, as in curl and browsers.
+    /// The newest session with a destination that has not expired. A TLS 1.3 session is removed, so that observers
+    /// cannot link the client's connections. The last one is kept, as in curl and browsers: a full handshake would cost
+    /// both sides a millisecond.
     func take(for key: Key, now: Int = time(nil)) -> TLSSession? {
         var dropped: [TLSSession] = []
         let found = state.withLock { state -> TLSSession? in
@@ -112,7 +112,7 @@ final class TLSSessionCache: Sendable {
         return found
     }
 
-    /// Removes every session with a destination: one that was offered may be the reason its handshake failed.
+    /// Removes every session with a destination: an offered session may be the reason for its failed handshake.
     func removeAll(for key: Key) {
         // Freed after the lock.
         _ = state.withLock { $0.entries.removeValue(forKey: key)?.sessions }

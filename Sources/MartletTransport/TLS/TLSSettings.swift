@@ -6,51 +6,38 @@ import COpenSSL
 public struct TLSSettings: Hashable, Sendable {
     /// The certificates that are accepted; by default those of the machine's authorities.
     public var trust: TrustPolicy
-
     /// Whether the certificate must be issued for the requested host (RFC 9525). On by default.
     ///
-    /// Without it the owner of any valid certificate can impersonate the host.
+    /// If it is off, the owner of any valid certificate can impersonate the host.
     public var verifiesHostName: Bool
-
     /// The oldest version that is accepted; TLS 1.2 by default.
     public var minimumVersion: TLSVersion
-
     /// The newest version that is accepted; TLS 1.3 by default.
     public var maximumVersion: TLSVersion
-
     /// The cipher list for TLS 1.2 in OpenSSL's form; `nil` for OpenSSL's own.
     public var cipherList: String?
-
     /// The cipher suites for TLS 1.3, joined by colons; `nil` for OpenSSL's own.
     public var cipherSuites: String?
-
-    /// The protocols offered by ALPN (RFC 7301), best first, each of 1 to 255 bytes; none: ALPN is not sent.
+    /// The protocols offered by ALPN (RFC 7301), best first, each of 1 to 255 bytes. If empty, ALPN is not sent.
     public var applicationProtocols: [String]
-
     /// The client certificate, sent when the server requests one.
     public var identity: TLSIdentity?
-
     /// A file to which the secrets of each connection are appended in the NSS key log format, for protocol analysers.
     /// It is created with mode 0600. A reader of the file can decrypt the connections.
     public var keyLogFile: String?
-
     /// Whether sessions are resumed by tickets (RFC 8446 §2.2), which saves a round of public-key work. On by default.
     public var usesSessionTickets: Bool
-
     /// OpenSSL's security level, 0–5; 2 by default: at least 112 bits, no SHA-1 signatures.
     public var securityLevel: Int
-
     /// The revocation lists that certificates are checked against; none by default.
     public var revocation = RevocationPolicy.none
-
     /// The settings that differ for some hosts.
     public var hosts = TLSHostOverrides()
-
     /// The public suffixes, directly below which no wildcard of a certificate counts; by default domains of a single
     /// label, and those of registries in the list of the machine.
     public var publicSuffixes = PublicSuffixRule.system
 
-    /// The settings for a host, its own rule applied.
+    /// The settings for a host, including its own rule.
     package func settings(for host: String) -> TLSSettings {
         if hosts.isEmpty { return self }
         var settings = self
@@ -86,9 +73,9 @@ public struct TLSSettings: Hashable, Sendable {
 
 /// A version of TLS that Martlet supports.
 public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codable {
-    /// TLS 1.2 (RFC 5246).
+    /// TLS version 1.2 (RFC 5246).
     case tls12 = 12
-    /// TLS 1.3 (RFC 8446).
+    /// TLS version 1.3 (RFC 8446).
     case tls13 = 13
 
     var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
@@ -104,22 +91,20 @@ public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codab
 public struct TrustPolicy: Hashable, Sendable {
     /// Whether the machine's own authorities are trusted.
     public var usesSystemRoots: Bool
-
     /// Authorities that are trusted in addition, or alone. An intermediate authority given here is trusted as it is,
     /// without the root above it, and so is a server's own certificate.
     public var roots: [PEMSource]
-
     /// Whether any certificate is accepted, without verification; pins still apply to the server's own key.
     ///
-    /// Such a connection is encrypted, but an attacker in between can read and change everything. For tests alone.
+    /// Such a connection is encrypted, but an attacker on the network path can read and change everything. For tests
+    /// only.
     public var acceptsAnyCertificate = false
-
     /// The required content of the chain.
     var pins: CertificatePins?
 
     typealias Evaluator = @Sendable (PresentedChain, String) async -> TrustDecision
 
-    /// Decides instead. Connections that were made with different closures must not be exchanged.
+    /// The closure of a custom policy. Connections that were made with different closures must not be exchanged.
     var evaluator: Identified<Evaluator>?
 
     private init(usesSystemRoots: Bool, roots: [PEMSource]) {
@@ -196,13 +181,13 @@ public struct TrustPolicy: Hashable, Sendable {
         dangerouslyPinningWithoutBackup(pins)
     }
 
-    /// As the one with separate pins; without any, no server is trusted.
+    /// As the overload with separate pins. Without pins, no server is trusted.
     public func dangerouslyPinningWithoutBackup(_ pins: [PublicKeyPin]) -> TrustPolicy {
         withPins { ($0.publicKeys, $0.scope) = (Set(pins), .leaf) }
     }
 
-    /// These certificates and nothing else: a server is trusted that presents one of them, or whose chain ends in one,
-    /// as long as it is valid and issued for the host. They may be servers' own, authorities' or roots.
+    /// These certificates and nothing else. A server is trusted if it presents one of them, or if its chain ends in
+    /// one. The certificate must be valid and issued for the host. It may be a server's own, an authority's or a root.
     public static func pinnedCertificates(_ certificates: PEMSource...) -> TrustPolicy {
         TrustPolicy(usesSystemRoots: false, roots: certificates).withPins { $0.certificates = certificates }
     }
@@ -220,17 +205,17 @@ public struct TrustPolicy: Hashable, Sendable {
 
     // MARK: Custom
 
-    /// A closure decides, given the result for the machine's authorities; as ``evaluated(by:)``.
+    /// A policy by which a closure decides, given the result for the machine's authorities; see ``evaluated(by:)``.
     public static func custom(
         _ decide: @escaping @Sendable (_ chain: PresentedChain, _ host: String) async -> TrustDecision
     ) -> TrustPolicy { system.evaluated(by: decide) }
 
-    /// The result of this policy is passed to a closure, which decides: it may accept a chain that the policy rejects,
-    /// and the other way around. Pins apply in any case.
+    /// A policy by which a closure decides, given the result of this policy. The closure may accept a chain that the
+    /// policy rejects, and reject one that it accepts. Pins apply in any case.
     ///
     /// The closure is called in every handshake before the request, or this side's certificate, is sent; such
-    /// connections resume no sessions. It holds no lock and may wait, for example for a person, but the request waits
-    /// with it, within the timeout for connecting, and the server may end the handshake sooner. When the request is
+    /// connections resume no sessions. No lock is held, so the closure may wait, for example for the user. The request
+    /// waits with it, within the connect timeout, and the server may end the handshake sooner. When the request is
     /// cancelled or times out, the closure's task is cancelled and no longer awaited.
     public func evaluated(
         by decide: @escaping @Sendable (_ chain: PresentedChain, _ host: String) async -> TrustDecision
@@ -238,7 +223,7 @@ public struct TrustPolicy: Hashable, Sendable {
 
     // MARK: Insecure
 
-    /// Accepts any certificate. This gives up the protection that TLS exists for.
+    /// Accepts any certificate. This removes the protection that TLS provides.
     public static let dangerouslyAcceptingAnyCertificate = TrustPolicy(usesSystemRoots: false, roots: []).with {
         $0.acceptsAnyCertificate = true
     }
@@ -250,13 +235,13 @@ struct CertificatePins: Hashable, Sendable {
     enum Scope: Hashable, Sendable {
         /// Any of the verified chain: the server's own or an authority's.
         case verifiedChain
-        /// The server's own alone, as curl's `--pinnedpubkey`.
+        /// Only the server's own, as with curl's `--pinnedpubkey`.
         case leaf
     }
 
-    /// Keys, one of which must be in the chain; `nil`: any.
+    /// The chain must contain one of these keys; `nil` accepts any key.
     var publicKeys: Set<PublicKeyPin>?
-    /// Certificates, one of which must be in the chain; none: any.
+    /// The chain must contain one of these certificates; empty accepts any certificate.
     var certificates: [PEMSource] = []
     var scope = Scope.verifiedChain
 }
@@ -267,30 +252,26 @@ struct CertificatePins: Hashable, Sendable {
 public struct RevocationPolicy: Hashable, Sendable {
     /// The part of a chain that is checked.
     public enum Scope: Hashable, Sendable {
-        /// The server's own certificate alone.
+        /// Only the server's own certificate.
         case leaf
         /// Every certificate but the root.
         case wholeChain
     }
 
-    /// The lists, in PEM (any number in one text) or DER (one); none: nothing is checked.
+    /// The lists, in PEM (any number in one text) or DER (one). If empty, nothing is checked.
     public var lists: [PEMSource]
-
     /// The part of the chain that is checked; each of its authorities must have a list.
     public var scope: Scope
-
     /// Whether a list counts after the time of its next update. Off by default: a certificate revoked since would be
     /// missed, so the connection fails with ``TLSError/Kind/revocationUnknown(reason:)``.
     public var acceptsExpiredLists: Bool
-
     /// Whether a certificate counts as not revoked if its authority has no list. Off by default: the connection fails
     /// with ``TLSError/Kind/revocationUnknown(reason:)``.
     public var acceptsMissingLists: Bool
-
     /// Nothing is checked; the default.
     public static let none = lists(scope: .leaf)
 
-    /// These lists.
+    /// Checks certificates against these revocation lists.
     public static func lists(
         _ lists: PEMSource..., scope: Scope = .wholeChain, acceptsExpiredLists: Bool = false,
         acceptsMissingLists: Bool = false
@@ -310,8 +291,8 @@ public struct RevocationPolicy: Hashable, Sendable {
 ///
 /// A pattern is a host name, an address, or `*.` and a domain, which matches every host below the domain but not the
 /// domain itself. Names beyond ASCII are converted as in URLs: `bücher.example` is `xn--bcher-kva.example`; in the
-/// settings of a proxy they must be in ASCII. The host's own rule precedes wildcards, and a longer wildcard a shorter
-/// one; rules are not merged with each other.
+/// settings of a proxy they must be in ASCII. A host's own rule takes precedence over wildcards, and a longer wildcard
+/// over a shorter one. Rules are not merged.
 public struct TLSHostOverrides: Hashable, Sendable {
     private var exact: [String: TLSHostSettings] = [:]
     /// By domain, without `*.`.
@@ -320,7 +301,7 @@ public struct TLSHostOverrides: Hashable, Sendable {
     /// Creates an empty set of rules.
     public init() {}
 
-    /// Whether there are no rules.
+    /// Whether the set is empty.
     public var isEmpty: Bool { exact.isEmpty && wildcards.isEmpty }
 
     var byPattern: [String: TLSHostSettings] {
@@ -424,8 +405,8 @@ extension TLSHostSettings: Codable {
     }
 }
 
-/// The domains that are public suffixes, below which anybody can register: a wildcard directly under one would match
-/// hosts of many owners, and is rejected (RFC 9525 §6.3 leaves the limit to the verifier).
+/// The domains that are public suffixes, below which the public can register names. A wildcard directly below one would
+/// match hosts of many owners, and is rejected (RFC 9525 §6.3 leaves the limit to the verifier).
 ///
 /// Two rules are equal only if they were created by the same call.
 public final class PublicSuffixRule: Hashable, Sendable {

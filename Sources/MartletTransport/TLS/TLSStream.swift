@@ -22,7 +22,7 @@ package final class TLSStream: SocketStream {
     /// The stream between this one and the socket: TLS with a proxy. Its lock is only ever taken under this one's.
     private let carrier: TLSStream?
 
-    /// Creates a stream on a socket, both of which are closed if its engine cannot be created.
+    /// Creates a stream on a socket. Closes both if the engine cannot be created.
     private init(
         on socket: Socket, _ carrier: TLSStream?, _ remoteAddress: SocketAddress?,
         _ makeEngine: () throws(TLSError) -> sending TLSEngine
@@ -88,7 +88,7 @@ package final class TLSStream: SocketStream {
     private func performHandshake(until deadline: MonotonicTime) async throws(TransportError) {
         do throws(TransportError) {
             while let pause = try advanceHandshake() {
-                // Checked here too: with a peer that keeps sending a little the wait never reaches it.
+                // Checked here too: if the peer keeps sending small pieces, the wait never reaches the deadline.
                 if MonotonicTime.now() >= deadline { throw TransportError.timedOut }
                 switch pause {
                 case .wantsRead: try await waitForArrival(until: deadline)
@@ -125,7 +125,7 @@ package final class TLSStream: SocketStream {
         close()
     }
 
-    /// Asks the custom trust policy, without the lock and for no longer than the handshake may take.
+    /// Calls the custom trust policy, without the lock and within the timeout of the handshake.
     private func evaluateTrust(until deadline: MonotonicTime) async throws(TransportError) {
         guard let asked = try withEngine({ engine, _ in engine.question }) else { throw .closed }
         let decision = try await OneShot<TrustDecision>.run(until: deadline, on: socket.loop) {
@@ -171,7 +171,7 @@ package final class TLSStream: SocketStream {
     }
 
     /// Sets whether the socket must accept bytes before reading can continue, so that this wakes the reader.
-    /// - Returns: Whether that is new, so that an edge may have been missed and the call is to be tried again.
+    /// - Returns: Whether that is new, so that an edge may have been missed and the call must be retried.
     @discardableResult private func needWriting(_ isNeeded: Bool, _ state: inout State) -> Bool {
         guard state.readNeedsWriting != isNeeded else { return false }
         state.readNeedsWriting = isNeeded
@@ -205,13 +205,13 @@ package final class TLSStream: SocketStream {
 
     package func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError) {
         guard state.withLock({ $0.holdsBytes }) else { return try await waitForArrival(until: deadline) }
-        // No waiting, but a stream that was interrupted or closed still says so.
+        // Does not wait, but reports a stream that was interrupted or closed.
         do throws(TransportError) { try await socket.wait(for: .read, until: MonotonicTime(nanoseconds: 0)) } catch {
             guard case .timedOut = error else { throw error }
         }
     }
 
-    /// Waits until bytes have come; the carrier may hold some that the socket has reported before.
+    /// Waits until bytes have arrived; the carrier may hold some that the socket has reported before.
     private func waitForArrival(until deadline: MonotonicTime) async throws(TransportError) {
         if let carrier {
             try await carrier.waitUntilReadable(until: deadline)
@@ -233,7 +233,7 @@ package final class TLSStream: SocketStream {
     }
 
     package var mayHaveBytes: Bool {
-        // The same condition as that of the wait: else one would return immediately and the other find nothing.
+        // The same condition as in the wait. Otherwise the wait could return immediately while the read finds nothing.
         state.withLock { $0.holdsBytes || $0.readNeedsWriting || $0.engine == nil }
             || carrier?.mayHaveBytes ?? socket.readiness.isWorthReading
     }

@@ -1,9 +1,9 @@
 /// The conversion of a host name to ASCII: UTS #46 §4, non-transitional, with the settings of the WHATWG URL Standard.
 ///
-/// CheckHyphens and UseSTD3ASCIIRules are off, CheckBidi and CheckJoiners on; the caller checks the lengths of labels and
-/// name. Everything that the rules do not allow is an error: a name is never converted in part.
+/// CheckHyphens and UseSTD3ASCIIRules are off, CheckBidi and CheckJoiners are on. The caller checks the lengths of the
+/// labels and the name. Everything that the rules do not allow is an error: a name is never converted in part.
 package struct DomainName {
-    /// A scalar of the decoded host, and the position of the byte at which it was written.
+    /// A scalar of the decoded host, with the position of the byte at which it was written.
     package struct Placed {
         let scalar: Unicode.Scalar
         let position: Int
@@ -14,12 +14,12 @@ package struct DomainName {
         }
     }
 
-    /// The name in A-labels, lower case.
+    /// The name in A-labels, in lower case.
     package let ascii: String
 
     private static let prefix = Array("xn--".unicodeScalars)
 
-    /// Converts a name.
+    /// Converts a name to A-labels.
     package init(scalars: [Placed]) throws(RawURLParseError) {
         let mapped = try DomainName.mapped(scalars)
         var labels: [Label] = []
@@ -36,7 +36,7 @@ package struct DomainName {
         ascii = labels.map(\.ascii).joined(separator: ".")
     }
 
-    /// Step 1: each scalar is kept, replaced or removed.
+    /// Maps the name (step 1): each scalar is preserved, replaced or removed.
     private static func mapped(_ scalars: [Placed]) throws(RawURLParseError) -> [Placed] {
         var output: [Placed] = []
         output.reserveCapacity(scalars.count)
@@ -77,7 +77,7 @@ package struct DomainName {
             ascii = "xn--" + encoded
         }
 
-        /// Decodes an `xn--` label; encoding the result must restore the label.
+        /// Decodes an `xn--` label. Encoding the result must restore the label.
         private static func decoded(_ scalars: [Unicode.Scalar], at position: Int) throws(RawURLParseError) -> [Unicode
             .Scalar]
         {
@@ -92,10 +92,10 @@ package struct DomainName {
             return decoded
         }
 
-        /// The validity criteria (UTS #46 §4.1), Bidi apart.
+        /// Checks the validity criteria (UTS #46 §4.1), except Bidi.
         private static func validate(_ label: [Unicode.Scalar], at position: Int) throws(RawURLParseError) {
             guard !label.starts(with: DomainName.prefix) else {
-                throw RawURLParseError(.invalidHostName, at: position, "an xn-- label stands for another one")
+                throw RawURLParseError(.invalidHostName, at: position, "an xn-- label is not in its canonical form")
             }
             switch label.first?.properties.generalCategory {
             case nil, .nonspacingMark, .spacingMark, .enclosingMark:
@@ -106,11 +106,11 @@ package struct DomainName {
                 IDNATables.composition.normalized(label) == label
             else {
                 throw RawURLParseError(
-                    .invalidHostName, at: position, "a label holds what would have been mapped to something else")
+                    .invalidHostName, at: position, "a label contains a character that mapping would have replaced")
             }
             guard JoinerRule.allows(label) else {
                 throw RawURLParseError(
-                    .invalidHostName, at: position, "a zero-width joiner stands where it joins nothing")
+                    .invalidHostName, at: position, "a zero-width joiner is at a position where it has no effect")
             }
         }
     }
@@ -121,16 +121,16 @@ enum BidiRule {
     /// The bidirectional classes that the rule distinguishes.
     enum BidiClass: Int {
         case leftToRight = 1
-        /// R and AL.
+        /// R and AL, the right-to-left classes.
         case rightToLeft
         case arabicNumber
         case europeanNumber
-        /// ES, CS, ET, ON and BN.
+        /// ES, CS, ET, ON and BN, the neutral classes.
         case neutral
         case nonspacingMark
     }
 
-    /// Whether a label makes the whole name a bidirectional one.
+    /// Whether a label makes the whole name bidirectional.
     static func concerns(_ label: [Unicode.Scalar]) -> Bool {
         label.contains {
             switch IDNATables.bidiClasses[$0] {
@@ -155,9 +155,9 @@ enum BidiRule {
     }
 }
 
-/// The places where the two zero-width joiners are allowed (ContextJ: RFC 5892, appendix A.1 and A.2).
+/// The positions at which the two zero-width joiners are allowed (ContextJ: RFC 5892, appendix A.1 and A.2).
 enum JoinerRule {
-    /// The joining types that the rule needs; others do not join.
+    /// The joining types that the rule distinguishes; other characters do not join.
     enum JoiningType: Int {
         case transparent = 1
         case left
@@ -165,11 +165,11 @@ enum JoinerRule {
         case dual
     }
 
-    /// Whether each joiner of a label is at a place where it changes the appearance of the label.
+    /// Whether each joiner of a label is at a position where it changes the appearance of the label.
     static func allows(_ label: [Unicode.Scalar]) -> Bool {
         for (index, scalar) in label.enumerated() where scalar.value == 0x200C || scalar.value == 0x200D {
             if index > 0, label[index - 1].properties.canonicalCombiningClass == .virama { continue }
-            // Only the non-joiner has a second place: between letters that would join without it.
+            // Only the non-joiner has a second allowed position: between letters that would join without it.
             guard scalar.value == 0x200C else { return false }
             let before = nearestType(in: label[..<index].reversed())
             let after = nearestType(in: label[(index + 1)...])
@@ -178,7 +178,7 @@ enum JoinerRule {
         return true
     }
 
-    /// The type of the first scalar that is not transparent.
+    /// Returns the type of the first scalar that is not transparent.
     private static func nearestType(in scalars: some Sequence<Unicode.Scalar>) -> JoiningType? {
         scalars.lazy.map { IDNATables.joiningTypes[$0] }.first { $0 != .transparent } ?? nil
     }

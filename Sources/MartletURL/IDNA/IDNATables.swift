@@ -1,11 +1,11 @@
-/// The Unicode data behind internationalized host names, unpacked on first use and then kept.
+/// The Unicode data for internationalized host names, unpacked on first use and then retained.
 ///
-/// Only hosts that are not plain ASCII need it. The generated file holds the data as text, which compiles in no time and
-/// costs nothing until then. Combining classes and categories come from the standard library.
+/// Only hosts that are not plain ASCII need it. The generated file holds the data as text, which compiles quickly and
+/// has no cost before the first use. Combining classes and categories come from the standard library.
 enum IDNATables {
     /// The mapping of UTS #46, for non-transitional processing without STD3 rules (UTS #46 §5).
     static let mapping = RunTable(packed: packedMapping, value: MappingRule.init)
-    /// The primary composites.
+    /// The primary composites of Unicode.
     static let composition = CompositionTable(packed: packedComposites)
     /// The joining types that ``JoinerRule`` needs.
     static let joiningTypes = RunTable(packed: packedJoiningTypes) { kind, _, _, _ in
@@ -15,12 +15,13 @@ enum IDNATables {
     static let bidiClasses = RunTable(packed: packedBidiClasses) { kind, _, _, _ in BidiRule.BidiClass(rawValue: kind) }
 }
 
-/// A value for each code point, stored as runs of code points that share it.
+/// A table of a value for each code point, stored as runs of code points that share it.
 struct RunTable<Value: Sendable>: Sendable {
     private var starts: [UInt32] = []
     private var values: [Value] = []
 
-    /// Unpacks runs, each written as (length - 1) * 8 + kind, and what the kind needs. They cover all code points.
+    /// Unpacks runs, each written as (length - 1) * 8 + kind, followed by the data of the kind. They cover all code
+    /// points.
     init(packed: String, value: (_ kind: Int, _ start: Int, _ length: Int, _ numbers: inout PackedNumbers) -> Value) {
         var numbers = PackedNumbers(packed)
         var start = 0
@@ -32,9 +33,9 @@ struct RunTable<Value: Sendable>: Sendable {
         }
     }
 
-    /// The value of a scalar, and the scalar's offset in its run.
+    /// Returns the value of a scalar, and the scalar's offset in its run.
     func find(_ scalar: Unicode.Scalar) -> (value: Value, offset: Int) {
-        // By bisection: the last run that starts at the scalar or before it. The first one starts at U+0000.
+        // A binary search for the last run that starts at or before the scalar. The first run starts at U+0000.
         var low = 0
         var high = starts.count
         while high - low > 1 {
@@ -44,30 +45,30 @@ struct RunTable<Value: Sendable>: Sendable {
         return (values[low], Int(scalar.value - starts[low]))
     }
 
-    /// The value of a scalar.
     subscript(scalar: Unicode.Scalar) -> Value { find(scalar).value }
 }
 
 /// The rule of the mapping table for a run of code points.
 enum MappingRule: Sendable {
-    /// No name may contain them.
+    /// The code points are not allowed in names.
     case disallowed
-    /// They are removed.
+    /// The code points are removed.
     case ignored
-    /// Each is replaced by the scalars at its offset.
+    /// Each code point is replaced by the scalars at its offset.
     case listed([[Unicode.Scalar]])
-    /// Capital and small letters in turn: every other one, from the first, is replaced by its successor.
+    /// Capital and small letters alternate: every second code point, from the first, is replaced by its successor.
     case alternating
-    /// Each is replaced by the scalar at this distance. Valid ones, the deviation characters included, are at distance 0.
+    /// Each code point is replaced by the scalar at this distance. Valid ones, including the deviation characters, have
+    /// the distance 0.
     case shifted(Int)
 
-    /// Unpacks a rule.
+    /// Unpacks a mapping rule.
     init(kind: Int, start: Int, length: Int, from numbers: inout PackedNumbers) {
         switch kind {
         case 1: self = .shifted(0)
         case 2: self = .ignored
         case 3:
-            // Each scalar is relative to the one before it; the lowest bit announces another one of the code point.
+            // Each scalar is relative to the previous one; the lowest bit announces another scalar of the code point.
             var last = start
             self = .listed(
                 (0..<length).map { _ in
@@ -88,7 +89,8 @@ enum MappingRule: Sendable {
 }
 
 extension RunTable<MappingRule> {
-    /// The scalars that replace a scalar: itself if it is valid; none if it is ignored; `nil` if it is disallowed.
+    /// Returns the scalars that replace a scalar: the scalar itself if it is valid, an empty list if it is ignored,
+    /// `nil` if it is disallowed.
     func replacement(of scalar: Unicode.Scalar) -> [Unicode.Scalar]? {
         let (rule, offset) = find(scalar)
         let distance: Int
@@ -105,9 +107,9 @@ extension RunTable<MappingRule> {
 
 /// Normalization form C for the characters that UTS #46 allows (UAX #15).
 ///
-/// The standard library's own NFC is not public API, so this is the canonical part of the algorithm over a table of
-/// primary composites. Characters that are never in NFC (singletons, composition exclusions) have been mapped away or
-/// disallowed before it runs, so pairs suffice.
+/// The standard library's NFC is not public API, so this is the canonical part of the algorithm over a table of primary
+/// composites. Characters that are never in NFC (singletons, composition exclusions) were mapped or rejected before, so
+/// pairs suffice.
 struct CompositionTable: Sendable {
     private struct Pair: Hashable, Sendable {
         let first: Unicode.Scalar
@@ -127,7 +129,7 @@ struct CompositionTable: Sendable {
     private static let trailCount: UInt32 = 28
     private static let syllableCount = leadCount * vowelCount * trailCount
 
-    /// Unpacks gap, first and second of each composite, the latter two relative to it.
+    /// Unpacks the gap, the first and the second part of each composite. The parts are relative to the composite.
     init(packed: String) {
         var numbers = PackedNumbers(packed)
         var code = 0
@@ -144,7 +146,7 @@ struct CompositionTable: Sendable {
         }
     }
 
-    /// The scalars in normalization form C.
+    /// Returns the scalars in normalization form C.
     func normalized(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] {
         var decomposed: [Unicode.Scalar] = []
         for scalar in scalars { decompose(scalar, into: &decomposed) }
@@ -156,7 +158,7 @@ struct CompositionTable: Sendable {
     private func decompose(_ scalar: Unicode.Scalar, into output: inout [Unicode.Scalar]) {
         typealias Table = CompositionTable
         if let pair = parts[scalar] {
-            // A composite's first part may be a composite, its second never is; the chain has at most three.
+            // The first part of a composite may be a composite, the second never is. The chain has at most three.
             decompose(pair.first, into: &output)
             output.append(pair.second)
             return
@@ -170,7 +172,7 @@ struct CompositionTable: Sendable {
         output += jamo.prefix(trail > 0 ? 3 : 2).compactMap(Unicode.Scalar.init)
     }
 
-    /// Sorts each run of combining marks by class and keeps equals in order (UAX #15, canonical ordering).
+    /// Sorts each run of combining marks by class with a stable sort (UAX #15, canonical ordering).
     private static func ordered(_ scalars: [(scalar: Unicode.Scalar, order: UInt8)]) -> [(
         scalar: Unicode.Scalar, order: UInt8
     )] {
@@ -187,7 +189,7 @@ struct CompositionTable: Sendable {
         return scalars
     }
 
-    /// Canonical composition: each scalar joins the last starter unless a scalar of its class or higher is between.
+    /// Composes canonically: each scalar joins the last starter unless a scalar of its class or higher is between them.
     private func compose(_ scalars: [(scalar: Unicode.Scalar, order: UInt8)]) -> [Unicode.Scalar] {
         var output: [Unicode.Scalar] = []
         var starter: Int?
@@ -206,7 +208,7 @@ struct CompositionTable: Sendable {
         return output
     }
 
-    /// The primary composite of two scalars.
+    /// Returns the primary composite of two scalars.
     private func composite(_ first: Unicode.Scalar, _ second: Unicode.Scalar) -> Unicode.Scalar? {
         typealias Table = CompositionTable
         let lead = first.value &- Table.leadBase
@@ -223,13 +225,13 @@ struct CompositionTable: Sendable {
     }
 }
 
-/// Reads the numbers of a generated table: five bits a character, lowest first, bit 32 set if more follow.
+/// A reader of the numbers in a generated table: five bits per character, lowest first, bit 32 set if more follow.
 struct PackedNumbers {
     private var bytes: String.UTF8View.Iterator
 
     init(_ text: String) { bytes = text.utf8.makeIterator() }
 
-    /// The next number; `nil` at the end.
+    /// Returns the next number; `nil` at the end.
     mutating func next() -> Int? {
         var value = 0
         var shift = 0
@@ -242,10 +244,10 @@ struct PackedNumbers {
         return nil
     }
 
-    /// The next number, zigzag-coded; 0 at the end of a table, where the generator never expects one.
+    /// Returns the next number, zigzag-decoded; 0 at the end of a table, where the generator never expects one.
     mutating func signed() -> Int { PackedNumbers.signed(next() ?? 0) }
 
-    /// The number of a zigzag-coded one.
+    /// Returns the signed number of a zigzag-coded one.
     static func signed(_ value: Int) -> Int { value & 1 == 0 ? value >> 1 : -(value + 1) >> 1 }
 
     private static func value(of byte: UInt8) -> Int {

@@ -1,4 +1,4 @@
-/// Punycode: Unicode labels in letters, digits and hyphens (RFC 3492), without the `xn--` prefix.
+/// The Punycode of Unicode labels: letters, digits and hyphens (RFC 3492), without the `xn--` prefix.
 package enum Punycode {
     private static let base = 36
     private static let smallestThreshold = 1
@@ -8,9 +8,10 @@ package enum Punycode {
     private static let initialBias = 72
     private static let initialCode = 0x80
 
-    /// The encoded label; `nil` if it would be too long for a label.
+    /// Returns the encoded label; `nil` if it would be too long for a label.
     ///
-    /// The work is quadratic in the scalars, so more than fit into 63 characters are rejected first.
+    /// The work is quadratic in the scalars, so a label with more scalars than fit into 63 characters is rejected
+    /// first.
     package static func encoded(_ scalars: [Unicode.Scalar]) -> String? {
         guard scalars.count < 63 else { return nil }
         var output: [UInt8] = scalars.filter(\.isASCII).map { UInt8(truncatingIfNeeded: $0.value) }
@@ -40,7 +41,7 @@ package enum Punycode {
         return String(decoding: output, as: UTF8.self)
     }
 
-    /// The decoded label; `nil` if it is malformed, overflows or contains a number that is not a scalar.
+    /// Returns the decoded label; `nil` if it is malformed, overflows or contains a number that is not a scalar.
     package static func decoded(_ text: some Collection<UInt8>) -> [Unicode.Scalar]? {
         let bytes = Array(text)
         guard bytes.count <= 63 else { return nil }

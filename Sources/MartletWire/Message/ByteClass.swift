@@ -105,7 +105,7 @@ extension Span where Element == UInt8 {
         while index &+ 8 <= range.upperBound {
             let word = word(at: index) ^ 0x0A0A_0A0A_0A0A_0A0A
             let zeros = (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
-            // The lowest mark is exact; marks above it may be borrow and are ignored.
+            // The lowest mark is exact; higher marks may result from a borrow and are ignored.
             if zeros != 0 { return index &+ zeros.trailingZeroBitCount >> 3 }
             index &+= 8
         }
@@ -116,7 +116,7 @@ extension Span where Element == UInt8 {
         return nil
     }
 
-    /// The index of the first byte within a range that no field value may have, or `nil`.
+    /// The index of the first byte within a range that is invalid in a field value, or `nil`.
     @inline(__always) func firstInvalidValueByte(in range: Range<Int>) -> Int? {
         var index = range.lowerBound
         while index < range.upperBound {

@@ -31,7 +31,7 @@ package enum ByteRange: Sendable, Hashable {
 package enum ContentRange: Sendable, Hashable {
     /// These bytes of a representation of a known or unknown length: `bytes 0-499/1234`, `bytes 0-499/*`.
     case satisfied(Range<UInt64>, total: UInt64?)
-    /// No byte of a representation of this length: `bytes */1234`.
+    /// The range is unsatisfiable for a representation of this length: `bytes */1234`.
     case unsatisfied(total: UInt64)
 
     /// Parses a field value; `nil` if it is malformed, contradicts itself or has another unit.
@@ -71,9 +71,8 @@ package enum ContentRange: Sendable, Hashable {
 
 /// The Range field of a request: `bytes=0-499, -500` (RFC 9110 §14.2).
 package struct RangeField: Sendable, Hashable {
-    /// The maximum number of ranges: stops fields that ask for thousands of overlapping ones.
+    /// The maximum number of ranges. It stops fields that request thousands of overlapping ranges.
     package static let rangeCountLimit = 64
-
     /// The ranges in the order of the field; never empty.
     package let ranges: [ByteRange]
 

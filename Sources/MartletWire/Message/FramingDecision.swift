@@ -1,9 +1,9 @@
-/// The kind of response that a method has, as far as its framing goes (RFC 9112 §6.3).
+/// The kind of response to a method, with respect to its framing (RFC 9112 §6.3).
 package enum ResponseKind: Sendable {
     case ordinary
-    /// To HEAD: a head alone, whatever its fields.
+    /// The response to HEAD: a head without a body, for any fields.
     case headOnly
-    /// To CONNECT: if it is 2xx, the bytes after the head are the tunnel's.
+    /// The response to CONNECT: after a 2xx, the bytes after the head belong to the tunnel.
     case tunnel
 
     /// The kind of response to a method; methods are case-sensitive.
@@ -17,16 +17,16 @@ package enum ResponseKind: Sendable {
     }
 }
 
-/// The framing of a body, and whether it leaves the connection fit for another message. Pure functions of the heads:
-/// RFC 9112 §6.3 in one place. Anything ambiguous is a ``WireError`` and never a guess.
+/// The framing of a body, and whether the connection can carry another message after it. Pure functions of the heads
+/// implement RFC 9112 §6.3. Ambiguous framing is a ``WireError``, never a guess.
 package struct FramingDecision: Equatable, Sendable {
     package let framing: BodyFraming
-    /// `false` if the connection must be closed after this message whatever its other fields.
+    /// `false` if the connection must be closed after this message, regardless of its other fields.
     package let permitsReuse: Bool
 
     /// Decides for a response (RFC 9112 §6.3).
     /// - Parameters:
-    ///   - limits: Whether ambiguity that RFC 9112 resolves is refused.
+    ///   - limits: Whether ambiguity that RFC 9112 resolves is rejected.
     ///   - ignoresLength: Whether `Content-Length` is ignored.
     /// - Throws: A framing fault, with the offset of the offending field value.
     package static func response(
@@ -44,12 +44,12 @@ package struct FramingDecision: Equatable, Sendable {
     }
 
     /// Decides for a request: never ``BodyFraming/untilClose`` (RFC 9112 §6.3).
-    /// - Throws: A framing fault, with the offset of the field value; a request with both fields is always refused.
+    /// - Throws: A framing fault, with the offset of the field value; a request with both fields is always rejected.
     package static func request(_ head: borrowing RequestHead) throws(WireError) -> FramingDecision {
         try framed(head.fields, head.version, isStrict: true) ?? FramingDecision(framing: .none, permitsReuse: true)
     }
 
-    /// Decides by the framing fields; `nil` if there is none.
+    /// Decides by the framing fields; `nil` without such fields.
     private static func framed(
         _ fields: FieldBlock, _ version: WireVersion, isStrict: Bool, ignoresLength: Bool = false
     ) throws(WireError) -> FramingDecision? {
@@ -120,7 +120,7 @@ package struct FramingDecision: Equatable, Sendable {
                 case .invalid: throw WireError(.invalidContentLength, at: offset)
                 case .overflow: throw WireError(.contentLengthOverflow, at: offset)
                 case .value(let number):
-                    // Equal numbers of one spelling have equally many digits: `030` beside `30` is a conflict.
+                    // Equal lengths must also have the same digits: `030` and `30` conflict.
                     if let length, length != number || digitCount != digits.count {
                         throw WireError(.conflictingContentLengths, at: offset)
                     }
@@ -137,9 +137,9 @@ package struct FramingDecision: Equatable, Sendable {
     }
 }
 
-/// The way in which a message's body ends (RFC 9112 §6.3).
+/// The framing that determines the end of a message's body (RFC 9112 §6.3).
 package enum BodyFraming: Equatable, Sendable {
-    /// There is no body, whatever the fields.
+    /// There is no body, regardless of the fields.
     case none
     /// The body has this many bytes, 0 to 2^63 − 1.
     case length(UInt64)
@@ -159,9 +159,9 @@ package enum PersistenceRule {
 
 /// A server's hint for keeping an idle connection: `Keep-Alive: timeout=5, max=100`.
 package struct KeepAliveHint: Equatable, Sendable {
-    /// The seconds for which the server keeps the connection idle; `nil` if it does not say.
+    /// The seconds for which the server keeps the connection idle; `nil` if not specified.
     package private(set) var timeout: Int?
-    /// The number of further requests that the server accepts on the connection; `nil` if it does not say.
+    /// The number of further requests that the server accepts on the connection; `nil` if not specified.
     package private(set) var remainingUses: Int?
 
     /// Parses the hint of a head; members that are malformed or too large are ignored.

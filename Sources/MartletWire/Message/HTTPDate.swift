@@ -46,15 +46,14 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
 package struct CivilDate: Equatable, Sendable {
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-
     /// The year; the one before 1 is 0.
     package let year: Int64
-    /// 1...12.
+    /// The month, 1...12.
     package let month: Int
-    /// 1...31.
+    /// The day of the month, 1...31.
     package let day: Int
 
-    /// Creates a day of its numbers, which ``isValid`` checks.
+    /// Creates a day from its numbers, which ``isValid`` checks.
     package init(year: Int64, month: Int, day: Int) {
         self.year = year
         self.month = month
@@ -75,7 +74,7 @@ package struct CivilDate: Equatable, Sendable {
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
 
-    /// Days since 1970-01-01.
+    /// The number of days since 1970-01-01; negative before.
     package var daysSinceEpoch: Int64 {
         let marchYear = month <= 2 ? year - 1 : year
         let era = (marchYear >= 0 ? marchYear : marchYear - 399) / 400
@@ -105,7 +104,7 @@ private struct HTTPDateParser {
         self.ignoresCase = ignoresCase
     }
 
-    /// Seconds since the epoch; `nil` if the text is none of the forms.
+    /// Seconds since the epoch; `nil` if the text has another form.
     mutating func parse(now: Int64?) -> Int64? {
         guard let weekday = letters(), weekday.count >= 3, isWeekday(weekday) else { return nil }
         let seconds: Int64?
@@ -117,7 +116,7 @@ private struct HTTPDateParser {
         return position == bytes.count ? seconds : nil
     }
 
-    /// `06 Nov 1994 08:49:37 GMT`
+    /// Parses the rest of an IMF-fixdate: `06 Nov 1994 08:49:37 GMT`.
     private mutating func imfDate() -> Int64? {
         guard let day = number(2), take(" "), let month = month(), take(" "), let year = number(4), take(" "),
             let clock = clock(), take(" GMT")
@@ -125,7 +124,7 @@ private struct HTTPDateParser {
         return seconds(year: Int64(year), month: month, day: day, clock: clock)
     }
 
-    /// `06-Nov-94 08:49:37 GMT`
+    /// Parses the rest of an RFC 850 date: `06-Nov-94 08:49:37 GMT`.
     private mutating func rfc850Date(now: Int64?) -> Int64? {
         guard let day = number(2), take("-"), let month = month(), take("-"), let short = number(2), take(" "),
             let clock = clock(), take(" GMT")
@@ -133,7 +132,7 @@ private struct HTTPDateParser {
         guard let now else {
             return seconds(year: Int64(short < 70 ? 2000 + short : 1900 + short), month: month, day: day, clock: clock)
         }
-        // Clamped to the years 68...9892, so that no clock, however wrong, overflows the computation.
+        // Clamped to the years 68...9892, so that a wrong clock cannot overflow the computation.
         let present = min(max(now, -60_000_000_000), 250_000_000_000)
         let days = (present >= 0 ? present : present - 86_399) / 86_400
         let presentYear = CivilDate(daysSinceEpoch: days).year
@@ -142,7 +141,7 @@ private struct HTTPDateParser {
         return seconds(year: year, month: month, day: day, clock: clock)
     }
 
-    /// `Nov 6 08:49:37 1994`
+    /// Parses the rest of an asctime date: `Nov 6 08:49:37 1994`.
     private mutating func asctimeDate() -> Int64? {
         guard let month = month(), take(" ") else { return nil }
         let parsedDay = take(" ") ? number(1) : number(2)

@@ -8,7 +8,7 @@ package struct RequestHead: Sendable, Equatable {
     /// The fields in the order received.
     package var fields: FieldBlock
 
-    /// Creates a head of its parts; encoders check them, this does not.
+    /// Creates a head from its parts. They are not checked here, but by the encoders.
     package init(method: String, target: String, version: WireVersion = .http11, fields: FieldBlock = FieldBlock()) {
         self.method = method
         self.target = target
@@ -20,7 +20,7 @@ package struct RequestHead: Sendable, Equatable {
 /// The status line and fields of a response (RFC 9112 §4, §5).
 package struct ResponseHead: Sendable, Equatable {
     package var version: WireVersion
-    /// The status, 100...999.
+    /// The status code, 100...999.
     package var status: Int
     /// The reason phrase: empty when missing, UTF-8 when valid, else Latin-1.
     package var reason: String
@@ -29,7 +29,7 @@ package struct ResponseHead: Sendable, Equatable {
     /// The fields in the order received.
     package var fields: FieldBlock
 
-    /// Creates a head of its parts; encoders check them, this does not.
+    /// Creates a head from its parts. They are not checked here, but by the encoders.
     package init(
         version: WireVersion = .http11, status: Int, reason: String = "", fields: FieldBlock = FieldBlock(),
         isReasonLatin1: Bool = false
@@ -91,7 +91,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
 
     package init() {}
 
-    /// Creates a block of names and values for servers and tests; encoders check them, this does not.
+    /// Creates a block of names and values for servers and tests. They are not checked here, but by the encoders.
     package init(_ fields: [(String, String)]) { for (name, value) in fields { append(name: name, value: value) } }
 
     init(storage: [UInt8], entries: [Entry]) {
@@ -102,7 +102,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
 
     private mutating func note(nameOf entry: Entry) { lengths |= FieldBlock.mark(entry.nameEnd &- entry.nameStart) }
 
-    /// The bit of a name's length; the last one stands for all that are longer.
+    /// The bit of a name's length; the last bit represents all longer names.
     private static func mark(_ length: UInt32) -> UInt64 { 1 << UInt64(Swift.min(length, 63)) }
 
     /// Adds a field at the end.
@@ -125,7 +125,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
 
     // MARK: Collection
 
-    /// Always 0.
+    /// The first index; always 0.
     package var startIndex: Int { 0 }
     package var endIndex: Int { entries.count }
     /// The field at an index, as strings.
@@ -169,7 +169,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     private func matches(_ entry: Entry, _ name: Span<UInt8>) -> Bool {
         let bytes = storage.span.extracting(Int(entry.nameStart)..<Int(entry.nameEnd))
         for index in name.indices where bytes[index] != name[index] {
-            // Nearly always they are written alike.
+            // In most cases both have the same letter case.
             guard ByteClass.lowercased(bytes[index]) == ByteClass.lowercased(name[index]) else { return false }
         }
         return true
@@ -220,7 +220,7 @@ extension FieldBlock: Equatable {
 
 /// The members of a comma list (RFC 9110 §5.6.1), one after the other, in linear time and without allocating. Commas
 /// inside quoted strings do not separate; a backslash inside one quotes the next byte. Members are trimmed of SP and
-/// HTAB; empty members are skipped. An unterminated quoted string reaches to the end.
+/// HTAB; empty members are skipped. An unterminated quoted string extends to the end.
 package struct ElementList: Sequence, IteratorProtocol {
     private let bytes: ArraySlice<UInt8>
     private var position: Int

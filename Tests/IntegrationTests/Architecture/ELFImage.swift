@@ -1,8 +1,8 @@
 import Foundation
 
-/// What tests read from an ELF file of 64 bits, little-endian: an executable, a shared library or an object.
+/// The contents of a 64-bit little-endian ELF file that tests need: an executable, a shared library or an object.
 struct ELFImage {
-    /// Why a file cannot be read as one.
+    /// Thrown if a file is not a readable ELF file.
     struct Malformed: Error {}
 
     private let bytes: Data
@@ -16,7 +16,7 @@ struct ELFImage {
         let link: Int
     }
 
-    /// Reads a file's table of sections.
+    /// Reads the section table of a file.
     init(contentsOf file: URL) throws {
         bytes = try Data(contentsOf: file, options: .mappedIfSafe)
         let start = bytes.startIndex
@@ -37,7 +37,7 @@ struct ELFImage {
         }
     }
 
-    /// The shared libraries that the dynamic linker loads for it: its `DT_NEEDED` entries.
+    /// The shared libraries that the dynamic linker loads: the `DT_NEEDED` entries.
     var neededLibraries: [String] {
         let dynamic = 6
         let needed = 1
@@ -50,7 +50,7 @@ struct ELFImage {
         }
     }
 
-    /// What the Swift compiler asks the linker to link for an object: `-lfoundation` and the like.
+    /// The linker options that the Swift compiler adds to an object, such as `-lfoundation`.
     var autolinkEntries: [String] {
         let names = sections[Self.number(bytes, 0x3e, 2)].offset
         return sections.filter { text(at: names + $0.nameOffset) == ".swift1_autolink_entries" }.flatMap {

@@ -1,9 +1,9 @@
 import MartletContent
 import Testing
 
-@Suite("What each target imports")
+@Suite("Imports of each target")
 struct ImportTests {
-    @Test("A target imports only what the manifest declares for it", arguments: LayerRule.all.map(\.target))
+    @Test("A target imports only the modules that the manifest declares for it", arguments: LayerRule.all.map(\.target))
     func targetKeepsItsRule(_ target: String) throws {
         let rule = try #require(LayerRule.all.first { $0.target == target })
         for file in Repository.swiftFiles(below: rule.folder) {
@@ -12,14 +12,14 @@ struct ImportTests {
         }
     }
 
-    @Test("The program makes its sessions in one place, which ends them before it exits")
+    @Test("The program creates sessions in one place, which closes them before the exit")
     func programSessions() throws {
         let makers = try ["CLI", "Demo"].flatMap { Repository.swiftFiles(below: "Sources/Martlet\($0)") }
             .filter { try Repository.text($0).contains(/\bHTTPSession\(/) }
         #expect(makers == ["Sources/MartletCLI/ProgramSessions.swift"])
     }
 
-    @Test("No test blocks the threads that tasks run on, and no script of a test waits without a pause")
+    @Test("No test blocks the threads of the task pool, and no test script waits in a loop without a pause")
     func testsDoNotBlock() throws {
         let blocking = /\bProcess\(\)|DispatchQueue\.global\(\)\.async \{|\bdo :; done/
         let found = try Repository.swiftFiles(below: "Tests").filter { file in
@@ -28,7 +28,7 @@ struct ImportTests {
         #expect(found.isEmpty)
     }
 
-    @Test("Each folder of sources is a target's, and each under Sources has a row in CONTRIBUTING")
+    @Test("Each source directory belongs to a target, and each one under Sources has a row in CONTRIBUTING")
     func rulesAreComplete() throws {
         let folders = Set(LayerRule.all.map(\.folder))
         for folder in ["Sources", "Tests"] {
@@ -42,7 +42,7 @@ struct ImportTests {
         }
     }
 
-    @Test("Nothing in Sources imports the whole of Foundation, and only two targets OpenSSL")
+    @Test("Nothing in Sources imports all of Foundation, and only two targets import OpenSSL")
     func rulesKeepTheWalls() {
         let whole: Set = ["Foundation", "FoundationNetworking", "FoundationXML"]
         for rule in LayerRule.all where rule.folder.hasPrefix("Sources/") {
@@ -54,7 +54,7 @@ struct ImportTests {
         }
     }
 
-    @Test("A rule has what a declaration names, in every form that it can have")
+    @Test("A rule contains the dependencies of a declaration, in every form")
     func formsOfDeclaration() throws {
         let manifest = """
             let heap = Target.Dependency.product(name: "HeapModule", package: "c")
@@ -95,7 +95,7 @@ struct ImportTests {
         #expect(rules.last?.allowed.isSuperset(of: ["HeapModule", "Glibc"]) == true)
     }
 
-    @Test("A rule sees an import in every form it can have")
+    @Test("A rule finds an import in every form")
     func formsOfImport() {
         let source = """
             import Plain
@@ -119,7 +119,7 @@ struct ImportTests {
         #expect(found == expected)
     }
 
-    @Test("A rule names what it does not allow")
+    @Test("A rule reports the imports that it does not allow")
     func violation() {
         let rule = LayerRule("Example", in: "Sources/Example", allowed: ["Allowed"])
         #expect(rule.violations(in: "import Allowed\npublic import Foundation\n") == ["Foundation"])

@@ -1,19 +1,19 @@
-/// Which modules a target may import: those that `Package.swift` declares for it, and some of the system's.
+/// The modules that a target may import: those that `Package.swift` declares for it, and some of the system's.
 struct LayerRule {
-    /// The target's name.
+    /// The name of the target.
     let target: String
-    /// The folder of its sources.
+    /// The directory of its sources.
     let folder: String
-    /// The modules it may import.
+    /// The modules that it may import.
     let allowed: Set<String>
 
-    /// One rule for each target of `Package.swift`; none where that cannot be read.
+    /// One rule for each target of `Package.swift`; empty if that file cannot be read.
     static let all = (try? Repository.text("Package.swift")).map(rules) ?? []
 
     /// The names of the targets under `Sources` that have Swift sources.
     static let libraryTargets = all.filter { $0.folder.hasPrefix("Sources/Martlet") }.map(\.target)
 
-    /// Modules of the system, which need no declaration: where a target of the library has no row it imports none of them.
+    /// Modules of the system, which need no declaration. A library target without a row imports none of them.
     private static let systemModules: [String: Set<String>] = [
         "MartletTransport": ["Glibc", "Synchronization"],
         "MartletStorage": ["Glibc", "Synchronization"],
@@ -39,14 +39,14 @@ struct LayerRule {
         "MartletFuzzer": ["Dispatch", "Glibc", "Synchronization"],
     ]
 
-    /// What tests may import besides.
+    /// The additional modules that tests may import.
     private static let testModules: Set = [
         "Dispatch", "Foundation", "FoundationEssentials", "Glibc", "Synchronization", "Testing",
     ]
 
-    /// The rules that a manifest makes.
+    /// Makes the rules of a manifest.
     static func rules(of manifest: String) -> [LayerRule] {
-        // One that is named within a list of dependencies is a name as others are.
+        // A dependency that is named inside a list has a name like any other.
         let conditional = /\.target\(\s*name: ("\w+"),\s*condition: \.when\(traits: \[[^\]]*\]\)\)/
         let manifest = manifest.replacing(conditional) { String($0.output.1) }
         let product = /let (\w+) = Target\.Dependency\.product\(\s*name: "(\w+)"/
@@ -86,13 +86,13 @@ struct LayerRule {
         self.allowed = allowed
     }
 
-    /// What a Swift source imports against the rule, in order.
+    /// The imports of a Swift source that violate the rule, in order.
     func violations(in source: String) -> [String] {
         Self.imports(in: source).filter { !allowed.contains($0) }
     }
 
-    /// The modules that a Swift source imports, in order: the first name of each import declaration, whatever
-    /// attributes, access modifier or kind of declaration surround it.
+    /// The modules that a Swift source imports, in order: the first name of each import declaration, with any
+    /// attributes, access modifier or kind of declaration.
     static func imports(in source: String) -> [String] {
         let declaration = /(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)?/
         let kind = /(?:(?:struct|class|enum|protocol|typealias|func|let|var)\s+)?/
@@ -101,13 +101,13 @@ struct LayerRule {
         return source.split(whereSeparator: \.isNewline).flatMap { line -> [String] in
             if line.contains("/*") { isComment = true }
             defer { if line.contains("*/") { isComment = false } }
-            // A text of several lines may be a program of another language.
+            // A multi-line text may be a program in another language.
             if line.contains(/"{3}/) {
                 isText.toggle()
                 return []
             }
             guard !isComment, !isText else { return [] }
-            // Declarations may share a line.
+            // Several declarations may share a line.
             return line.split(separator: ";").compactMap { statement in
                 let words = statement.drop { $0 == " " || $0 == "\t" }
                 guard let start = words.prefixMatch(of: declaration) else { return nil }

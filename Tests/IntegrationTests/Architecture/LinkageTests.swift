@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-@Suite("What the library and its program link")
+@Suite("Linkage of the library and its program")
 struct LinkageTests {
-    /// The folder that this test bundle and all else that was built with it are in.
+    /// The build directory of this test bundle and everything that was built with it.
     private let buildFolder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent()
 
-    /// Foundation without its essentials.
+    /// Foundation without FoundationEssentials.
     private let unwanted = [
         "Foundation", "FoundationNetworking", "FoundationXML", "FoundationInternationalization",
         "_FoundationICU",
@@ -23,7 +23,7 @@ struct LinkageTests {
     }
 
     @Test(
-        "No object of the library asks the linker for Foundation or FoundationNetworking",
+        "No object of the library makes the linker load Foundation or FoundationNetworking",
         arguments: LayerRule.libraryTargets)
     func objects(_ target: String) throws {
         let folder = buildFolder.appendingPathComponent("\(target).build")
@@ -39,14 +39,14 @@ struct LinkageTests {
         }
     }
 
-    /// The libraries that the targets of one feature link, and no other target.
+    /// The libraries that only the targets of one feature link.
     private static let owners = [
         "png16": "MartletImages", "png": "MartletImages", "turbojpeg": "MartletImages",
         "jpeg": "MartletImages",
         "expat": "MartletXML",
     ]
 
-    @Test("The martlet program loads neither a codec of images nor a parser of XML")
+    @Test("The martlet program loads neither an image codec nor an XML parser")
     func programWithoutCodecs() throws {
         let needed = try ELFImage(contentsOf: buildFolder.appendingPathComponent("martlet")).neededLibraries
         #expect(needed.contains("libc.so.6"), "the list was read")
@@ -56,7 +56,7 @@ struct LinkageTests {
     }
 
     @Test(
-        "No object asks the linker for a codec of images or a parser of XML, but those of the target that owns it",
+        "Only the owning target's objects make the linker load an image codec or an XML parser",
         arguments: LayerRule.libraryTargets)
     func objectsWithoutCodecs(_ target: String) throws {
         let folder = buildFolder.appendingPathComponent("\(target).build")
@@ -72,7 +72,7 @@ struct LinkageTests {
         }
     }
 
-    @Test("The check sees Foundation where it is: in this test bundle, which uses it")
+    @Test("The check detects Foundation in this test bundle, which uses it")
     func checkSeesFoundation() throws {
         let bundle = try ELFImage(
             contentsOf: URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath())

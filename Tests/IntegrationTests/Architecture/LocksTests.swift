@@ -10,7 +10,7 @@ struct LocksTests {
                 declared[target, default: []] += LockPage.mutexes(in: try Repository.text(file))
             }
         }
-        // Else nothing would be checked.
+        // Without mutexes the comparison would check nothing.
         #expect(declared.values.joined().count > 50)
         let problems = LockPage(try Repository.text("Locks.md")).problems(with: declared)
         #expect(problems.isEmpty, "\(problems.joined(separator: "\n"))")
@@ -27,7 +27,7 @@ struct LocksTests {
                 ["A.state"]
             ),
             ("extension A.B {\n    final class C {\n        let d = Mutex(0)\n    }\n}", ["A.B.C.d"]),
-            // The types before it have ended.
+            // The previous types end here.
             (
                 "final class A {\n    struct B {\n        var c = 0\n    }\n    enum D {}\n    let e = Mutex(B())\n}",
                 ["A.e"]
@@ -48,7 +48,7 @@ struct LocksTests {
                 "class A {\n    #if X\n    let b = Mutex(0)\n    #endif\n    let c = Mutex(0)\n}",
                 ["A.b", "A.c"]
             ),
-            // No declarations.
+            // Text that contains no declaration.
             (
                 "class A {\n    init() {\n        b = Mutex(0)\n        let c = b.withLock { $0 }\n    }\n}",
                 []
@@ -62,7 +62,7 @@ struct LocksTests {
     private static let declared = ["Low": ["A.b", "C.d"], "High": ["E.f"]]
 
     @Test(
-        "A missing, a stale and a second row, an unknown lock and a cycle are found",
+        "A missing, a stale and a duplicate row, an unknown lock and a cycle are found",
         arguments: [
             ("| `E.f` | `A.b` | why |", "| `A.b` | `x` | y |\n| `C.d` | x | y |", []),
             ("", "| `A.b` | x | y |", ["Low: C.d has no row"]),
@@ -96,7 +96,7 @@ struct LocksTests {
     }
 
     @Test(
-        "A cycle of any length is found, and none where there is none",
+        "A cycle of any length is found, and none in an order without cycles",
         arguments: [
             ([:], []),
             (["a": ["b", "c"], "b": ["c"]], []),
@@ -113,11 +113,11 @@ struct LocksTests {
 struct LockPage {
     /// The mutexes that have a row, by section.
     private var rows: [String: [String]] = [:]
-    /// The mutexes that are taken while another one is held, by the outer one.
+    /// The mutexes that are locked while another one is held, by the outer one.
     private var order: [String: Set<String>] = [:]
 
-    /// Reads a page. The section "Order" has outer mutexes in the first column and inner ones in the second; the others have
-    /// the mutexes of a target in the first.
+    /// Parses a page. The section "Order" has outer mutexes in the first column and inner ones in the second; the other
+    /// sections have the mutexes of a target in the first.
     init(_ text: String) {
         var section = ""
         for line in text.split(separator: "\n") {
@@ -140,7 +140,7 @@ struct LockPage {
         cell.matches(of: /`([\w.]+)`/).map { String($0.output.1) }
     }
 
-    /// The differences between the page and the mutexes of each target, and what is wrong with the order.
+    /// The differences between the page and the mutexes of each target, and the errors in the order.
     func problems(with declared: [String: [String]]) -> [String] {
         var problems: [String] = []
         for section in Set(declared.keys).union(rows.keys).sorted() {
@@ -159,7 +159,7 @@ struct LockPage {
         return problems
     }
 
-    /// The names that the first list has more often than the second.
+    /// The names that occur more often in the first list than in the second.
     private static func surplus(of names: [String], over others: [String]) -> [String] {
         var rest = others
         return names.filter { name in
@@ -169,7 +169,7 @@ struct LockPage {
         }
     }
 
-    /// The locks that are in a cycle, or taken before one; none where there is no cycle.
+    /// The locks that are in a cycle, or are locked before one; empty if there is no cycle.
     static func cyclic(_ order: [String: Set<String>]) -> [String] {
         var rest = order
         while true {

@@ -12,14 +12,14 @@ enum Repository {
         try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    /// All Swift files below a directory, by their paths from the root, in order; none when it does not exist.
+    /// All Swift files below a directory, by their paths from the root, sorted; empty if it does not exist.
     static func swiftFiles(below directory: String) -> [String] {
         let paths = FileManager.default.enumerator(atPath: root.appendingPathComponent(directory).path)
         let names = (paths?.allObjects ?? []).compactMap { $0 as? String }
         return names.filter { $0.hasSuffix(".swift") }.sorted().map { "\(directory)/\($0)" }
     }
 
-    /// The names of what is directly in a directory, in order.
+    /// The names of the direct entries of a directory, sorted.
     static func contents(of directory: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: root.appendingPathComponent(directory).path)
             .sorted()

@@ -2,15 +2,15 @@ import Foundation
 import MartletTesting
 import Testing
 
-@Suite("The cache of batch")
+@Suite("Cache of martlet batch")
 struct BatchCacheTests {
-    /// A line that asks for a URL by a mode of the cache.
+    /// A request line for a URL with a cache mode.
     private static func line(_ number: Int, _ url: String, _ mode: String?, _ more: String = "") -> String {
         let cache = mode.map { ",\"cache\":\"\($0)\"" } ?? ""
         return "{\"seq\":\(number),\"url\":\"\(url)\"\(cache)\(more)}"
     }
 
-    /// What is fresh for as long as the path says, and is not sent again to those who have it.
+    /// Responses that are fresh for the time in the path, and a 304 for conditional requests.
     private static let origin: OriginHandler.Respond = { request in
         let control = "max-age=\(request.path.dropFirst())"
         if !request.fields.values(of: "If-None-Match").isEmpty {
@@ -27,7 +27,7 @@ struct BatchCacheTests {
         ("no-store", 200, "network"), (nil, 200, "cache"),
     ]
 
-    @Test("Each mode has its source, and stats counts what the cache did", arguments: ["memory", "folder"])
+    @Test("Each mode uses its source, and stats counts the cache's decisions", arguments: ["memory", "folder"])
     func modes(_ cache: String) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -54,7 +54,7 @@ struct BatchCacheTests {
         }
     }
 
-    @Test("What is stale is told as such, or validated")
+    @Test("A stale response is reported as stale, or validated")
     func stale() async throws {
         try await TestOrigin.withOrigin(.plain, handler: OriginHandler(BatchCacheTests.origin)) { origin in
             let modes = [nil, "force-cache", "only-if-cached", "default"]
@@ -67,7 +67,7 @@ struct BatchCacheTests {
         }
     }
 
-    @Test("Without --cache every answer is the network's, and only-if-cached has none")
+    @Test("Without --cache every response comes from the network, and only-if-cached gets none")
     func without() async throws {
         try await TestOrigin.withOrigin(.plain, handler: OriginHandler(BatchCacheTests.origin)) { origin in
             let modes = ["none", "default", "no-cache", "force-cache", "no-store", "reload"]
@@ -84,7 +84,7 @@ struct BatchCacheTests {
         }
     }
 
-    @Test("only-if-cached sends no request of any method", arguments: [[], ["--cache", "memory"]])
+    @Test("only-if-cached sends no request, whatever the method", arguments: [[], ["--cache", "memory"]])
     func sendsNothing(_ options: [String]) async throws {
         try await TestOrigin.withOrigin(.plain, handler: OriginHandler(BatchCacheTests.origin)) { origin in
             let more = ",\"method\":\"POST\",\"body\":\"x\""
@@ -95,7 +95,7 @@ struct BatchCacheTests {
         }
     }
 
-    @Test("The cache outlives first and reset, and a folder the process")
+    @Test("The cache outlives first and reset, and a cache directory outlives the process")
     func outlives() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -115,7 +115,7 @@ struct BatchCacheTests {
         }
     }
 
-    @Test("Equal requests at the same time are one")
+    @Test("Equal concurrent requests are sent once")
     func shared() async throws {
         let other = Gate()
         try await TestOrigin.withOrigin(.plain) { request in
@@ -136,7 +136,7 @@ struct BatchCacheTests {
         }
     }
 
-    @Test("What is for one user is not for another")
+    @Test("A response for one user is not served to another")
     func users() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             OriginResponse(
@@ -155,7 +155,7 @@ struct BatchCacheTests {
         }
     }
 
-    @Test("A folder that cannot be a cache's is exit code 2, and nothing is read")
+    @Test("A directory that cannot hold a cache exits with 2, and no input is read")
     func badFolder() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }

@@ -3,7 +3,7 @@ import Foundation
 import MartletTesting
 import Testing
 
-@Suite("Redirects, credentials, cookies and retries in batch")
+@Suite("Redirects, credentials, cookies and retries of martlet batch")
 struct BatchPolicyTests {
     /// Runs requests one after the other, and returns the replies.
     private func batch(_ lines: [String]) async throws -> [[String: Any]] {
@@ -14,7 +14,7 @@ struct BatchPolicyTests {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler, run: body)
     }
 
-    @Test("Redirects are followed where asked for, and the URL is the last one's")
+    @Test("Redirects are followed on request, and the reply has the last URL")
     func redirects() async throws {
         try await withRoutes { origin in
             let url = origin.url("/redirect/3")
@@ -30,7 +30,7 @@ struct BatchPolicyTests {
         }
     }
 
-    @Test("keep_method keeps POST and its body for the statuses it names")
+    @Test("keep_method keeps POST and its body for the statuses in its list")
     func keepMethod() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             request.path == "/from" ? .redirect(to: "/to", status: 302) : .text("x")
@@ -46,7 +46,7 @@ struct BatchPolicyTests {
         }
     }
 
-    @Test("Credentials stay at the origin they are for, unless redirects are trusted")
+    @Test("Credentials are sent only to their origin, unless redirects are trusted")
     func credentials() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .echo) { other in
             let location = other.url("/there")
@@ -67,7 +67,7 @@ struct BatchPolicyTests {
         }
     }
 
-    @Test("Digest answers a challenge, and credentials of the URL are Basic")
+    @Test("Digest replies to a challenge, and credentials of the URL use Basic")
     func schemes() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             request.fields.values(of: "Authorization").isEmpty
@@ -90,7 +90,7 @@ struct BatchPolicyTests {
         }
     }
 
-    @Test("Cookies are kept from request to request where asked for, and first forgets them")
+    @Test("Cookies are kept between requests on request, and first deletes them")
     func cookies() async throws {
         try await TestOrigin.withOrigin(.plain) { _ in
             .text("x").with { $0.fields.append("Set-Cookie", "a=1; Path=/") }
@@ -106,7 +106,7 @@ struct BatchPolicyTests {
         }
     }
 
-    @Test("Redirects lead to no scheme but those of proto_redir")
+    @Test("Redirects follow only the schemes of proto_redir")
     func redirectSchemes() async throws {
         try await withRoutes { origin in
             let members = "\"url\":\"\(origin.url("/redirect/1"))\",\"redirect\":\"follow\""
@@ -120,7 +120,7 @@ struct BatchPolicyTests {
         }
     }
 
-    @Test("proxy_auth has the proxy asked first, and keeps the password from one that wants it as it is")
+    @Test("proxy_auth waits for a challenge of the proxy, and never sends the password in plain text")
     func proxySchemes() async throws {
         try await TestOrigin.withOrigin(.plain) { _ in
             .text("no", status: 407).with { $0.fields.append("Proxy-Authenticate", "Basic realm=\"p\"") }
@@ -140,7 +140,7 @@ struct BatchPolicyTests {
         }
     }
 
-    @Test("A passing failure is tried again as often as retry says")
+    @Test("A transient failure is retried as often as retry specifies")
     func retry() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             request.number < 3
@@ -153,7 +153,7 @@ struct BatchPolicyTests {
     }
 
     @Test(
-        "A policy that makes no sense has its kind, and nothing is sent",
+        "An invalid policy has its own error kind, and nothing is sent",
         arguments: [
             (#""redirect":"sideways""#, "unsupported"), (#""max_redirects":-1"#, "other"),
             (#""auth":{"user":"u"}"#, "other"), (#""auth":"me""#, "other"),

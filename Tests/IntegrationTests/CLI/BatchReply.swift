@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A reply of `martlet batch`, as far as tests look at it.
+/// A reply of `martlet batch`, with the fields that tests check.
 struct BatchReply {
     let members: [String: Any]
 
@@ -15,7 +15,7 @@ struct BatchReply {
 }
 
 extension Program {
-    /// Has `martlet batch` carry out requests given as lines, and returns the replies by their order.
+    /// Runs `martlet batch` with request lines, and returns the replies in the order of the requests.
     static func batch(
         _ lines: [String], _ options: String..., in directory: TemporaryDirectory? = nil,
         while body: (RunningProgram) async throws -> Void = { _ in }

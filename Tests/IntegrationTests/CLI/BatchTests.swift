@@ -4,7 +4,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("The protocol of batch")
+@Suite("Protocol of martlet batch")
 struct BatchTests {
     private func withRoutes(_ body: (TestOrigin) async throws -> Void) async throws {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler, run: body)
@@ -42,7 +42,7 @@ struct BatchTests {
         }
     }
 
-    @Test("A field's value that is not UTF-8 goes out byte by byte")
+    @Test("A field value that is not UTF-8 is printed byte by byte")
     func rawValue() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), .awaitClose)
@@ -58,7 +58,7 @@ struct BatchTests {
         }
     }
 
-    @Test("The request goes out as it is asked for")
+    @Test("The request is sent as specified")
     func request() async throws {
         try await withRoutes { origin in
             let replies = try await Program.batch([
@@ -85,7 +85,7 @@ struct BatchTests {
         }
     }
 
-    @Test("Every byte of a body is a character up to U+00FF, both ways")
+    @Test("Every byte of a body is a character up to U+00FF, in both directions")
     func latin1() async throws {
         try await withRoutes { origin in
             let bytes = (0...255).map { "\\u00" + String($0 + 256, radix: 16).suffix(2) }.joined()
@@ -98,7 +98,7 @@ struct BatchTests {
     }
 
     @Test(
-        "What a server does wrong has its kind",
+        "Each server error has its own kind",
         arguments: [
             ("", "empty"), ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", "truncated"),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", "truncated"),
@@ -123,7 +123,7 @@ struct BatchTests {
     }
 
     @Test(
-        "What cannot be sent has its kind, and nothing is sent",
+        "Each request that cannot be sent has its own kind, and nothing is sent",
         arguments: [
             (#""url":"nonsense""#, "bad_url"), (#""url":"http://""#, "bad_url"),
             (#""url":"ftp://h/""#, "bad_url"),
@@ -157,7 +157,7 @@ struct BatchTests {
     }
 
     @Test(
-        "A line that is no request is answered without a number",
+        "A line that is not a request gets a reply without a number",
         arguments: [
             "junk", "{", "[]", "7", "{\"seq\":\"x\",\"url\":\"http://h/\"}", "{\"url\":\"http://h/\"}",
             "{\"seq\":1,\"seq\":2}", "{\"seq\":1}}", "{\"seq\":01}", "{\"seq\":1,\"url\":\"\\ud800\"}",
@@ -169,7 +169,7 @@ struct BatchTests {
         #expect(reply.error == "other")
     }
 
-    @Test("Bytes that are not UTF-8 are refused, and the next line is read")
+    @Test("Bytes that are not UTF-8 are rejected, and the next line is read")
     func notUTF8() async throws {
         let input =
             Array("{\"seq\":1,\"url\":\"".utf8) + [0xFF, 0xFE]
@@ -181,7 +181,7 @@ struct BatchTests {
         #expect(lines.contains("{\"seq\":2,\"ok\":true}"))
     }
 
-    @Test("A timeout is told as one")
+    @Test("A timeout is reported as a timeout")
     func timeout() async throws {
         try await withRoutes { origin in
             let replies = try await Program.batch([
@@ -191,9 +191,9 @@ struct BatchTests {
         }
     }
 
-    @Test("Replies come as they finish: a slow request holds nobody up")
+    @Test("Replies are printed as they finish: a slow request delays no other")
     func order() async throws {
-        // The slow answer waits for the reply to the other request.
+        // The slow response waits for the reply to the other request.
         let answered = Gate()
         try await TestOrigin.withOrigin(.plain) { request in
             guard request.path == "/slow" else { return .text("fast") }
@@ -213,10 +213,10 @@ struct BatchTests {
         }
     }
 
-    @Test("So many requests run at a time as --parallel says")
+    @Test("--parallel limits the number of concurrent requests")
     func parallel() async throws {
         let load = Mutex((came: 0, present: 0, most: 0))
-        // No answer before three requests are there.
+        // The server responds once three requests have arrived.
         let three = Gate()
         try await TestOrigin.withOrigin(.plain) { _ in
             let came = load.withLock { load in
@@ -239,7 +239,7 @@ struct BatchTests {
         }
     }
 
-    @Test("first and reset begin with a clean session; stats counts")
+    @Test("first and reset start a clean session; stats counts")
     func clean() async throws {
         try await withRoutes { origin in
             let url = origin.url("/json")
@@ -258,7 +258,7 @@ struct BatchTests {
         }
     }
 
-    @Test("connect_to and ca_file choose the way and the trust, and share connections")
+    @Test("connect_to and ca_file set the address and the trust, and share connections")
     func connection() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -279,7 +279,7 @@ struct BatchTests {
         }
     }
 
-    @Test("Ten thousand requests piped in are all answered, each once")
+    @Test("Ten thousand requests from a pipe all get a reply, each once")
     func many() async throws {
         try await withRoutes { origin in
             let url = origin.url("/bytes/10")
@@ -291,7 +291,7 @@ struct BatchTests {
         }
     }
 
-    @Test("A line of more than a mebibyte is read, and its body sent")
+    @Test("A line of more than a mebibyte is read, and its body is sent")
     func longLine() async throws {
         try await withRoutes { origin in
             let body = String(repeating: "abcdefgh", count: 1 << 18)

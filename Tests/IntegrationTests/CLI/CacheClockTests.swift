@@ -2,11 +2,11 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// A program whose clock was set since another one stored something: what was stored is stamped by the clock of then.
-@Suite("The cache of a program whose clock was set")
+/// A program whose clock was set after another one had stored responses with the earlier time.
+@Suite("Cache of a program whose clock was set")
 struct CacheClockTests {
     @Test(
-        "What was stored before a clock was set is validated, whichever way that was",
+        "Responses stored before a clock was set are validated, in either direction",
         arguments: [-3600.0, -86_400, -1_000_000_000, -2_000_000_000, 31_536_000, 1_000_000_000])
     func validated(_ age: Double) async throws {
         let scene = try CacheScene()
@@ -16,7 +16,7 @@ struct CacheClockTests {
                 ? OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=600"])
                 : .text("not asked whether it is still good")
         } run: { origin async throws in
-            // Forward by a year it is too old, and back it is nobody knows how old.
+            // A year later they are too old; a year earlier their age is unknown.
             let control = age > 0 ? "max-age=600" : "max-age=31536000, immutable"
             try scene.put(
                 origin.url("/"), [("ETag", "\"1\""), ("Cache-Control", control)], age: age,
@@ -32,7 +32,7 @@ struct CacheClockTests {
     }
 
     @Test(
-        "What a program stored itself is as old as it is, though its clock is set while it runs",
+        "The program's own responses keep their true age, even if the clock is set while it runs",
         .enabled(if: !MartletProgram.isSanitized, "a sanitizer has to be loaded before all else"),
         arguments: ["+86400", "-86400"])
     func whileItRuns(_ shift: String) async throws {
@@ -66,7 +66,7 @@ struct CacheClockTests {
             }
             #expect(
                 try await sources(["/a", "/a", "/set", "/a"]) == ["network", "cache", "network", "cache"])
-            // Another program believes its own clock, by which that is too old or of the future.
+            // Another program trusts its own clock, which makes the response too old or from the future.
             #expect(try await sources(["/a"]) == ["validated"])
         }
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("cache stats, verify and clear")
 struct CacheCommandTests {
-    @Test("stats counts entries, fresh, stale, one user's and damaged ones, and bytes as du does")
+    @Test("stats counts all, fresh, stale, private and damaged entries, and bytes as du does")
     func stats() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -38,7 +38,7 @@ struct CacheCommandTests {
         #expect(table.text.contains(" GMT\n"))
     }
 
-    @Test("An empty folder is an empty cache")
+    @Test("An empty directory is an empty cache")
     func empty() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -50,7 +50,7 @@ struct CacheCommandTests {
         #expect(clear.status == 0 && clear.text.hasPrefix("removed 0 entries"))
     }
 
-    @Test("stats, list and verify change nothing: no file is made, removed or written, whatever is whole")
+    @Test("stats, list and verify create, remove and write no files in an intact cache")
     func changesNothing() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -65,7 +65,7 @@ struct CacheCommandTests {
         }
     }
 
-    @Test("stats and list leave damaged entries where they are")
+    @Test("stats and list keep damaged entries")
     func looksOnly() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -79,13 +79,13 @@ struct CacheCommandTests {
         #expect(try scene.snapshot == before)
     }
 
-    @Test("verify names what is damaged, removes that alone, and exits with 100 once")
+    @Test("verify names the damaged entries, removes only those, and exits with 100 once")
     func verify() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
         try scene.put("https://a.example/1")
         try scene.put("https://a.example/large", body: [UInt8](repeating: 1, count: 100_000))
-        // In the middle of a larger body, where only reading all of it shows.
+        // The damage is in the middle of a large body, so that only reading all of it detects it.
         let body = try #require(try scene.entryFiles.first { $0.utf8.count > 34 })
         try scene.damage(body)
         try scene.directory.write("theirs", to: "cache/notes.txt")
@@ -102,7 +102,7 @@ struct CacheCommandTests {
         #expect(again.status == 0 && again.text == "1 whole, 4 B of bodies; 0 damaged\n", "\(again.text)")
     }
 
-    @Test("clear removes all entries and says how many; what is not the cache's stays")
+    @Test("clear removes all entries and prints their number; foreign files stay")
     func clear() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -113,13 +113,13 @@ struct CacheCommandTests {
         #expect(run.status == 0 && run.text.hasPrefix("removed 6 entries, "), "\(run.text)\(run.errors)")
         #expect(try scene.entryFiles.isEmpty)
         #expect(OutputFile.contents(of: "\(scene.path)/notes.txt") == "theirs")
-        // Who has the cache open sees it, and stores on.
+        // A cache that is open sees it, and continues to store.
         #expect(scene.cache.variants(of: CacheKey(url: "https://a.example/1")).isEmpty)
         try scene.put("https://a.example/1")
         #expect(try await scene.run("clear", "--json").objects.first?["entries"] as? Int == 1)
     }
 
-    @Test("clear with URLs removes all variants of these, whosever they are, and no others")
+    @Test("clear with URLs removes all variants of these URLs and no others")
     func clearURLs() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -141,7 +141,7 @@ struct CacheCommandTests {
         #expect(text.hasSuffix("https://a.example/none: not in the cache\n"))
     }
 
-    @Test("A URL that is none is refused before anything is removed")
+    @Test("An invalid URL is rejected before anything is removed")
     func clearBadURL() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -152,7 +152,7 @@ struct CacheCommandTests {
     }
 
     @Test(
-        "A folder that is missing is named, is exit code 2, and is not made",
+        "A missing directory is named, exits with 2, and is not created",
         arguments: ["stats", "list", "verify", "clear"])
     func missing(_ command: String) async throws {
         let directory = try TemporaryDirectory()
@@ -160,11 +160,11 @@ struct CacheCommandTests {
         let path = directory.appending("none")
         let run = try await Program.run(["cache", command, "--cache", path])
         #expect(run.status == 2)
-        #expect(run.errors == "martlet: \(path): there is no such folder\n")
+        #expect(run.errors == "martlet: \(path): the directory does not exist\n")
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("What is no cache is refused and left alone, also with files called index and lock")
+    @Test("A directory that is not a cache is rejected and unchanged, even with files called index and lock")
     func foreign() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -181,7 +181,7 @@ struct CacheCommandTests {
             "cache", "clear", "--cache", directory.appending("repository/index"),
         ])
         #expect(file.status == 2 && file.errors.contains("is not a folder"), "\(file.errors)")
-        // Commands that would make the folder theirs, and would send nothing before.
+        // These commands would create a cache in the directory, and must fail before they send anything.
         for arguments in [
             ["get", "--cache", path, "http://127.0.0.1:1/"],
             ["queue", "add", "--queue", path, "http://127.0.0.1:1/"],
@@ -189,13 +189,13 @@ struct CacheCommandTests {
         ] {
             let run = try await Program.run(arguments)
             #expect(run.status != 0 && run.errors.contains(path), "\(arguments): \(run.errors)")
-            #expect(run.errors.contains("nothing in it was changed; choose a new"), "\(run.errors)")
+            #expect(run.errors.contains("it was not changed; choose a new"), "\(run.errors)")
         }
         #expect(OutputFile.contents(of: directory.appending("repository/index")) == "theirs")
         #expect(try FileManager.default.contentsOfDirectory(atPath: path).count == 3)
     }
 
-    @Test("A folder that others may read, or that is another user's, is refused with what to do")
+    @Test("A directory that others can read, or that another user owns, is rejected with a remedy")
     func notPrivate() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -203,7 +203,7 @@ struct CacheCommandTests {
         try CacheScene.set([.posixPermissions: 0o755], of: scene.path)
         let open = try await scene.run("list")
         #expect(open.status == 2 && open.errors.contains("chmod 700"), "\(open.errors)")
-        // Only root can give a folder away; to anybody else root's own are another user's.
+        // Only root can change an owner; for any other user the files of root have another owner.
         let isRoot = geteuid() == 0
         if isRoot {
             try CacheScene.set([.posixPermissions: 0o700, .ownerAccountID: 65_534], of: scene.path)
@@ -212,7 +212,7 @@ struct CacheCommandTests {
         #expect(other.status == 2 && other.errors.contains("belongs to another user"), "\(other.errors)")
     }
 
-    @Test("Without --cache, or with an empty one, it is a mistake of the command line")
+    @Test("A missing or empty --cache is an error of the command line")
     func usage() async throws {
         for arguments in [["cache", "list"], ["cache", "stats", "--cache", ""], ["cache", "frobnicate"]] {
             let run = try await Program.run(arguments)

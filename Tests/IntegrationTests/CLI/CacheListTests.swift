@@ -5,7 +5,7 @@ import Testing
 
 @Suite("cache list")
 struct CacheListTests {
-    @Test("list has a line for each entry, by URL, with all there is to know")
+    @Test("list prints a line for each entry, sorted by URL, with all its details")
     func lists() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -46,7 +46,7 @@ struct CacheListTests {
         #expect(variant[2][1] is NSNull)
     }
 
-    @Test("An entry of the future is stale, and no number is made up for it")
+    @Test("An entry from the future is stale, and its age is not invented")
     func clockSetBack() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -55,7 +55,7 @@ struct CacheListTests {
         #expect(try await scene.run("list", "--json").objects.first?["ttl"] is NSNull)
     }
 
-    @Test("Control characters of what is stored reach no terminal, neither as text nor as JSON")
+    @Test("Control characters of stored responses never reach a terminal, in text or JSON")
     func escapes() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -82,7 +82,7 @@ struct CacheListTests {
         #expect(url == "https://a.example/\(evil)")
     }
 
-    @Test("A reader who goes ends list without a word")
+    @Test("list ends silently when its reader closes the pipe")
     func closedPipe() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -96,7 +96,7 @@ struct CacheListTests {
         #expect(run.text.utf8.filter { $0 == 10 }.count == 1)
     }
 
-    @Test("10,000 entries list as they come: sixty megabytes of bodies are not held")
+    @Test("10,000 entries are listed one by one: their sixty megabytes of bodies are not in memory")
     func streams() async throws {
         let scene = try CacheScene()
         defer { scene.remove() }
@@ -104,7 +104,7 @@ struct CacheListTests {
         for number in 0..<10_000 {
             try scene.put("https://a.example/some/path/to/make/lines/longer/\(number)", body: body)
         }
-        // What is left to be read then is more than a pipe holds: the program is still there to be measured.
+        // The unread rest is larger than a pipe: the program is still running and can be measured.
         let script = """
             mkfifo pipe; "$1" cache list --cache "$2" >pipe & p=$!; exec 3<pipe; head -c 1000000 <&3 | wc -l
             grep VmHWM /proc/$p/status; cat <&3 | wc -l; wait $p

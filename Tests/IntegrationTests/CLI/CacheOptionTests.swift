@@ -4,9 +4,9 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("The cache of get")
+@Suite("Cache of martlet get")
 struct CacheOptionTests {
-    /// Runs a body with an origin, and a folder in which a cache may be.
+    /// Runs a body with an origin, and a directory for a cache.
     private func with(
         _ handler: OriginHandler, _ body: (TestOrigin, TemporaryDirectory) async throws -> Void
     ) async throws {
@@ -25,7 +25,7 @@ struct CacheOptionTests {
         .pattern(count).with { $0.fields.append("Cache-Control", "max-age=600") }
     }
 
-    /// An answer that is stale at once, and is not sent again to those who have it.
+    /// A response that is stale immediately, and a 304 for conditional requests.
     private static func stale(_ request: OriginRequest, _ control: String = "max-age=0") -> OriginResponse {
         if !request.fields.values(of: "If-None-Match").isEmpty {
             return OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": control])
@@ -34,7 +34,7 @@ struct CacheOptionTests {
             200, fields: ["ETag": "\"1\"", "Cache-Control": control], body: .text("stored"))
     }
 
-    /// Flips the last bit of each entry, or of each body beside one.
+    /// Flips the last bit of each entry, or of each separate body file.
     private func damage(_ folder: String, bodies: Bool = false) throws {
         var count = 0
         for name in try FileManager.default.contentsOfDirectory(atPath: folder)
@@ -50,7 +50,7 @@ struct CacheOptionTests {
 
     private func pattern(_ count: Int) -> [UInt8] { TestPattern.bytes(from: 0, count: count) }
 
-    @Test("What is fresh is printed by the next process without a request", arguments: [10, 300_000])
+    @Test("The next process prints a fresh response without a request", arguments: [10, 300_000])
     func hit(_ count: Int) async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(UInt64(count)) }) { origin, directory in
             let format = "%{stderr}%{http_code} %{num_connects} %{size_download} %{size_request}"
@@ -68,7 +68,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("What is stale is validated, and its body is not sent again")
+    @Test("A stale response is validated, and its body is not sent again")
     func validated() async throws {
         try await with(OriginHandler { CacheOptionTests.stale($0) }) { origin, directory in
             #expect(try await get(origin.url("/"), in: directory).text == "stored")
@@ -81,7 +81,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("--offline prints what is there, however stale, and asks nobody")
+    @Test("--offline prints a stored response, however stale, without a request")
     func offline() async throws {
         try await with(OriginHandler { CacheOptionTests.stale($0) }) { origin, directory in
             _ = try await get(origin.url("/"), in: directory)
@@ -93,7 +93,7 @@ struct CacheOptionTests {
     }
 
     @Test(
-        "--offline ends with exit code 104 for what is not in the cache, and sends and writes nothing",
+        "--offline exits with 104 for a response that is not stored, and sends and writes nothing",
         arguments: [[], ["-d", "data"], ["-X", "DELETE"], ["--retry", "3"]])
     func offlineMiss(_ more: [String]) async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
@@ -111,7 +111,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("A stored 504 is an answer as any other")
+    @Test("A stored 504 is a response like any other")
     func storedTimeout() async throws {
         let answer = OriginResponse(
             504, fields: ["Cache-Control": "max-age=600"], body: .text("their gateway"))
@@ -124,7 +124,7 @@ struct CacheOptionTests {
     }
 
     @Test(
-        "With --stale-if-error what is stored stands in for a server that is down, or has an error of its own"
+        "--stale-if-error serves the stored response if the server is down or returns a server error"
     )
     func staleIfError() async throws {
         try await with(
@@ -147,7 +147,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("must-revalidate forbids that a stale response stands in")
+    @Test("must-revalidate forbids serving a stale response after an error")
     func mustRevalidate() async throws {
         try await with(
             OriginHandler { CacheOptionTests.stale($0, "max-age=0, must-revalidate") }
@@ -159,7 +159,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("An entry that is damaged is fetched anew", arguments: [10, 20_000, 200_000])
+    @Test("A damaged entry is fetched again", arguments: [10, 20_000, 200_000])
     func damaged(_ count: Int) async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(UInt64(count)) }) { origin, directory in
             _ = try await get(origin.url("/"), in: directory)
@@ -173,7 +173,7 @@ struct CacheOptionTests {
     }
 
     @Test(
-        "A large body that is damaged at its end is fetched anew for a file, and cut short where it was shown"
+        "A large body with a damaged end is fetched again for a file, and cut short on standard output"
     )
     func damagedLate() async throws {
         let count = 2_000_000
@@ -193,12 +193,12 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("A stored body that cannot be decoded is fetched anew for a file")
+    @Test("A stored body that cannot be decoded is fetched again for a file")
     func undecodable() async throws {
         let wire = StoredCoding.gzip(pattern(100_000))
         let origin = OriginHandler { request in
             var bytes = wire
-            // Whoever does not undo it gets a broken one, and stores it for all.
+            // A client that does not decode it gets the broken body, and stores it for all.
             if request.fields["Accept-Encoding"] == nil { bytes[bytes.count - 5] ^= 1 }
             return OriginResponse(
                 200, fields: ["Cache-Control": "max-age=600", "Content-Encoding": "gzip"], body: .bytes(bytes)
@@ -215,7 +215,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("Of a file from the cache the progress counts all bytes")
+    @Test("Progress counts all bytes of a file from the cache")
     func progress() async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(400_000) }) { origin, directory in
             _ = try await get(origin.url("/"), in: directory)
@@ -230,7 +230,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("Two processes use one folder at once, and every body is right")
+    @Test("Two processes use one directory concurrently, and every body is correct")
     func processes() async throws {
         try await with(
             OriginHandler { request in
@@ -267,7 +267,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("Groups of options that name one folder share it")
+    @Test("Option groups with the same directory share its cache")
     func groups() async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
             let run = try await get(
@@ -278,7 +278,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("With -k nothing is stored, and nothing that is stored is printed")
+    @Test("With -k no response is stored, and no stored one is printed")
     func insecure() async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
             _ = try await get("-k", origin.url("/"), in: directory)
@@ -290,7 +290,7 @@ struct CacheOptionTests {
     }
 
     @Test(
-        "What is tried again is asked of the network, and with -k not stored then, either",
+        "A retry uses the network, and with -k its response is not stored either",
         arguments: [false, true])
     func retried(_ isInsecure: Bool) async throws {
         let count = Mutex(0)
@@ -316,7 +316,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("A folder that is open to others is exit code 2, and nothing is sent")
+    @Test("A directory that others can access exits with 2, and nothing is sent")
     func openFolder() async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
             let folder = try directory.makeDirectory("cache")
@@ -328,7 +328,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("What is served stale is validated before the program ends")
+    @Test("A response that is served stale is validated before the program ends")
     func revalidation() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             OriginResponse(
@@ -345,7 +345,7 @@ struct CacheOptionTests {
         }
     }
 
-    @Test("A log says what the cache did, and the time-line has one row for it")
+    @Test("A log contains the cache decisions, and the timeline has one row for the cache")
     func pictures() async throws {
         try await with(OriginHandler { _ in CacheOptionTests.fresh(10) }) { origin, directory in
             let run = try await Program.run(

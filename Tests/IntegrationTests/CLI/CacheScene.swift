@@ -4,13 +4,13 @@ import MartletStorage
 import MartletWire
 import Testing
 
-/// A cache's folder for the program to look into, gone when its owner calls `remove()`.
+/// A cache directory for the program, removed when its owner calls `remove()`.
 struct CacheScene {
-    /// The folder around it, which is the program's working directory.
+    /// The parent directory, which is the working directory of the program.
     let directory: TemporaryDirectory
-    /// The cache's folder, which is its owner's alone.
+    /// The cache directory, which is private to its owner.
     let path: String
-    /// The cache as another user of the folder has it open.
+    /// The cache as another process has it open.
     let cache: DiskCache
 
     init() throws {
@@ -21,7 +21,7 @@ struct CacheScene {
 
     func remove() { directory.remove() }
 
-    /// Stores a response that came so many seconds ago.
+    /// Stores a response that arrived a number of seconds ago.
     func put(
         _ url: String, _ fields: [(String, String)] = [("Cache-Control", "max-age=1000000")],
         age: Double = 0, body: [UInt8] = Array("body".utf8), partition: String = "",
@@ -35,19 +35,19 @@ struct CacheScene {
         try #require(writer.append(body) && writer.commit())
     }
 
-    /// Runs `martlet cache` with a command on the folder.
+    /// Runs `martlet cache` with a command on the directory.
     func run(_ command: String, _ arguments: String...) async throws -> Program.Run {
         try await Program.run(["cache", command, "--cache", path] + arguments, in: directory)
     }
 
-    /// The names in the folder that are entries, or bodies of entries.
+    /// The names of the files in the directory that are entries or their bodies.
     var entryFiles: [String] {
         get throws {
             try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.utf8.count >= 34 }.sorted()
         }
     }
 
-    /// The folder and its files: names, contents, and when they were written.
+    /// The directory and its files: names, contents, and modification times.
     var snapshot: [String: String] {
         get throws {
             var snapshot: [String: String] = [:]
@@ -60,7 +60,7 @@ struct CacheScene {
         }
     }
 
-    /// Sets who may do what with a file.
+    /// Sets the attributes of a file.
     static func set(_ attributes: [FileAttributeKey: Any], of path: String) throws {
         try FileManager.default.setAttributes(attributes, ofItemAtPath: path)
     }
@@ -75,7 +75,7 @@ struct CacheScene {
 }
 
 extension Program.Run {
-    /// Each line of the output as an object of JSON.
+    /// Each line of the output as a JSON object.
     var objects: [[String: Any]] {
         get throws {
             try text.split(separator: "\n").map { line in

@@ -1,7 +1,7 @@
 import MartletTesting
 import Testing
 
-@Suite("martlet beside curl")
+@Suite("martlet compared with curl")
 struct CurlComparisonTests {
     static let lines: [(arguments: [String], path: String)] = [
         (["-i"], "/json"), (["-I"], "/bytes/100"), (["-i"], "/chunked/5000?size=700"), (["-i"], "/hints"),
@@ -54,13 +54,13 @@ struct CurlComparisonTests {
         (["-D", "-", "-o", "out"], "/bytes/10"), (["-H", "Range: bytes=1-2"], "/bytes/10"),
     ]
 
-    @Test("What came before the clock ran out is written, and the exit code is 28")
+    @Test("Bytes that arrived before the timeout are written, and the exit code is 28")
     func stalledBody() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         let start = TestPattern.bytes(from: 0, count: 100)
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
-            // On a slow machine the clock may run out before the body begins: then a later one is tried.
+            // On a slow machine the timeout may expire before the body starts: then a longer one is used.
             var seconds = 0.5
             while true {
                 let arguments = ["-q", "-sS", "-m", "\(seconds)", origin.url("/stall/100")]

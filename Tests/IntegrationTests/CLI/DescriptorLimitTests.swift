@@ -7,10 +7,11 @@ struct DescriptorLimitTests {
     private static let limit = 96
 
     @Test(
-        "More requests than descriptors: some are answered, the others fail in words, and the program goes on"
+        "With more requests than descriptors some get a response, others an error, and the program continues"
     )
     func tooManyRequests() async throws {
-        // No answer before the line behind all requests was worked on: by then those without a descriptor have failed.
+        // No response is sent before the line after all requests was processed: by then those without a descriptor have
+        // failed.
         let late = Gate()
         try await TestOrigin.withOrigin { _ in
             await late.pass()
@@ -35,8 +36,8 @@ struct DescriptorLimitTests {
             #expect(answered.count + refused.count == 150, "\(replies.first ?? "")")
             #expect(answered.count >= 20)
             #expect(!refused.isEmpty)
-            // Connections leave some descriptors to others: to the runtime, which traps without, and to the one that
-            // counts them here.
+            // Connections leave some descriptors free: for the runtime, which traps without them, and for the process
+            // that counts them here.
             let counts = try #require(replies.first { $0.contains("\"seq\":151") })
             let object = try JSONSerialization.jsonObject(with: Data(counts.utf8)) as? [String: Any]
             let open = try #require(object?["descriptors"] as? Int, "\(counts)")

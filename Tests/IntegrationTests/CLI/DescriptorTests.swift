@@ -5,14 +5,14 @@ import Testing
 
 @Suite("Standard descriptors and signals of the program")
 struct DescriptorTests {
-    /// Runs a script of bash's, whose `$0` is the program and whose `$1` is an address.
+    /// Runs a bash script, with the program as `$0` and an address as `$1`.
     private func script(
         _ text: String, _ url: String = "", in directory: TemporaryDirectory? = nil
     ) async throws -> Program.Run {
         try await Program.run("bash", ["-c", text, Program.path, url], input: [], in: directory)
     }
 
-    @Test("Closed descriptors are not taken by pipes, sockets and files")
+    @Test("Closed standard descriptors are not reused for pipes, sockets and files")
     func closed() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -22,7 +22,7 @@ struct DescriptorTests {
             let saved = try await script(#""$0" -o file "$1" <&- >&- 2>&-"#, origin.url("/"), in: directory)
             #expect(saved.status == 0)
             #expect(OutputFile.contents(of: directory.appending("file")) == "\u{2}\u{f}body")
-            // Each byte of a body in the signal pipe would be taken for a signal's number.
+            // Each byte of a body in the signal pipe would count as the number of a signal.
             for closing in ["<&- >&-", ">&-", ">&- 2>&-"] {
                 let run = try await script(#""$0" -s "$1" "# + closing, origin.url("/"))
                 #expect(run.status == 23, "\(closing)")
@@ -32,7 +32,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("Programs that are started inherit nothing but the standard descriptors")
+    @Test("Child programs inherit only the standard descriptors")
     func inherited() async throws {
         let text = #"""
             coproc "$0" batch
@@ -50,7 +50,7 @@ struct DescriptorTests {
         #expect(run.text == "", "\(run.errors)")
     }
 
-    @Test("A signal that was ignored when the program began stays ignored")
+    @Test("A signal that was ignored at the start of the program stays ignored")
     func ignoredSignal() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -78,13 +78,13 @@ struct DescriptorTests {
     }
 
     @Test(
-        "What cannot be printed is 23",
+        "Output that cannot be written exits with 23",
         arguments: ["--help", "--version", "manual", "get --help", "cache --help"])
     func fullDevice(_ words: String) async throws {
         #expect(try await script("\"$0\" \(words) >/dev/full").status == 23)
     }
 
-    @Test("A reader of standard output that is stopped does not stop transfers to files")
+    @Test("A stopped reader of standard output does not stop transfers to files")
     func stoppedReader() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -100,13 +100,13 @@ struct DescriptorTests {
         }
     }
 
-    @Test("A mistyped command is a mistake, and names the one that was meant")
+    @Test("A mistyped command is an error that names the intended one")
     func mistyped() async throws {
         let run = try await Program.run("downlaod", "http://127.0.0.1:1/")
         #expect(run.status == 2 && run.errors.contains("“download”"), "\(run.errors)")
     }
 
-    @Test("A password that another replaced is hidden as well")
+    @Test("A password that a later one replaces is hidden as well")
     func replacedPassword() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -134,7 +134,7 @@ struct DescriptorTests {
         }
     }
 
-    @Test("batch undoes codings where it is told to, whatever fields the request has")
+    @Test("batch decodes content codings on request, whatever headers the request has")
     func decompress() async throws {
         try await TestOrigin.withOrigin(.plain) { _ in
             OriginResponse(fields: ["Content-Encoding": "gzip"], body: .text("none"))

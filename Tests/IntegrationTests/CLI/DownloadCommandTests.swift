@@ -6,7 +6,7 @@ import Testing
 
 @Suite("martlet download")
 struct DownloadCommandTests {
-    @Test("A file gets the name of its URL; standard output stays empty, and standard error names it")
+    @Test("A file has the name from its URL; standard output is empty, and standard error names the file")
     func file() async throws {
         try await DownloadScene.run { scene in
             let run = try await scene.download([scene.origin.url("/bytes/70000")])
@@ -18,7 +18,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("--dir creates the directory; that of -o alone is created with --create-dirs")
+    @Test("--dir creates the directory; the directory of -o is created only with --create-dirs")
     func places() async throws {
         try await DownloadScene.run { scene in
             let url = scene.origin.url("/bytes/10")
@@ -39,7 +39,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("A file that is there stays, is replaced, or gets a neighbour")
+    @Test("An existing file is kept, replaced, or gets a numbered sibling")
     func collisions() async throws {
         try await DownloadScene.run { scene in
             try scene.directory.write("old", to: "f")
@@ -56,7 +56,7 @@ struct DownloadCommandTests {
     }
 
     @Test(
-        "What -m ended tells how long it took, whatever else is shown",
+        "A download that -m ended reports the elapsed time in every output mode",
         arguments: ["plain", "none"])
     func timeLimit(progress: String) async throws {
         try await DownloadScene.run { scene in
@@ -74,7 +74,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("A list from standard input has names, checksums and fields of its own")
+    @Test("A list from standard input has its own names, checksums and headers")
     func list() async throws {
         try await DownloadScene.run { scene in
             let list = """
@@ -98,7 +98,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("A bad line of a list is refused with its number, and nothing is sent")
+    @Test("A bad line of a list is rejected with its number, and nothing is sent")
     func badList() async throws {
         try await DownloadScene.run { scene in
             let run = try await scene.download(
@@ -109,7 +109,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("A checksum that does not match is exit code 100, and no file has the name")
+    @Test("A checksum mismatch exits with 100, and the file is not published")
     func checksum() async throws {
         try await DownloadScene.run { scene in
             let wrong = "sha256=\(String(repeating: "0", count: 64))"
@@ -126,7 +126,7 @@ struct DownloadCommandTests {
         (["/stall", "--stall-timeout", "0.3", "--retry", "0"], 28), (["/reset", "--retry", "0"], 56),
     ]
 
-    @Test("What goes wrong has its exit code", arguments: failures)
+    @Test("Each failure has its exit code", arguments: failures)
     func codes(_ words: [String], _ status: Int32) async throws {
         try await DownloadScene.run { scene in
             let run = try await scene.download([scene.origin.url(words[0])] + words.dropFirst())
@@ -135,7 +135,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("A host that is not there, a scheme and a URL that cannot be used are exit codes 7, 1 and 3")
+    @Test("A missing host, an unknown scheme and an invalid URL exit with 7, 1 and 3")
     func urls() async throws {
         try await DownloadScene.run { scene in
             for (url, status) in [("http://127.0.0.1:1/f", 7), ("ftp://h/f", 1), ("http://h:99999/f", 3)] {
@@ -146,7 +146,7 @@ struct DownloadCommandTests {
     }
 
     @Test(
-        "A limit on the size of files is exit code 105, and not a signal",
+        "A limit on file sizes exits with 105, not with a signal",
         .enabled(if: !MartletProgram.isThreadSanitized, "that limit is one on a sanitizer's own memory"))
     func fullDisk() async throws {
         try await DownloadScene.run { scene in
@@ -162,7 +162,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("A second program about the same file is exit code 106, and the first one goes on")
+    @Test("A second program with the same target exits with 106, and the first one continues")
     func twoPrograms() async throws {
         let gate = Gate()
         try await DownloadScene.run(gate: gate) { scene in
@@ -180,7 +180,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("Of several failures the exit code is that of the first URL; what comes comes all the same")
+    @Test("Of several failures the first URL's sets the exit code; the other files arrive anyway")
     func several() async throws {
         try await DownloadScene.run { scene in
             let urls = ["/bytes/5", "/status/404", "/bytes/9"].map { scene.origin.url($0) }
@@ -192,7 +192,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("No more files come at once than --max-files says, nor from one host than --max-per-host")
+    @Test("--max-files limits the concurrent files, and --max-per-host those of one host")
     func limits() async throws {
         let gate = Gate()
         try await DownloadScene.run(gate: gate) { scene in
@@ -210,7 +210,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("Credentials go to their server, and show nowhere")
+    @Test("Credentials are sent to their server and appear nowhere else")
     func credentials() async throws {
         try await DownloadScene.run { scene in
             let url = scene.origin.url("/bytes/5").replacingOccurrences(of: "://", with: "://me:s3cret@")
@@ -223,7 +223,7 @@ struct DownloadCommandTests {
     }
 
     @Test(
-        "What makes no sense for a download is refused by name, and nothing is sent",
+        "Options that do not apply to downloads are rejected by name, and nothing is sent",
         arguments: [
             ["-X", "POST"], ["-d", "x"], ["-I"], ["-O"], ["-w", "x"], ["--cache", "c"], ["--next"],
             ["-C", "-"],
@@ -239,7 +239,7 @@ struct DownloadCommandTests {
         }
     }
 
-    @Test("The help is printed to standard output, and martlet's own help names the command")
+    @Test("The help is printed to standard output, and the general help names the command")
     func help() async throws {
         let run = try await Program.run("download", "--help")
         #expect(run.status == 0)

@@ -4,7 +4,7 @@ import Foundation
 import MartletTesting
 import Testing
 
-@Suite("Progress and ends of martlet download")
+@Suite("Progress and results of martlet download")
 struct DownloadProgressTests {
     @Test("JSON has each event once, in order, and progress in between")
     func json() async throws {
@@ -29,7 +29,7 @@ struct DownloadProgressTests {
         }
     }
 
-    @Test("A failure that passes is told in JSON, with its code and the wait")
+    @Test("JSON contains a transient failure, with its code and the delay")
     func retrying() async throws {
         try await DownloadScene.run { scene in
             let run = try await scene.download([
@@ -47,7 +47,7 @@ struct DownloadProgressTests {
         }
     }
 
-    @Test("What nothing can go on from is not said to be kept when the time is over")
+    @Test("A download that cannot be resumed reports no stored bytes after a timeout")
     func nothingKept() async throws {
         try await DownloadScene.run { scene in
             let run = try await scene.download([
@@ -61,7 +61,7 @@ struct DownloadProgressTests {
         }
     }
 
-    @Test("Off a terminal there are lines, without control characters, whatever was asked for")
+    @Test("Without a terminal progress is printed as lines without control characters, whatever was requested")
     func plain() async throws {
         try await DownloadScene.run { scene in
             for form in ["auto", "bar", "plain"] {
@@ -75,7 +75,7 @@ struct DownloadProgressTests {
         }
     }
 
-    @Test("A plain line comes at least every ten seconds, also while nothing does")
+    @Test("A plain line is printed at least every ten seconds, even during a stall")
     func plainLines() async throws {
         let gate = Gate()
         try await DownloadScene.run(gate: gate) { scene in
@@ -91,7 +91,7 @@ struct DownloadProgressTests {
         }
     }
 
-    @Test("-s and --progress none show nothing; failures are told by the latter alone")
+    @Test("-s and --progress none show no progress; only the latter prints failures")
     func silence() async throws {
         try await DownloadScene.run { scene in
             let (good, bad) = (scene.origin.url("/bytes/5"), scene.origin.url("/status/404"))
@@ -106,7 +106,7 @@ struct DownloadProgressTests {
         }
     }
 
-    @Test("A reader of standard error who leaves does not end the download")
+    @Test("A closed standard error does not end the download")
     func closedPipe() async throws {
         try await DownloadScene.run { scene in
             let script = "{ \"$1\" download -v -o f \"$2\"; echo $? >status; } 2>&1 >/dev/null | true"
@@ -118,7 +118,7 @@ struct DownloadProgressTests {
         }
     }
 
-    @Test("A reader of standard error who does not read holds no download up, and loses no event")
+    @Test("A blocked standard error does not delay the download, and no event is lost")
     func unreadPipe() async throws {
         let script = """
             mkfifo errors go && exec 3<>errors || exit 90
@@ -131,7 +131,7 @@ struct DownloadProgressTests {
             wait $reader
             exit $status
             """
-        // Far more than a pipe holds: each of two lines repeats the URL.
+        // This is far more than a pipe holds: each of two lines repeats the URL.
         let padding = String(repeating: "x", count: 2000)
         let numbers = 1...60
         try await DownloadScene.run { scene in
@@ -157,7 +157,7 @@ struct DownloadProgressTests {
     }
 
     @Test(
-        "SIGINT keeps what has come, says how to go on and is 130; the same command fetches what is missing alone"
+        "SIGINT keeps the bytes, prints how to resume and exits with 130; the same command fetches the rest"
     )
     func interrupt() async throws {
         let (first, count) = (Gate(), 400_000)
@@ -188,7 +188,7 @@ struct DownloadProgressTests {
         }
     }
 
-    @Test("SIGINT in words: what is kept, and how to go on")
+    @Test("SIGINT prints the stored bytes and how to resume")
     func interruptWords() async throws {
         let gate = Gate()
         try await DownloadScene.run(gate: gate) { scene in

@@ -2,18 +2,18 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// A file on an origin, and a folder to download it to.
+/// A file on an origin, and a directory to download it to.
 struct DownloadScene {
-    /// The origin.
+    /// The origin of the files.
     let origin: TestOrigin
-    /// The folder.
+    /// The working directory of the program.
     let directory: TemporaryDirectory
 
-    /// Options by which no machine is too slow: that a test holds bytes back is no failure of the connection.
+    /// Options with timeouts that no machine exceeds: bytes that a test holds back are not a connection failure.
     static let patience = ["--stall-timeout", "600"]
 
-    /// Runs a test with both. Of `/bytes/N` and `/held/N` the origin gives ranges; of the latter nothing behind the first
-    /// half comes before the gate is open, whichever connection asks for it.
+    /// Runs a test with both. The origin serves `/bytes/N` and `/held/N` in ranges. The second half of the latter is
+    /// sent when the gate is open, over any connection.
     static func run(
         gate: Gate = Gate(), _ body: (DownloadScene) async throws -> Void
     ) async throws {
@@ -26,7 +26,7 @@ struct DownloadScene {
             }
             return held(request, count, gate)
         } run: { origin in
-            // What waits must not keep the origin from stopping.
+            // A waiting handler must not keep the origin from stopping.
             defer { gate.open() }
             try await body(DownloadScene(origin: origin, directory: directory))
         }
@@ -51,7 +51,7 @@ struct DownloadScene {
         }
     }
 
-    /// Runs `martlet download` in the folder.
+    /// Runs `martlet download` in the directory.
     func download(
         _ arguments: [String], input: String = "", environment: [String] = [],
         while body: (RunningProgram) async throws -> Void = { _ in }
@@ -61,7 +61,7 @@ struct DownloadScene {
             while: body)
     }
 
-    /// Runs `martlet download` in the folder, and sends SIGINT to it alone when a closure returns.
+    /// Runs `martlet download` in the directory, and sends SIGINT only to it when a closure returns.
     func interruptedDownload(
         _ arguments: [String], after body: (RunningProgram) async throws -> Void
     ) async throws -> Program.Run {
@@ -76,10 +76,10 @@ struct DownloadScene {
         }
     }
 
-    /// The bytes of a file in the folder.
+    /// The bytes of a file in the directory.
     func bytes(_ name: String) -> [UInt8] { OutputFile.bytes(of: directory.appending(name)) }
 
-    /// The names in the folder.
+    /// The names in the directory.
     var names: [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []).sorted()
     }
@@ -87,7 +87,7 @@ struct DownloadScene {
     /// The bytes of `/bytes/N` and `/held/N`.
     static func pattern(_ count: Int) -> [UInt8] { TestPattern.bytes(from: 0, count: count) }
 
-    /// The objects of lines of JSON.
+    /// The objects of JSON lines.
     static func objects(_ text: String) throws -> [[String: Any]] {
         try text.split(separator: "\n").map {
             try JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any] ?? [:]

@@ -5,12 +5,12 @@ import Testing
 
 @Suite("martlet download --state")
 struct DownloadStateTests {
-    /// An origin, and a folder to work in.
+    /// An origin, and a working directory.
     private struct Scene {
         let origin: TestOrigin
         let directory: TemporaryDirectory
 
-        /// Runs `martlet download --state queue` in the folder.
+        /// Runs `martlet download --state queue` in the directory.
         func download(
             _ arguments: [String] = [], while body: (RunningProgram) async throws -> Void = { _ in }
         ) async throws -> Program.Run {
@@ -20,16 +20,16 @@ struct DownloadStateTests {
                 while: body)
         }
 
-        /// Runs it from a shell that writes the program's number to a file, so that it can be signalled.
+        /// Runs it from a shell that writes the process identifier to a file, so that a test can send a signal.
         func signalled(
             _ arguments: [String], _ signal: Int32, when text: String
         ) async throws -> Program.Run {
-            // A shell has its jobs ignore SIGINT.
+            // A shell makes its background jobs ignore SIGINT.
             let script = "env --default-signal=INT \"$0\" \"$@\" & echo $! >pid; wait $!"
             let words =
                 [
                     "-c", script, Program.path, "download", "--state", "queue", "--progress", "json",
-                    // Another connection would race for what is held.
+                    // Another connection would race for the held bytes.
                     "--segments", "1",
                 ]
                 + arguments
@@ -49,8 +49,8 @@ struct DownloadStateTests {
         }
     }
 
-    /// Of `/held/N` the origin gives ranges; what is behind the first half comes when the gate is opened, to those that ask
-    /// from the beginning.
+    /// The origin serves `/held/N` in ranges. It sends the second half when the gate is open, to requests from the
+    /// first byte.
     private func withScene(_ gate: Gate, _ body: (Scene) async throws -> Void) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -77,7 +77,7 @@ struct DownloadStateTests {
                 }
             }
         } run: { origin in
-            // What waits must not keep the origin from stopping.
+            // A waiting handler must not keep the origin from stopping.
             defer { gate.open() }
             try await body(Scene(origin: origin, directory: directory))
         }
@@ -93,7 +93,7 @@ struct DownloadStateTests {
         try objects(run).compactMap { $0["event"] as? String }.filter { $0 != "progress" }
     }
 
-    @Test("Downloads are added to the directory, done, and forgotten")
+    @Test("Downloads are added to the directory, finished, and removed from it")
     func done() async throws {
         try await withScene(Gate()) { scene in
             let urls = [scene.origin.url("/bytes/70000"), scene.origin.url("/bytes/9")]
@@ -114,7 +114,7 @@ struct DownloadStateTests {
     }
 
     @Test(
-        "A stopped or killed program is gone on with by the next one, without a URL",
+        "The next program resumes a stopped or killed one, without a URL",
         arguments: [
             SIGINT, SIGTERM, SIGKILL,
         ])
@@ -141,7 +141,7 @@ struct DownloadStateTests {
             #expect(scene.bytes("files/11") == TestPattern.bytes(from: 0, count: 11))
             #expect(scene.names("queue") == ["lock"])
             if signal != SIGKILL {
-                // Only what was missing came.
+                // Only the missing bytes were sent.
                 let ranges = scene.origin.requests.filter { $0.target == "/held/400000" }.compactMap {
                     $0.fields["Range"]
                 }
@@ -150,7 +150,7 @@ struct DownloadStateTests {
         }
     }
 
-    @Test("In words it says how to go on")
+    @Test("The text output says how to resume")
     func words() async throws {
         try await withScene(Gate()) { scene in
             let run = try await scene.signalled(
@@ -161,7 +161,7 @@ struct DownloadStateTests {
         }
     }
 
-    @Test("A second program with the directory is exit code 106 and says so; the first one goes on")
+    @Test("A second program with the directory exits with 106 and says so; the first one continues")
     func twoPrograms() async throws {
         let gate = Gate()
         try await withScene(gate) { scene in
@@ -170,7 +170,7 @@ struct DownloadStateTests {
                 let second = try await scene.download([scene.origin.url("/bytes/5")])
                 #expect(second.status == 106)
                 #expect(second.errors.hasPrefix("martlet: (106) option --state: "), "\(second.errors)")
-                #expect(second.errors.contains("another download manager has this directory"))
+                #expect(second.errors.contains("another download manager uses this directory"))
                 gate.open()
             }
             #expect(first.status == 0, "\(first.errors)")
@@ -178,7 +178,7 @@ struct DownloadStateTests {
         }
     }
 
-    @Test("Credentials are not in the directory, and given again without a URL they are for what is there")
+    @Test("Credentials are not stored, and given again without a URL they apply to the stored downloads")
     func credentials() async throws {
         try await withScene(Gate()) { scene in
             let refused = try await scene.download([
@@ -201,7 +201,7 @@ struct DownloadStateTests {
         }
     }
 
-    @Test("A damaged file of the directory is told, and the others are done")
+    @Test("A damaged file of the directory is reported, and the other downloads finish")
     func damaged() async throws {
         try await withScene(Gate()) { scene in
             let failed = try await scene.download([scene.origin.url("/status/404")])

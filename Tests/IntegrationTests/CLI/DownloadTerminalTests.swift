@@ -4,7 +4,7 @@ import Testing
 
 @Suite("martlet download on a terminal")
 struct DownloadTerminalTests {
-    /// The lines of the frames, without what moves the cursor and colours.
+    /// The lines of the frames, without cursor movements and colors.
     private func lines(_ run: Program.Run) -> [String] {
         run.text.replacing(/\u{1B}\[[0-9;?]*[A-Za-z]/, with: "").split {
             $0 == "\r" || $0 == "\n" || $0 == "\r\n"
@@ -33,15 +33,15 @@ struct DownloadTerminalTests {
         return try #require(result)
     }
 
-    @Test("Bars are drawn over one another within the columns there are", arguments: [20, 40, 80, 200])
+    @Test("Bars are redrawn in place within the columns of the terminal", arguments: [20, 40, 80, 200])
     func bars(_ columns: Int) async throws {
-        // Where there is room for one figure alone, it is the stall once there is one, however late one looks.
+        // If one figure fits, it is the stall once there is one, at any later time.
         let mark = columns < 40 ? "stalled" : "50%"
         let run = try await run(columns, ["-o", "a-long-name-of-a-file.bin"], steps: [.init(text: mark)])
         #expect(run.status == 0, "\(run.text)")
         let shown = lines(run)
         #expect(shown.contains { $0.contains(mark) }, "\(shown)")
-        // The summary alone may be longer, and wraps as the terminal has it.
+        // Only the summary may be longer, and the terminal wraps it.
         for line in shown where !line.contains(" in ") { #expect(line.count < columns, "\(line)") }
         #expect(run.text.contains("━") == (columns >= 40))
         #expect(run.text.contains("\u{1B}[32m") == (columns >= 40), "the colour of bars")
@@ -49,7 +49,7 @@ struct DownloadTerminalTests {
         #expect(shown.last?.hasPrefix("a-long-name-of-a-file.bin: 4.0 KiB in ") == true)
     }
 
-    @Test("NO_COLOR has no colours, and a locale without UTF-8 nothing but ASCII")
+    @Test("NO_COLOR disables colors, and a locale without UTF-8 uses only ASCII")
     func plainMarks() async throws {
         let uncoloured = try await run(
             80, environment: ["LC_ALL=C.UTF-8", "NO_COLOR=1"], steps: [.init(text: "50%")])
@@ -62,7 +62,7 @@ struct DownloadTerminalTests {
         #expect(ascii.text.contains("sch?n.bin") && ascii.text.contains("#"))
     }
 
-    @Test("A terminal that cannot move its cursor has lines, as if it were none")
+    @Test("A terminal that cannot move its cursor gets plain lines")
     func dumb() async throws {
         try await DownloadScene.run { scene in
             let run = try await PseudoTerminal.run(
@@ -90,11 +90,11 @@ struct DownloadTerminalTests {
         let gate = Gate()
         try await DownloadScene.run(gate: gate) { scene in
             let urls = [4096, 8192].map { scene.origin.url("/held/\($0)") }
-            // One connection each: another one would race for what is held back, and count twice what both then get.
+            // Each has one connection: another one would race for the held bytes, and both would count them.
             let run = try await PseudoTerminal.run(
                 ["download", "--segments", "1"] + DownloadScene.patience + urls, columns: 80,
                 in: scene.directory,
-                // Half of all: then both have a line.
+                // With half of all bytes both have a line.
                 steps: [.init(text: "0 of 2 files[^\r]*50%", file: "go")]
             ) { running in
                 let go = scene.directory.appending("go")
@@ -102,7 +102,7 @@ struct DownloadTerminalTests {
                 gate.open()
             }
             #expect(run.status == 0, "\(run.text)")
-            // A frame is what is written without wrapping.
+            // A frame is the text that is written without wrapping.
             let frames = run.text.split(separator: "\u{1B}[?7l").dropFirst().map {
                 $0.prefix(upTo: $0.firstRange(of: "\u{1B}[?7h")?.lowerBound ?? $0.endIndex)
             }
@@ -115,19 +115,19 @@ struct DownloadTerminalTests {
         }
     }
 
-    @Test("A file that is there before the first frame has no bar")
+    @Test("A file that is complete before the first frame has no bar")
     func fast() async throws {
         try await DownloadScene.run { scene in
             let run = try await PseudoTerminal.run(
                 ["download", scene.origin.url("/bytes/10")], columns: 80, in: scene.directory)
             #expect(run.status == 0)
-            // On a machine that takes longer there is one, which is taken away.
+            // A slower machine draws a bar, which is erased.
             #expect(!run.text.contains("\u{1B}[?25l") || run.text.contains("\u{1B}[?25h"))
             #expect(lines(run).last?.hasPrefix("10: 10 B in ") == true, "\(run.text)")
         }
     }
 
-    @Test("Ctrl-C shows the cursor again, says how to go on, and is 130")
+    @Test("Ctrl-C shows the cursor again, prints how to resume, and exits with 130")
     func interrupt() async throws {
         try await DownloadScene.run { scene in
             let run = try await PseudoTerminal.run(
@@ -141,7 +141,7 @@ struct DownloadTerminalTests {
     }
 
     @Test(
-        "A terminal shows the bars as they are meant: no line wraps, and notes stay above",
+        "A terminal shows the bars correctly: no line wraps, and notes stay above",
         arguments: [24, 60])
     func picture(_ columns: Int) async throws {
         let gate = Gate()
@@ -161,7 +161,7 @@ struct DownloadTerminalTests {
                         && lines.suffix(3).dropLast().allSatisfy { $0.contains(mark) }
                 }
                 #expect(drawn.first?.hasPrefix("7: 7 B in ") == true)
-                // The line that stays is as long as it is; of the others each is one.
+                // The final line has any length; each of the others fits one row.
                 let stays = drawn.dropLast(3).joined()
                 #expect(!stays.contains(mark) && !stays.contains("files"), "\(drawn)")
                 gate.open()

@@ -5,7 +5,7 @@ import Testing
 @Suite("Exit codes of get")
 struct ExitCodeTests {
     @Test(
-        "What the server does wrong has the exit code that curl gives it",
+        "Each server error has the exit code of curl",
         arguments: [
             ("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", 18),
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", 18),
@@ -24,7 +24,7 @@ struct ExitCodeTests {
     }
 
     @Test(
-        "A route that goes wrong has its exit code",
+        "Each connection error has its exit code",
         arguments: [
             (["-m", "0.3"], "/stall", 28), (["-m", "0.3"], "/stall/100", 28), ([], "/reset", 56),
             ([], "/truncate/100", 18), ([], "/truncate/100?chunked", 18), (["-f"], "/status/404", 22),
@@ -43,11 +43,11 @@ struct ExitCodeTests {
     }
 
     @Test(
-        "A URL that cannot be used has its exit code",
+        "Each invalid URL has its exit code",
         arguments: [
             ("ftp://host/", 1), ("file:///etc/passwd", 1), ("http://", 3), ("http://ho st/", 3),
             ("http://host:99999/", 3), ("http://[::1/", 3), ("http://host/{a,b}", 3),
-            // They have a scheme, and are not of a host that is named like one.
+            // These have a scheme, and no host of the same name.
             ("https://\u{301}a.test/x", 3), ("http://\u{200D}a.test/x", 3), ("http:/x", 3),
             ("http://no-such-host.invalid/", 6), ("http://127.0.0.1:1/", 7),
         ])
@@ -57,7 +57,7 @@ struct ExitCodeTests {
     }
 
     @Test(
-        "A line break in what becomes a field is refused, and nothing is sent",
+        "A line break in a field value is rejected, and nothing is sent",
         arguments: ["-A", "-e", "-b", "-r", "-H"])
     func lineBreak(_ option: String) async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
@@ -67,7 +67,7 @@ struct ExitCodeTests {
         }
     }
 
-    @Test("A content coding that cannot be undone is exit code 61")
+    @Test("A content coding that cannot be decoded exits with 61")
     func coding() async throws {
         let answer = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nnone"
         try await TestOrigin.withOrigin(.plain, scripts: .respond(answer)) { origin in
@@ -77,7 +77,7 @@ struct ExitCodeTests {
         }
     }
 
-    @Test("-s silences errors, and -S shows them again")
+    @Test("-s silences errors, and -S prints them again")
     func silence() async throws {
         #expect(try await Program.run("-s", "http://127.0.0.1:1/").errors.isEmpty)
         #expect(
@@ -85,7 +85,7 @@ struct ExitCodeTests {
                 "martlet: (7) GET http://127.0.0.1:1/: "))
     }
 
-    @Test("The exit code is that of the last transfer, and --fail-early stops at the first that fails")
+    @Test("The last transfer sets the exit code, and --fail-early stops at the first failure")
     func several() async throws {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
             let (bad, good) = (origin.url("/status/404"), origin.url("/json"))

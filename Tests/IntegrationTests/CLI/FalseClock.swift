@@ -2,21 +2,22 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// A wall clock for programs that can be set while they run, by `libfaketime`. Monotonic clocks go on as ever.
+/// A wall clock for programs that can be set while they run, by `libfaketime`. Monotonic clocks are not affected.
 struct FalseClock: Sendable {
     private let path: String
 
-    /// One whose setting is a file of a directory.
+    /// Makes a clock whose setting is a file in a directory.
     init(in directory: TemporaryDirectory) {
         path = directory.appending("clock")
     }
 
-    /// Sets it to as many seconds from the true time, as `+86400`; at once, for all that look at it.
+    /// Sets the clock to an offset from the true time in seconds, such as `+86400`; it applies immediately to all
+    /// programs.
     func set(_ shift: String) throws {
         try Data("\(shift)\n".utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
     }
 
-    /// The variables that have a program look at it.
+    /// The environment variables that make a program use the clock.
     var environment: [String] {
         get throws {
             let folders = try FileManager.default.contentsOfDirectory(atPath: "/usr/lib").sorted()

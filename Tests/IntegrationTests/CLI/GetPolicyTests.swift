@@ -9,7 +9,7 @@ struct GetPolicyTests {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler, run: body)
     }
 
-    @Test("Nothing that is secret reaches another origin, but by --location-trusted")
+    @Test("No secret is sent to another origin, except with --location-trusted")
     func foreignOrigin() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -40,7 +40,7 @@ struct GetPolicyTests {
         }
     }
 
-    @Test("Credentials cannot be read from the list of processes")
+    @Test("The list of processes does not show credentials")
     func processTitle() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             let folders = try FileManager.default.contentsOfDirectory(atPath: "/proc")
@@ -69,7 +69,7 @@ struct GetPolicyTests {
         }
     }
 
-    @Test("-v shows each request of a chain, without what is secret")
+    @Test("-v prints each request of a redirect chain without secrets")
     func verbose() async throws {
         try await withRoutes { origin in
             let run = try await Program.run("-sSv", "-L", "-u", "me:s3cret", origin.url("/redirect/1"))
@@ -85,7 +85,7 @@ struct GetPolicyTests {
         }
     }
 
-    @Test("-c writes the cookies of all transfers, for their owner alone, and leaves special files alone")
+    @Test("-c writes the cookies of all transfers, readable by the owner only, and keeps special files")
     func cookieJar() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -114,7 +114,7 @@ struct GetPolicyTests {
         }
     }
 
-    @Test("A passing failure is tried again, and a file has the last answer alone")
+    @Test("A transient failure is retried, and a file has only the last response")
     func retry() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -133,7 +133,7 @@ struct GetPolicyTests {
         }
     }
 
-    @Test("What is no passing failure is not tried again unless asked for")
+    @Test("A permanent failure is retried only on request")
     func noRetry() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x", status: 404))) { origin in
             let run = try await Program.run("-sS", "--retry", "3", "-f", origin.url("/"))
@@ -151,7 +151,7 @@ struct GetPolicyTests {
         }
     }
 
-    @Test("-J takes the proposed name, made safe, and never a file that is there")
+    @Test("-J uses a safe form of the proposed name, and never overwrites a file")
     func proposedName() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -200,7 +200,7 @@ struct GetPolicyTests {
         }
     }
 
-    @Test("--timeline draws a row for each part, in ASCII where the locale has no more, within the width")
+    @Test("--timeline draws a row for each part within the width, in ASCII if the locale requires it")
     func timeline() async throws {
         try await withRoutes { origin in
             let run = try await Program.run(
@@ -218,20 +218,20 @@ struct GetPolicyTests {
         }
     }
 
-    @Test("--lines writes whole lines, and ends the last")
+    @Test("--lines writes whole lines, and terminates the last one")
     func lines() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("one\r\ntwo\n\nlast"))) { origin in
             let run = try await Program.run("-sS", "--lines", origin.url("/"))
             #expect(run.status == 0 && run.text == "one\ntwo\n\nlast\n", "\(run.errors)")
         }
-        // In whatever encoding they are.
+        // Lines may have any encoding.
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.bytes([0x63, 0xE9, 10, 0xFF]))) { origin in
             let run = try await Program.run("-sS", "--lines", origin.url("/"))
             #expect(run.output == [0x63, 0xE9, 10, 0xFF, 10], "\(run.errors)")
         }
     }
 
-    @Test("--sse writes events as JSON, connects again, and ends with a 204")
+    @Test("--sse writes events as JSON, reconnects, and ends with a 204")
     func events() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             guard request.fields.values(of: "Last-Event-ID").isEmpty else { return OriginResponse(204) }
@@ -252,7 +252,7 @@ struct GetPolicyTests {
         }
     }
 
-    @Test("A netrc that is named must be there and make sense")
+    @Test("A given netrc file must exist and be valid")
     func netrc() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -266,7 +266,7 @@ struct GetPolicyTests {
     }
 
     @Test(
-        "A form that makes no sense is exit code 2, and nothing is sent",
+        "An invalid form exits with 2, and nothing is sent",
         arguments: [
             "a", "a=(;type=x/y", "a=b;type=plain", "a=@f,g", "a=b;headers=X: y", "a=b;encoder=base64",
         ])

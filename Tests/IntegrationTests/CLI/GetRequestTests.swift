@@ -3,9 +3,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("What the options of get send")
+@Suite("Requests from the options of get")
 struct GetRequestTests {
-    /// A command line, and what the origin must have seen.
+    /// A command line, and a check of the request that the origin received.
     struct Case: Sendable, CustomTestStringConvertible {
         var arguments: [String]
         var path = "/echo"
@@ -40,9 +40,9 @@ struct GetRequestTests {
         Case(arguments: ["--data-urlencode", "=ä", "--data-urlencode", "f@text"]) {
             $0.body == "%C3%A4&f=one+%0Atwo%0A"
         },
-        // Where both marks stand in it, the equals sign is the one that counts, and no file is read.
+        // With both `=` and `@` in the text, the equals sign counts, and no file is read.
         Case(arguments: ["--data-urlencode", "me@text=1"]) { $0.body == "me@text=1" },
-        // A combining mark behind a mark makes it no other one.
+        // A combining character after `=` or `:` does not change their meaning.
         Case(arguments: ["--data-urlencode", "a=\u{301}b"]) { $0.body == "a=%CC%81b" },
         Case(arguments: ["-b", "a=\u{200D}b"]) { $0.header("cookie") == "a=\u{200D}b" },
         Case(arguments: ["-H", "X-Mark:\u{301}v"]) { $0.header("x-mark") == "\u{301}v" },
@@ -100,7 +100,7 @@ struct GetRequestTests {
         },
     ]
 
-    @Test("An option of get shows in the request as with curl", arguments: cases)
+    @Test("An option of get changes the request as in curl", arguments: cases)
     func option(_ scene: Case) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -116,7 +116,7 @@ struct GetRequestTests {
         }
     }
 
-    @Test("Dot segments stay in the path with --path-as-is, and go without it")
+    @Test("--path-as-is keeps dot segments in the path; without it they are removed")
     func pathAsIs() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .echo) { origin in
             let kept = try await Program.run("--path-as-is", origin.url("/a/../b/./c"))
@@ -126,7 +126,7 @@ struct GetRequestTests {
         }
     }
 
-    @Test("--resolve, --connect-to and --interface choose the addresses and leave the names alone")
+    @Test("--resolve, --connect-to and --interface set the addresses and keep the names")
     func addresses() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .headers) { origin in
             let port = origin.port
@@ -158,7 +158,7 @@ struct GetRequestTests {
         }
     }
 
-    @Test("Several URLs share a connection, and --next gives a URL options of its own")
+    @Test("Several URLs share a connection, and --next gives a URL separate options")
     func severalURLs() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .echo) { origin in
             let url = origin.url("/echo")

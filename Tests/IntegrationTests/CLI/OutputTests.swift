@@ -3,7 +3,7 @@ import Foundation
 import MartletTesting
 import Testing
 
-@Suite("What get writes, and where")
+@Suite("Output of get")
 struct OutputTests {
     private func withRoutes(
         _ body: (TestOrigin, TemporaryDirectory) async throws -> Void
@@ -17,7 +17,7 @@ struct OutputTests {
 
     private func pattern(_ count: Int) -> [UInt8] { TestPattern.bytes(from: 0, count: count) }
 
-    @Test("The body goes to standard output, and nothing else does")
+    @Test("Only the body is written to standard output")
     func standardOutput() async throws {
         try await withRoutes { origin, _ in
             let run = try await Program.run("-v", origin.url("/bytes/300000"))
@@ -28,7 +28,7 @@ struct OutputTests {
         }
     }
 
-    @Test("JSON tells tries and failures in its own lines, each with the transfer it is about")
+    @Test("JSON prints retries and failures as separate lines, each with its transfer")
     func json() async throws {
         try await withRoutes { origin, directory in
             let url = origin.url("/status/503")
@@ -46,7 +46,7 @@ struct OutputTests {
         }
     }
 
-    @Test("-v shows no credentials")
+    @Test("-v prints no credentials")
     func credentials() async throws {
         try await withRoutes { origin, _ in
             let run = try await Program.run(
@@ -56,7 +56,7 @@ struct OutputTests {
         }
     }
 
-    @Test("-o, one for each URL, and -O write files; --create-dirs and --output-dir place them")
+    @Test("-o, one for each URL, and -O write files; --create-dirs and --output-dir set the location")
     func files() async throws {
         try await withRoutes { origin, directory in
             let run = try await Program.run(
@@ -76,7 +76,7 @@ struct OutputTests {
         }
     }
 
-    @Test("An empty body makes an empty file, and a failed connection none")
+    @Test("An empty body creates an empty file, and a failed connection creates no file")
     func emptyFile() async throws {
         try await withRoutes { origin, directory in
             _ = try await Program.run(["-sS", "-o", "empty", origin.url("/bytes/0")], in: directory)
@@ -86,7 +86,7 @@ struct OutputTests {
         }
     }
 
-    @Test("-O never leaves the folder", arguments: ["/bytes/", "/a/..", "/a/."])
+    @Test("-O never leaves the directory", arguments: ["/bytes/", "/a/..", "/a/."])
     func unsafeName(_ path: String) async throws {
         try await withRoutes { origin, directory in
             let run = try await Program.run(["-sS", "-O", "--path-as-is", origin.url(path)], in: directory)
@@ -95,7 +95,7 @@ struct OutputTests {
         }
     }
 
-    @Test("-i, -I and -D show heads; interim ones and trailers too")
+    @Test("-i, -I and -D print heads, including interim ones and trailers")
     func heads() async throws {
         try await withRoutes { origin, directory in
             let included = try await Program.run("-sSi", origin.url("/hints"))
@@ -116,7 +116,7 @@ struct OutputTests {
         }
     }
 
-    @Test("-f writes no body from status 400 on; --fail-with-body does")
+    @Test("-f writes no body for a status of 400 or above; --fail-with-body does")
     func fail() async throws {
         try await withRoutes { origin, _ in
             let without = try await Program.run("-sf", origin.url("/status/404"))
@@ -126,7 +126,7 @@ struct OutputTests {
         }
     }
 
-    @Test("--compressed undoes gzip and deflate", arguments: ["/gzip", "/deflate"])
+    @Test("--compressed decodes gzip and deflate", arguments: ["/gzip", "/deflate"])
     func compressed(_ path: String) async throws {
         try await withRoutes { origin, _ in
             #expect(
@@ -149,7 +149,7 @@ struct OutputTests {
         }
     }
 
-    @Test("What came of a truncated body stays, in a file and on standard output")
+    @Test("The received part of a truncated body is kept, in a file and on standard output")
     func partial() async throws {
         try await withRoutes { origin, directory in
             let run = try await Program.run(
@@ -162,7 +162,7 @@ struct OutputTests {
         }
     }
 
-    @Test("A reader that leaves early ends the program quietly")
+    @Test("The program ends silently if its reader closes the pipe")
     func closedPipe() async throws {
         try await withRoutes { origin, directory in
             let script = "\"$1\" -sS \"$2\" 2>err | head -c 5 >out; echo ${PIPESTATUS[0]} >status"
@@ -181,7 +181,7 @@ struct OutputTests {
         .enabled(if: !MartletProgram.isSanitized, "a sanitizer's own memory would be measured"))
     func memory() async throws {
         try await withRoutes { origin, directory in
-            // The shell's `wait` has the kernel's count of the most memory that the program held.
+            // The shell's `wait` reports the kernel's count of the program's peak memory.
             let script = "exec python3 -c \"$0\" \"$@\""
             let python = """
                 import resource, subprocess, sys

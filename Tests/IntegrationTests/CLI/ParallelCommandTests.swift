@@ -2,9 +2,9 @@ import Foundation
 import MartletTesting
 import Testing
 
-@Suite("Transfers at the same time, by the program")
+@Suite("Parallel transfers of the program")
 struct ParallelCommandTests {
-    @Test("What -w writes, errors and last lines stay whole lines, and the bodies are all there")
+    @Test("The output of -w, errors and last lines stay whole lines, and all bodies are complete")
     func lines() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -29,7 +29,7 @@ struct ParallelCommandTests {
         }
     }
 
-    @Test("Bodies on standard output come as they come, none of them torn where it came at once")
+    @Test("Bodies on standard output are interleaved, but a block that arrives together is not split")
     func standardOutput() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             .text("<\(request.path)>")
@@ -41,12 +41,12 @@ struct ParallelCommandTests {
         }
     }
 
-    @Test("SIGINT ends them all with 130")
+    @Test("SIGINT ends all transfers with 130")
     func interrupt() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
-            // A shell has its jobs ignore SIGINT.
+            // A shell makes its background jobs ignore SIGINT.
             let script = "env --default-signal=INT \"$0\" \"$@\" & echo $! >pid; wait $!"
             let words = ["-c", script, Program.path, "-sSZ", origin.url("/stall/9"), origin.url("/stall/5")]
             let run = try await Program.run("bash", words, input: [], in: directory) { running in

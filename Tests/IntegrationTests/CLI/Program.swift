@@ -1,38 +1,38 @@
 import Foundation
 
-/// The program `martlet` that was built beside these tests.
+/// The program `martlet` that was built with these tests.
 enum Program {
-    /// What a run gave.
+    /// The result of a run.
     struct Run {
-        /// The exit code, or the number of the signal that ended it.
+        /// The exit code, or the number of the signal that ended the program.
         let status: Int32
-        /// What it wrote to standard output.
+        /// The bytes that it wrote to standard output.
         let output: [UInt8]
-        /// What it wrote to standard error.
+        /// The text that it wrote to standard error.
         let errors: String
 
         /// Standard output as text.
         var text: String { String(decoding: output, as: UTF8.self) }
     }
 
-    /// Where it is: in the folder of this test bundle.
+    /// The path of the program: in the directory of this test bundle.
     static let path = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appendingPathComponent("martlet").path
 
-    /// How long a run may take, in seconds: what ends one that hangs, on the slowest machine and under a sanitizer.
+    /// The maximum duration of a run, in seconds. It ends hangs, even on the slowest machine and under a sanitizer.
     private static let limit = MartletProgram.isSanitized ? "1800" : "600"
 
-    /// Words for `env`: no proxy of the machine's stands between the program and the tests.
+    /// Arguments for `env` that remove the proxies of the machine.
     static let withoutProxies = [
         "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTPS_PROXY", "ALL_PROXY",
     ].flatMap { ["-u", $0] }
 
-    /// Runs it to its end, without a proxy in its environment, for as long as ``limit`` says.
+    /// Runs the program to its end, without a proxy in its environment, for at most ``limit`` seconds.
     /// - Parameters:
     ///   - input: its standard input.
-    ///   - directory: its working directory; one of its own if none is given.
+    ///   - directory: its working directory; a temporary one by default.
     ///   - environment: more variables, as `NAME=value`.
-    ///   - body: what is to be done while it runs; the program is ended where this throws.
+    ///   - body: a closure that runs at the same time; the program is ended if it throws.
     static func run(
         _ arguments: [String], input: [UInt8] = [], in directory: TemporaryDirectory? = nil,
         environment: [String] = [], while body: (RunningProgram) async throws -> Void = { _ in }
@@ -40,12 +40,12 @@ enum Program {
         try await run(path, arguments, input: input, in: directory, environment: environment, while: body)
     }
 
-    /// Runs it to its end; else as above.
+    /// Runs the program to its end, like the function above.
     static func run(_ arguments: String..., input: String = "") async throws -> Run {
         try await run(path, arguments, input: Array(input.utf8), in: nil, environment: [])
     }
 
-    /// Runs any program as this one is run.
+    /// Runs any program in the same way.
     static func run(
         _ program: String, _ arguments: [String], input: [UInt8], in given: TemporaryDirectory?,
         environment: [String] = [], while body: (RunningProgram) async throws -> Void = { _ in }

@@ -2,9 +2,9 @@ import MartletNetwork
 import MartletTesting
 import Testing
 
-@Suite("Heads that come before the answer, beside curl")
+@Suite("Heads before the final response, compared with curl")
 struct ProxyHeadsTests {
-    /// A way through a proxy, and what it says to each request on one connection.
+    /// A connection through a proxy, and the proxy's response to each request on one connection.
     struct Way: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let arguments: [String]
@@ -30,14 +30,14 @@ struct ProxyHeadsTests {
 
     static let ways = [
         Way("a tunnel", ["-p"], tunnel, answer),
-        Way("a tunnel for who says its name", ["-p"] + anyone, challenge, tunnel, answer),
-        Way("a refused tunnel", ["-p"], refusal),
-        Way("a tunnel refused behind a challenge", ["-p"] + anyone, challenge, refusal),
-        Way("a tunnel for nobody", ["-p"], challenge),
-        Way("a request for who says its name", anyone, challenge, answer),
+        Way("a tunnel with credentials", ["-p"] + anyone, challenge, tunnel, answer),
+        Way("a rejected tunnel", ["-p"], refusal),
+        Way("a tunnel that is rejected after a challenge", ["-p"] + anyone, challenge, refusal),
+        Way("a tunnel without credentials", ["-p"], challenge),
+        Way("a plain request with credentials", anyone, challenge, answer),
     ]
 
-    @Test("-i, -D and -w tell what a proxy said before, as curl does", arguments: ways)
+    @Test("-i, -D and -w print the proxy's earlier responses, as curl does", arguments: ways)
     func shown(_ way: Way) async throws {
         let told =
             "%{http_connect} %{http_code} %{size_header} %{size_download} %{remote_ip} %{remote_port} %{local_ip} "
@@ -55,7 +55,7 @@ struct ProxyHeadsTests {
         }
     }
 
-    @Test("-v shows them in their order, whether there is an answer or not", arguments: [ways[1], ways[3]])
+    @Test("-v prints the heads in their order, with or without a final response", arguments: [ways[1], ways[3]])
     func verbose(_ way: Way) async throws {
         try await TestOrigin.withOrigin(scripts: way.script) { proxy in
             let run = try await Program.run(
@@ -72,7 +72,7 @@ struct ProxyHeadsTests {
         }
     }
 
-    @Test("The 417 after which a request is sent once more is told with what follows it")
+    @Test("A 417 that leads to a second request is printed before the final response")
     func expectation() async throws {
         let refused = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 417 No\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno!"),
@@ -87,7 +87,7 @@ struct ProxyHeadsTests {
         }
     }
 
-    @Test("A server that says no more than 100 has sent no reply: exit code 52, as curl's")
+    @Test("A server that sends only a 100 has sent no reply: exit code 52, as in curl")
     func interimAlone() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 100 Continue\r\n\r\n"), .close)

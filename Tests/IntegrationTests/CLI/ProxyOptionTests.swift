@@ -2,9 +2,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Options of get about proxies")
+@Suite("Proxy options of get")
 struct ProxyOptionTests {
-    @Test("-x hands a plain request to the proxy, and -U tells it who asks")
+    @Test("-x sends a plain request to the proxy, and -U sends it credentials")
     func forwarding() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { proxy in
             let run = try await Program.run(
@@ -16,7 +16,7 @@ struct ProxyOptionTests {
         }
     }
 
-    @Test("The environment names proxies; HTTP_PROXY in capitals, and an empty -x, do not")
+    @Test("Environment variables name proxies, except HTTP_PROXY in capitals; an empty -x disables them")
     func environment() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { origin in
             let variable = "http_proxy=http://127.0.0.1:\(origin.port)"
@@ -35,7 +35,7 @@ struct ProxyOptionTests {
                     .status
                     == 0)
             #expect(try await Program.run(["-sS", url], environment: [dead]).status == 7)
-            // --noproxy takes the place of no_proxy.
+            // --noproxy overrides no_proxy.
             #expect(
                 try await Program.run(
                     ["-sS", "--noproxy", "x.test", url], environment: [dead, "no_proxy=*"]
@@ -44,8 +44,8 @@ struct ProxyOptionTests {
         }
     }
 
-    // They counted for a proxy that -x names alone.
-    @Test("--proxy-cacert and --proxy-insecure are about a proxy of the environment, too")
+    // Regression: both options used to apply only to a proxy from -x.
+    @Test("--proxy-cacert and --proxy-insecure also apply to a proxy from the environment")
     func environmentOverTLS() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -84,7 +84,7 @@ struct ProxyOptionTests {
     }
 
     @Test(
-        "--proxy-digest never shows Squid the password, and --proxy-anyauth only where nothing else is wanted"
+        "--proxy-digest never sends Squid the password, and --proxy-anyauth does so only if Basic is the only scheme"
     )
     func schemes() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { origin in
@@ -116,7 +116,7 @@ struct ProxyOptionTests {
         }
     }
 
-    @Test("What --proxy-digest and --proxy-anyauth send first has no credentials, whoever named the proxy")
+    @Test("The first request of --proxy-digest and --proxy-anyauth has no credentials, however the proxy was set")
     func nothingUnasked() async throws {
         let refusal = OriginHandler { _ in
             .text("no", status: 407).with { $0.fields.append("Proxy-Authenticate", "Basic realm=\"p\"") }
@@ -140,7 +140,7 @@ struct ProxyOptionTests {
         }
     }
 
-    @Test("An origin's certificate is refused with 60 and a pin with 90, also through a proxy over TLS")
+    @Test("A rejected certificate of the origin exits with 60 and a pin with 90, also through a TLS proxy")
     func refusalsBehindTLS() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -160,7 +160,7 @@ struct ProxyOptionTests {
                         let arguments = way + options + [origin.url()]
                         let run = try await Program.run(["-sS"] + arguments)
                         #expect(run.status == code, "\(arguments): \(run.errors)")
-                        // curl 7.88 loses the reason behind an HTTPS proxy, and exits with 35.
+                        // curl 7.88 loses the reason after an HTTPS proxy, and exits with 35.
                         guard way.isEmpty else { continue }
                         let curl = try await Curl.run(["--noproxy", ""] + arguments)
                         #expect(curl.exitCode == code, "\(arguments)")
@@ -170,7 +170,7 @@ struct ProxyOptionTests {
         }
     }
 
-    @Test("Exit codes are curl's: 5 for a proxy that cannot be found, 7 not reached, 56 refused")
+    @Test("Exit codes are those of curl: 5 for an unknown proxy, 7 for an unreachable one, 56 for a rejection")
     func exitCodes() async throws {
         for (proxy, url, code) in [
             ("http://no-such-host.invalid:1", "http://a.test/", 5), ("ftp://p", "http://a.test/", 5),
@@ -180,7 +180,7 @@ struct ProxyOptionTests {
             let run = try await Program.run("-sS", "-x", proxy, url)
             #expect(run.status == code, "\(proxy) \(url): \(run.errors)")
             let curl = try await Curl.run("--noproxy", "", "-x", proxy, url)
-            // curl calls a scheme that it does not know a failure to connect.
+            // curl reports an unknown scheme as a failure to connect.
             if !proxy.hasPrefix("ftp") { #expect(curl.exitCode == code) }
         }
         try await SquidProxy.withServer { squid in

@@ -1,20 +1,20 @@
 import Foundation
 
-/// Runs the program on a terminal of its own: all that it writes there is kept, and told back.
+/// Runs the program on a pseudo terminal and records its output.
 enum PseudoTerminal {
-    /// What there is to do while it runs: wait for a text, then send bytes or change the number of columns.
+    /// A step during the run: wait for a text, then send bytes or change the number of columns.
     struct Step {
-        /// The text that is waited for, as a regular expression of Python's.
+        /// The awaited text, as a regular expression of Python.
         let text: String
-        /// What is typed then.
+        /// The bytes to type after that.
         var typed = ""
-        /// How many columns there are then; 0 for as many as before.
+        /// The number of columns after that; 0 keeps the number.
         var columns = 0
-        /// The file that is made then.
+        /// The file to create after that; empty for no file.
         var file = ""
     }
 
-    /// Runs it; a python of its own holds the other side of the terminal.
+    /// Runs the program; a Python process holds the other side of the terminal.
     static func run(
         _ arguments: [String], columns: Int, rows: Int = 24, environment: [String] = ["LC_ALL=C.UTF-8"],
         in directory: TemporaryDirectory, steps: [Step] = [],

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("queue add, list, run, retry and drop")
 struct QueueCommandTests {
-    @Test("What is added is printed as a number, listed with all there is to know, and nothing is sent")
+    @Test("add prints a number, list prints all details, and nothing is sent")
     func add() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -32,7 +32,7 @@ struct QueueCommandTests {
         }
     }
 
-    @Test("run --until-empty delivers what is there in order, prints each event, and ends with 0")
+    @Test("run --until-empty delivers requests in order, prints each event, and exits with 0")
     func deliver() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -61,7 +61,7 @@ struct QueueCommandTests {
     }
 
     @Test(
-        "Every kind of body comes as it was given: a form, a file that stays, one that is copied, standard input"
+        "Every kind of body arrives unchanged: a form, a referenced file, a copied one, standard input"
     )
     func bodies() async throws {
         let scene = try QueueScene()
@@ -89,7 +89,7 @@ struct QueueCommandTests {
         }
     }
 
-    @Test("A file that is another one when its request is sent makes a dead letter, and exit code 22")
+    @Test("A file that was replaced before the delivery causes a dead letter and exit code 22")
     func changedFile() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -104,7 +104,7 @@ struct QueueCommandTests {
     }
 
     @Test(
-        "What a server refuses is a dead letter with its answer, exit code 22; retry sends it again, drop takes it out"
+        "A rejected request is a dead letter with exit code 22; retry sends it again, drop removes it"
     )
     func decide() async throws {
         let scene = try QueueScene()
@@ -128,7 +128,7 @@ struct QueueCommandTests {
             let list = try await scene.list
             #expect(list.map { $0["state"] as? String } == ["dead", "dead"])
             #expect((list[0]["letter"] as? [String: Any])?["body"] as? String == "no such note")
-            // Dead letters of an earlier run are requests that are left.
+            // Dead letters of an earlier run count as remaining requests.
             #expect(try await scene.run("run", ["--until-empty"]).status == 103)
             #expect(try await scene.run("retry", ["1"]).status == 0)
             #expect(try await scene.run("drop", ["2"]).status == 0)
@@ -144,7 +144,7 @@ struct QueueCommandTests {
     }
 
     @Test(
-        "Where nobody listens requests wait; SIGINT and SIGTERM end the run with 103, and nothing is lost",
+        "Without a server requests wait; SIGINT and SIGTERM exit with 103, and nothing is lost",
         arguments: [
             SIGINT, SIGTERM,
         ])
@@ -160,7 +160,7 @@ struct QueueCommandTests {
         #expect(try await scene.list.map { $0["state"] as? String } == ["waiting"])
     }
 
-    @Test("A POST without a key that never left waits on in the next process: it is not uncertain")
+    @Test("A POST without a key that was never sent waits for the next process and is not uncertain")
     func keyless() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -171,7 +171,7 @@ struct QueueCommandTests {
         #expect(try await scene.list.map { $0["state"] as? String } == ["waiting"])
     }
 
-    @Test("A POST without a key whose answer is lost is uncertain, exit code 22, and is not sent again")
+    @Test("A POST without a key whose response is lost is uncertain, exits with 22, and is not repeated")
     func uncertain() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -187,7 +187,7 @@ struct QueueCommandTests {
         }
     }
 
-    @Test("One command at a time has the folder: the second is told so, with exit code 106")
+    @Test("One command at a time uses the directory: the second one exits with 106")
     func inUse() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -201,7 +201,7 @@ struct QueueCommandTests {
                 let second = try await scene.run(command, arguments)
                 #expect(second.status == 106, "\(command): \(second.errors)")
                 #expect(
-                    second.errors.hasPrefix("martlet: (106) \(scene.path): another queue has this directory"),
+                    second.errors.hasPrefix("martlet: (106) \(scene.path): another queue uses this directory"),
                     "\(second.errors)")
                 #expect(second.output.isEmpty)
             }
@@ -209,7 +209,7 @@ struct QueueCommandTests {
         #expect(run.status == 103)
     }
 
-    @Test("A number that is not there is exit code 2, and the others are done all the same")
+    @Test("An unknown number exits with 2, and the others are processed anyway")
     func unknown() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -221,7 +221,7 @@ struct QueueCommandTests {
         #expect(try await scene.run("retry", ["1"]).status == 2)
     }
 
-    @Test("A record that is damaged goes aside and is told; the others are sent, and the exit code is 26")
+    @Test("A damaged record is moved aside and reported; the others are sent, and the exit code is 26")
     func damaged() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -242,7 +242,7 @@ struct QueueCommandTests {
     }
 
     @Test(
-        "The folder is that of XDG_STATE_HOME, else of HOME; list makes none, and prints nothing where there is none"
+        "The directory is below XDG_STATE_HOME, else HOME; list creates none, and prints nothing without one"
     )
     func folders() async throws {
         let scene = try QueueScene()
@@ -267,7 +267,7 @@ struct QueueCommandTests {
     }
 
     @Test(
-        "What makes no sense is refused with exit code 2 and made no folder",
+        "Invalid options exit with 2, and no directory is created",
         arguments: [
             ["add"], ["add", "http://a/", "http://b/"], ["add", "-o", "f", "http://a/"],
             ["add", "-L", "http://a/"],
@@ -287,7 +287,7 @@ struct QueueCommandTests {
         #expect(!FileManager.default.fileExists(atPath: scene.path))
     }
 
-    @Test("Each command has a help, and that is success")
+    @Test("Each command has a help, which exits with 0")
     func help() async throws {
         for command in ["add", "run", "list", "retry", "drop"] {
             let run = try await Program.run("queue", command, "--help")
@@ -298,7 +298,7 @@ struct QueueCommandTests {
     }
 }
 
-/// What a handler has seen.
+/// The requests that a handler has received.
 private actor Received {
     private(set) var all: [String: String] = [:]
     private(set) var isMended = false

@@ -3,11 +3,11 @@ import Glibc
 import MartletTesting
 import Testing
 
-/// A queue's folder for the program, gone when its owner calls `remove()`.
+/// A queue directory for the program, removed when its owner calls `remove()`.
 struct QueueScene {
-    /// The folder around it, which is the program's working directory, and its user's home.
+    /// The parent directory, which is the working directory and the home of the program.
     let directory: TemporaryDirectory
-    /// The queue's folder.
+    /// The queue directory.
     let path: String
 
     init() throws {
@@ -17,7 +17,7 @@ struct QueueScene {
 
     func remove() { directory.remove() }
 
-    /// Runs `martlet queue` with a command on the folder.
+    /// Runs `martlet queue` with a command on the directory.
     func run(
         _ command: String, _ arguments: [String] = [], input: String = ""
     ) async throws -> Program.Run {
@@ -26,7 +26,7 @@ struct QueueScene {
     }
 
     /// Adds a request.
-    /// - Returns: Its number, as it was printed.
+    /// - Returns: Its number, as printed.
     @discardableResult
     func add(_ arguments: String...) async throws -> String {
         let run = try await run("add", arguments)
@@ -34,7 +34,7 @@ struct QueueScene {
         return run.text.trimmingCharacters(in: .newlines)
     }
 
-    /// What `queue list --json` prints.
+    /// The objects that `queue list --json` prints.
     var list: [[String: Any]] {
         get async throws {
             let run = try await run("list", ["--json"])
@@ -43,8 +43,8 @@ struct QueueScene {
         }
     }
 
-    /// Runs `martlet queue run` until it has printed something, and ends it with a signal.
-    /// - Parameter body: What is to be done before.
+    /// Runs `martlet queue run` until it has printed a text, and ends it with a signal.
+    /// - Parameter body: A closure that runs before the signal.
     func run(
         _ arguments: [String] = [], until text: String, signal: Int32 = SIGINT,
         _ body: () async throws -> Void = {}
@@ -63,7 +63,7 @@ struct QueueScene {
         return (await child.waitForExit(), child.output)
     }
 
-    /// All that is in the files of the queue.
+    /// The contents of all files of the queue.
     var contents: Data {
         get throws {
             var all = Data()

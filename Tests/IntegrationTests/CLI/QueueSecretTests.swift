@@ -5,7 +5,7 @@ import Testing
 @Suite("Secrets of queue add and queue run")
 struct QueueSecretTests {
     @Test(
-        "No secret is in any file of the queue, in what is printed, or in the list; a note says what was not stored"
+        "No secret is in a queue file, in the output, or in the list; a note names the secrets that were not stored"
     )
     func notStored() async throws {
         let scene = try QueueScene()
@@ -38,7 +38,7 @@ struct QueueSecretTests {
         #expect(names.dropFirst(3) == [["Cookie"], ["X-Api-Key"], ["Authorization"], ["Authorization"]])
     }
 
-    @Test("run adds what add was given: a password, a token, cookies, a field, a netrc")
+    @Test("run adds credentials to stored requests: a password, a token, cookies, a field, a netrc")
     func added() async throws {
         for (words, name, value) in [
             (["-u", "me:pass"], "Authorization", "Basic bWU6cGFzcw=="),
@@ -66,7 +66,7 @@ struct QueueSecretTests {
     }
 
     @Test(
-        "A field that was declared secret goes to no other origin, and what a server repeats of it is not stored"
+        "A declared secret is sent to no other origin, and is not stored if a server repeats it"
     )
     func declared() async throws {
         for status in [301, 303, 307, 308] {
@@ -98,7 +98,7 @@ struct QueueSecretTests {
         }
     }
 
-    @Test("Digest is answered where the server asks for it")
+    @Test("Digest is used if the server requests it")
     func digest() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -114,7 +114,7 @@ struct QueueSecretTests {
         }
     }
 
-    @Test("Without credentials that a server wants, a request waits: exit code 103, and nothing is lost")
+    @Test("Without required credentials a request waits: exit code 103, and nothing is lost")
     func missing() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }
@@ -126,7 +126,7 @@ struct QueueSecretTests {
         }
     }
 
-    @Test("Where requests to several origins wait, what is for one of them is refused; a netrc is not")
+    @Test("With waiting requests for several origins, single-origin credentials are rejected, but not a netrc")
     func severalOrigins() async throws {
         let scene = try QueueScene()
         defer { scene.remove() }

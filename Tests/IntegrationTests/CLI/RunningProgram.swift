@@ -1,22 +1,22 @@
-/// The program while it runs, as ``Program`` has started it.
+/// The running program, as ``Program`` has started it.
 struct RunningProgram: Sendable {
-    /// The process, with those that stand before the program.
+    /// The process, including the wrapper programs in front of it.
     let child: ChildProcess
-    /// Where its outputs are.
+    /// The directory of its output files.
     let directory: TemporaryDirectory
 
-    /// What it has written to standard output so far.
+    /// The bytes that it has written to standard output so far.
     var output: [UInt8] { OutputFile.bytes(of: directory.appending("out")) }
-    /// What it has written to standard error so far.
+    /// The text that it has written to standard error so far.
     var errors: String { OutputFile.contents(of: directory.appending("err")) }
 
-    /// Waits until a text is in what it has written to standard output.
+    /// Waits until standard output contains a text.
     /// - Throws: `ServerFailure` when the program ends without it.
     func waitForOutput(_ text: String) async throws {
         try await child.wait(for: text) { String(decoding: output, as: UTF8.self).contains(text) }
     }
 
-    /// Waits until a text is in what it has written to standard error; else as ``waitForOutput(_:)``.
+    /// Waits until standard error contains a text; else like ``waitForOutput(_:)``.
     func waitForErrors(_ text: String) async throws {
         try await child.wait(for: text) { errors.contains(text) }
     }

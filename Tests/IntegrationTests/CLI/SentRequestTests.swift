@@ -2,10 +2,10 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// What a server sees of `martlet`, beside what it sees of `curl` for the same command line.
-@Suite("Requests beside those of curl")
+/// The requests of `martlet` and of `curl` for the same command line, as a server receives them.
+@Suite("Requests compared with those of curl")
 struct SentRequestTests {
-    /// A request as a server saw it, without what two programs may say in different ways.
+    /// A request as a server received it, without the parts that two programs may write differently.
     private struct Seen: Equatable {
         var line: String
         var fields: [String]
@@ -38,7 +38,7 @@ struct SentRequestTests {
         (["-F", "a=b", "-X", "PUT"], "/"), (["-F", "a=@-"], "/"),
         (["-L", "-X", "POST", "-d", "x"], "/redirect"), (["-L", "-F", "a=b"], "/redirect"),
         (["-L", "-d", "x", "--post303"], "/redirect?303"), (["-L", "--digest", "-u", "me:s"], "/redirect"),
-        // Where Digest alone is meant, the body waits for the challenge.
+        // If only Digest is allowed, the body waits for the challenge.
         (["--digest", "-u", "me:secret", "-d", "a=1"], "/"),
         (["--digest", "-u", "me:secret", "-d", ""], "/"),
         (["--digest", "-u", "me:secret", "--json", "{}"], "/"),
@@ -111,9 +111,10 @@ struct SentRequestTests {
         for field in request.fields {
             var value = field.value
             switch field.name.lowercased() {
-            // Names of programs and ports; curl's question before it sends a file; a length that depends on the boundary's.
+            // These parts differ: names of programs and ports, curl's request before it sends a file, and a length that
+            // depends on the boundary.
             case "user-agent", "host", "expect": continue
-            // A POST without a body says so here.
+            // Martlet sends Content-Length: 0 with a POST without a body; `curl -X POST` does not.
             case "content-length" where value == "0": continue
             case "content-length"
             where request.fields.values(of: "content-type").first?.hasPrefix("multipart") == true:

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("serve, demo, and the progress of downloads")
 struct ServeTests {
-    @Test("serve serves a folder by TLS, writes its authority's certificate, and ends on SIGTERM")
+    @Test("serve serves a directory over TLS, writes its authority's certificate, and ends on SIGTERM")
     func serve() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -50,7 +50,7 @@ struct ServeTests {
     }
 
     @Test(
-        "demo does everything it says, and exits with 0",
+        "demo does everything it announces, and exits with 0",
         .enabled(if: !MartletProgram.isSanitized, "a sanitizer's own memory would be measured"))
     func demo() async throws {
         let run = try await Program.run("demo")
@@ -60,7 +60,7 @@ struct ServeTests {
         #expect(run.errors.isEmpty)
     }
 
-    @Test("SIGINT ends a transfer with 130, and what came is in the file")
+    @Test("SIGINT ends a transfer with 130, and the received bytes are in the file")
     func interrupt() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -80,7 +80,7 @@ struct ServeTests {
     func progressJSON() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
-        // The rest comes when progress was shown, however late that is.
+        // The rest is sent once progress was shown, however late that is.
         let rest = Gate()
         try await TestOrigin.withOrigin(.plain) { _ in
             OriginResponse(
@@ -109,7 +109,7 @@ struct ServeTests {
     }
 
     @Test(
-        "Off a terminal progress is a plain line; with -s, to standard output, or by --no-progress-meter it is nothing"
+        "Without a terminal progress is a plain line; -s, standard output and --no-progress-meter disable it"
     )
     func progressPlain() async throws {
         let directory = try TemporaryDirectory()

@@ -1,8 +1,8 @@
 import Testing
 
-@Suite("What shells are told")
+@Suite("Shell completions")
 struct ShellTests {
-    /// What bash would put in place of the last of these words.
+    /// The replacements that bash offers for the last of these words.
     private func completions(_ words: String...) async throws -> [String] {
         let script = """
             source <("$1" completions bash) || exit 90
@@ -17,7 +17,7 @@ struct ShellTests {
         return run.text.split(separator: "\n").map(String.init)
     }
 
-    @Test("bash completes commands, what is behind them, and the options of each")
+    @Test("bash completes commands, their arguments, and the options of each")
     func bash() async throws {
         #expect(try await completions("down") == ["download"])
         #expect(try await completions("queue", "a") == ["add"])
@@ -25,11 +25,11 @@ struct ShellTests {
         #expect(try await completions("queue", "add", "--la") == ["--lane"])
         #expect(try await completions("http://localhost/", "--retry-d") == ["--retry-delay"])
         #expect(try await completions("--parallel-m") == ["--parallel-max"])
-        // Files are the shell's own.
+        // The shell itself completes files.
         #expect(try await completions("http://localhost/", "-o", "fi").isEmpty)
     }
 
-    @Test("There is a script for each shell, and another shell is a mistake")
+    @Test("There is a script for each shell, and another shell is an error")
     func shells() async throws {
         for shell in ["bash", "zsh", "fish"] {
             let run = try await Program.run("completions", shell)

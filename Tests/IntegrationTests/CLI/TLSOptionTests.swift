@@ -20,7 +20,7 @@ struct TLSOptionTests {
     }
 
     @Test(
-        "A certificate is refused with 60 unless --cacert or SSL_CERT_FILE trusts it or -k asks for no check")
+        "An untrusted certificate exits with 60 without --cacert, SSL_CERT_FILE or -k")
     func trust() async throws {
         try await withOrigin(.trusted) { origin, directory in
             let url = origin.url("/")
@@ -38,7 +38,7 @@ struct TLSOptionTests {
     }
 
     @Test(
-        "A certificate that is wrong is exit code 60 though its authority is trusted",
+        "An invalid certificate exits with 60 even if its authority is trusted",
         arguments: [OriginTLS.wrongName, .expired, .notYetValid, .unknownAuthority, .selfSigned])
     func wrongCertificate(_ tls: OriginTLS) async throws {
         try await withOrigin(tls) { origin, directory in
@@ -49,9 +49,10 @@ struct TLSOptionTests {
         }
     }
 
-    // It was 0 wherever -k accepted the chain. curl knows no authority then, also with --cacert.
+    // Regression: the value used to be 0 whenever -k accepted the chain. With -k curl loads no authority, even from
+    // --cacert.
     @Test(
-        "%{ssl_verify_result} tells why a chain is refused, and with -k why it would be",
+        "%{ssl_verify_result} is the reason of the rejection, also if -k ignores it",
         arguments: [
             (OriginTLS.trusted, 20, 0), (.expired, 20, 10), (.notYetValid, 20, 9), (.wrongName, 20, 0),
             (.unknownAuthority, 20, 20), (.selfSigned, 18, 18),
@@ -70,7 +71,7 @@ struct TLSOptionTests {
         }
     }
 
-    @Test("--cert and --key show who is calling; unreadable ones are exit code 58")
+    @Test("--cert and --key send a client certificate; unreadable files exit with 58")
     func clientCertificate() async throws {
         try await withOrigin(.demandsClientCertificate) { origin, directory in
             let common = ["-sS", "--cacert", "ca.pem", origin.url("/")]
@@ -85,7 +86,7 @@ struct TLSOptionTests {
         }
     }
 
-    @Test("--tlsv1.3 and --tls-max choose the version")
+    @Test("--tlsv1.3 and --tls-max set the version")
     func versions() async throws {
         try await withOrigin(.trusted) { origin, directory in
             let common = ["-sS", "--cacert", "ca.pem", origin.url("/")]
@@ -115,8 +116,8 @@ struct TLSOptionTests {
         }
     }
 
-    // Every request over TLS failed.
-    @Test("An SSLKEYLOGFILE that cannot be written to costs a warning alone, and none with -s")
+    // Regression: every request over TLS used to fail.
+    @Test("An SSLKEYLOGFILE that cannot be written only prints a warning, and none with -s")
     func unwritableKeyLog() async throws {
         try await withOrigin(.trusted) { origin, directory in
             let variable = "SSLKEYLOGFILE=\(directory.appending("none/keys"))"
@@ -135,7 +136,7 @@ struct TLSOptionTests {
         }
     }
 
-    @Test("A PKCS#12 file shows who is calling; without its pass phrase it is exit code 58")
+    @Test("A PKCS#12 file provides the client certificate; without its pass phrase the exit code is 58")
     func pkcs12() async throws {
         try await withOrigin(.demandsClientCertificate) { origin, directory in
             _ = try await Command.succeed(
@@ -162,7 +163,7 @@ struct TLSOptionTests {
         }
     }
 
-    @Test("An encrypted private key is opened by --pass, in PEM and in DER")
+    @Test("--pass decrypts a private key, in PEM and in DER")
     func encryptedKey() async throws {
         try await withOrigin(.demandsClientCertificate) { origin, directory in
             for form in ["PEM", "DER"] {
@@ -186,7 +187,7 @@ struct TLSOptionTests {
         }
     }
 
-    @Test("--pinnedpubkey gives what curl gives: 0 for the server's key, 90 for any other, also with -k")
+    @Test("--pinnedpubkey behaves as in curl: 0 for the server's key, 90 for any other, also with -k")
     func pins() async throws {
         try await NginxServer.withServer { server in
             let directory = try TemporaryDirectory()
@@ -215,14 +216,14 @@ struct TLSOptionTests {
         }
     }
 
-    @Test("--crlfile refuses what is revoked with 60, and a file without lists with 82")
+    @Test("--crlfile rejects a revoked certificate with 60, and a file without lists with 82")
     func revocation() async throws {
         try await withOrigin(.trusted) { origin, directory in
             try directory.write("nothing", to: "empty.pem")
             let common = ["-sS", "--cacert", "ca.pem", origin.url("/"), "--crlfile"]
             #expect(try await Program.run(common + ["empty.pem"], in: directory).status == 82)
             #expect(try await Program.run(common + ["none.pem"], in: directory).status == 82)
-            // The list of another authority says nothing about this one.
+            // The list of another authority does not cover this certificate.
             _ = try await Command.succeed(
                 "openssl",
                 [
@@ -249,7 +250,7 @@ struct TLSOptionTests {
                 ])
             let run = try await Program.run(common + ["o.crl"], in: directory)
             #expect(run.status == 60, "\(run.errors)")
-            #expect(run.errors.contains("revoked"))
+            #expect(run.errors.contains("revocation"))
             #expect(origin.requests.isEmpty)
         }
     }

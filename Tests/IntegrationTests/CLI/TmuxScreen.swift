@@ -1,8 +1,8 @@
 import Foundation
 
-/// A terminal as people see it: tmux, without anybody who looks at it.
+/// A terminal as users see it: a detached tmux session.
 ///
-/// Its server is a child of the tests, and no daemon: it ends with them, however they end.
+/// Its server is a child of the tests and not a daemon: it ends with them in every case.
 struct TmuxScreen {
     private let child: ChildProcess
     private let socket: String
@@ -38,7 +38,7 @@ struct TmuxScreen {
         while true {
             let run = try await tmux(words)
             if run.status == 0 { return }
-            // Between its making and its first use the socket takes nobody.
+            // Between the creation of the socket and its first use it accepts no connection.
             guard ContinuousClock.now < deadline, !child.hasExited else {
                 throw ServerFailure(
                     program: "tmux", reason: "status \(run.status)", log: run.errors + child.output)
@@ -47,7 +47,7 @@ struct TmuxScreen {
         }
     }
 
-    /// What it shows, without empty lines, once that is as wanted.
+    /// Waits until the screen has the expected lines, and returns them without empty ones.
     func wait(until isSeen: ([String]) -> Bool) async throws -> [String] {
         let deadline = ContinuousClock.now + .seconds(300)
         while true {
@@ -58,12 +58,12 @@ struct TmuxScreen {
                     program: "tmux", reason: "the screen is not as wanted", log: lines.joined(separator: "\n")
                 )
             }
-            // The one wait by the clock: no event tells what another process has come to.
+            // This is the only wait with a delay: no event reports the progress of another process.
             try await Task.sleep(for: .milliseconds(50))
         }
     }
 
-    /// Has the server do something; none is started for it.
+    /// Sends a command to the server; it does not start one.
     private func tmux(_ words: [String]) async throws -> Program.Run {
         try await Program.run(
             "tmux", ["-u", "-N", "-S", socket] + words, input: [], in: directory,

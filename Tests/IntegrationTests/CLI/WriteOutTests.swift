@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Variables of -w")
 struct WriteOutTests {
-    @Test("A variable says what curl's says")
+    @Test("A variable has the same value as in curl")
     func variables() async throws {
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { origin in
             let url = origin.url("/bytes/100")
@@ -35,7 +35,7 @@ struct WriteOutTests {
         }
     }
 
-    @Test("Times count from the beginning of the transfer, redirects and all")
+    @Test("Times count from the start of the transfer, including redirects")
     func timesBehindRedirect() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             guard request.path == "/slow" else { return .text("done") }
@@ -50,7 +50,7 @@ struct WriteOutTests {
         }
     }
 
-    @Test("It is printed after a failure too, to where it asks for, and %{onerror} only then")
+    @Test("-w is also printed after a failure, to the requested stream, and %{onerror} only then")
     func failure() async throws {
         let format = "%{http_code} %{exitcode}%{stderr}to errors%{stdout} back%{onerror} failed: %{errormsg}"
         let run = try await Program.run("-s", "-w", format, "http://127.0.0.1:1/")
@@ -63,9 +63,9 @@ struct WriteOutTests {
         }
     }
 
-    // Only a transfer with a response had a connection to tell of.
+    // Only a transfer with a response had a connection to report.
     @Test(
-        "The connection of a transfer that fails is told as by curl",
+        "The connection of a failed transfer is reported as in curl",
         arguments: [
             ("http", ServerScript(.expectRequestHead, .close)),
             ("https", ServerScript(.expect([22]), .close)),
@@ -99,7 +99,7 @@ struct WriteOutTests {
         }
     }
 
-    @Test("An unknown variable is named on standard error, and printed as nothing")
+    @Test("An unknown variable is named on standard error, and prints nothing")
     func unknown() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text(""))) { origin in
             let run = try await Program.run("-s", "-w", "<%{nonsense}>", origin.url("/"))

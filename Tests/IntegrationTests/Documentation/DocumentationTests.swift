@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Documentation")
 struct DocumentationTests {
-    /// The parts of a symbol graph that are checked.
+    /// The parts of a symbol graph that the test checks.
     private struct SymbolGraph: Decodable {
         struct Symbol: Decodable {
             struct Comment: Decodable {}
@@ -20,7 +20,7 @@ struct DocumentationTests {
         let symbols: [Symbol]
     }
 
-    @Test("One site has every page and every public symbol, without a dead link or another warning")
+    @Test("The site has every page and every public symbol, without dead links or warnings")
     func site() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }

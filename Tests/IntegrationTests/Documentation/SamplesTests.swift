@@ -1,7 +1,7 @@
 import Testing
 
-/// The Swift code of the README, and of the documentation's pages, is code that the tests compile.
-@Suite("The samples of the README and of the documentation")
+/// The Swift code of the README and of the articles is code that the tests compile.
+@Suite("Samples of the README and of the documentation")
 struct SamplesTests {
     private static let samples =
         ["Client", "Downloads", "Offline", "XML", "Images"].map { "Tests/Martlet\($0)Tests/Samples" }
@@ -22,7 +22,7 @@ struct SamplesTests {
         #expect(page != "README.md" || !blocks.isEmpty)
     }
 
-    @Test("Blocks are read without their indentation, and another language is left out")
+    @Test("Blocks are read without their indentation, and blocks of another language are skipped")
     func reading() {
         let text = "Text\n```swift\nlet a = 1\n\n    a.b()\n```\nText\n```\nplain\n```\n"
         #expect(Self.swiftBlocks(in: text) == [["let a = 1", "a.b()"]])

@@ -3,14 +3,14 @@ import Martlet
 import MartletTesting
 import Testing
 
-/// The program meets a server that floods it, and then asks an honest one; by then its memory is measured, which other
-/// tests do not disturb.
+/// The program is flooded by a server, and then requests a page of a correct one; then its memory is measured, which
+/// other tests do not affect.
 @Suite(
     "Memory under floods", .timeLimit(.minutes(20)),
     .enabled(if: MartletProgram.isBuilt, "the program martlet was not built with these tests"),
     .enabled(if: !MartletProgram.isSanitized, "a sanitizer's own memory would be measured"))
 struct FloodMemoryTests {
-    /// A flood and what starts it.
+    /// A flood and the response that starts it.
     struct Flood: Sendable, CustomTestStringConvertible {
         let name: String
         let start: String
@@ -23,15 +23,15 @@ struct FloodMemoryTests {
             Flood(name: "fields", start: "HTTP/1.1 200 OK\r\n", endless: "A: b\r\n"),
             Flood(name: "early hints", start: "", endless: "HTTP/1.1 103 E\r\nA: b\r\n\r\n"),
             Flood(name: "chunk extensions", start: chunked, endless: "1;xxxxxxxxxxxxxxxx\r\na\r\n"),
-            Flood(name: "zeros of a chunk's size", start: chunked, endless: "0"),
+            Flood(name: "leading zeros of a chunk size", start: chunked, endless: "0"),
             Flood(name: "trailers", start: chunked + "0\r\n", endless: "A: bbbbbbbb\r\n"),
-            Flood(name: "a body that is streamed", start: "HTTP/1.1 200 OK\r\n\r\n", endless: "x"),
+            Flood(name: "a streamed body", start: "HTTP/1.1 200 OK\r\n\r\n", endless: "x"),
             Flood(name: "small chunks", start: chunked, endless: "1\r\nx\r\n"),
         ]
         private static let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     }
 
-    @Test("A flood of whatever kind takes less than 20 MiB, and ends", arguments: Flood.all)
+    @Test("A flood of any kind takes less than 20 MiB, and ends", arguments: Flood.all)
     func flood(_ flood: Flood) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }

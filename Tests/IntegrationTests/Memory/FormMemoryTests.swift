@@ -5,29 +5,29 @@ import MartletTesting
 import Synchronization
 import Testing
 
-/// The program is measured, not this process: other tests run beside this one, and their memory is not the form's.
+/// The memory of the program is measured, not of this process, which also runs other tests.
 @Suite(
-    "Memory of a form that streams",
+    "Memory of a streamed form",
     .enabled(if: MartletProgram.isBuilt, "the program martlet was not built with these tests"),
     .enabled(if: !MartletProgram.isSanitized, "a sanitizer's own memory would be measured"))
 struct FormMemoryTests {
-    /// What came of the form.
+    /// The request that the server received.
     private struct Receipt: Sendable {
         var announced: UInt64?
         var type: String
         var beginning: [UInt8]
     }
 
-    /// How much of the form is read: many times what may be held of it.
+    /// The number of form bytes to read: many times the memory limit.
     private static let readByteCount = 256 << 20
 
     @Test(
-        "A form with a file of 10 GiB takes less than 16 MiB of memory, and says its exact length first")
+        "A form with a file of 10 GiB takes less than 16 MiB of memory and has its exact length")
     func largeFile() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         let file = directory.appending("sea.mp4")
-        // A hole: it takes no room, and is read like any other file.
+        // A sparse file takes no space, and is read like any other file.
         try #require(FileManager.default.createFile(atPath: file, contents: nil))
         try #require(unsafe truncate(file, 10 << 30) == 0)
         let receipt = Mutex<Receipt?>(nil)
@@ -59,7 +59,7 @@ struct FormMemoryTests {
         let found = try #require(receipt.withLock { $0 })
         #expect(peak > 0)
         #expect(peak < 16 << 20)
-        // All but the file is of these bytes, and of the form's end.
+        // All bytes around the file are these, and the end of the form.
         let blank = Array("\r\n\r\n".utf8)
         let ends = found.beginning.indices.filter { found.beginning[$0...].starts(with: blank) }
         try #require(ends.count >= 2)

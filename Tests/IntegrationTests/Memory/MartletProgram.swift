@@ -1,18 +1,18 @@
 import Foundation
 
-/// The program `martlet`, as it was built together with these tests.
+/// The program `martlet` that was built with these tests.
 enum MartletProgram {
-    /// Where it is; beside the test bundle.
+    /// The path of the program, next to the test bundle.
     static let path = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appendingPathComponent("martlet").path
 
-    /// Whether it is there: building the tests of one target alone leaves it out.
+    /// Whether the program exists: building the tests of one target leaves it out.
     static let isBuilt = FileManager.default.isExecutableFile(atPath: path)
 
-    /// The sanitizer that the tests run under, as `Scripts/sanitize.sh` says.
+    /// The sanitizer that the tests run under, from `Scripts/sanitize.sh`.
     private static let sanitizer = ProcessInfo.processInfo.environment["MARTLET_SANITIZED"]
-    /// Whether there is one.
+    /// Whether a sanitizer is in use.
     static let isSanitized = sanitizer != nil
-    /// Whether it is that of threads, which keeps its own memory in files, and so dies of a limit on their size.
+    /// Whether it is the thread sanitizer, which keeps its memory in files and fails under a limit on file sizes.
     static let isThreadSanitized = sanitizer == "thread"
 }

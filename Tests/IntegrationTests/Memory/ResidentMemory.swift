@@ -1,17 +1,17 @@
 import Foundation
 import Glibc
 
-/// The memory of another process, from the kernel's own account.
+/// The memory of another process, as the kernel reports it.
 enum ResidentMemory {
-    /// The most that the process ever held itself, in bytes; `nil` once it has ended. Pages of its files do not count:
-    /// of a debug build, code alone is 28 MiB, grows with every command, and says nothing of what a transfer takes.
+    /// The peak memory of the process in bytes; `nil` once it has ended. Pages of files do not count: in a debug build
+    /// the code takes 28 MiB, grows with every command, and has nothing to do with a transfer.
     static func peak(of process: pid_t) -> Int? {
         let status = OutputFile.contents(of: "/proc/\(process)/status")
         guard let highest = byteCount("VmHWM:", in: status), let files = byteCount("RssFile:", in: status)
         else {
             return nil
         }
-        // Pages of files come and seldom go: those of now are the best word on those of then.
+        // File pages are rarely released, so their current number is the best estimate of the number at the peak.
         return highest - files
     }
 

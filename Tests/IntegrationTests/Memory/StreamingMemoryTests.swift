@@ -4,9 +4,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-/// The program is measured, not this process: other tests run beside these, and their memory is not the body's.
+/// The memory of the program is measured, not of this process, which also runs other tests.
 @Suite(
-    "Memory of a body that streams",
+    "Memory of a streamed body",
     .enabled(if: MartletProgram.isBuilt, "the program martlet was not built with these tests"),
     .enabled(if: !MartletProgram.isSanitized, "a sanitizer's own memory would be measured"))
 struct StreamingMemoryTests {
@@ -16,7 +16,7 @@ struct StreamingMemoryTests {
     func largeBody() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
-        // Another program generates the body, so that neither side has it.
+        // Another program generates the body, so that neither process stores it.
         let origin = try await ChildProcess.start(
             MartletProgram.path, ["serve"], in: directory.path, outputPath: directory.appending("origin.log"))
         do {
@@ -47,11 +47,11 @@ struct StreamingMemoryTests {
         await origin.stop()
     }
 
-    @Test("A program whose output nobody reads stops the sender, and holds no more than 16 MiB")
+    @Test("A program with unread output stops the sender, and uses at most 16 MiB")
     func stoppedReader() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
-        // The program's output: a pipe that is open for reading, so that writing does not fail, and never read.
+        // The output is a pipe that is open for reading, so that writing does not fail, and is never read.
         let pipe = directory.appending("pipe")
         let made = unsafe mkfifo(pipe, 0o600)
         try #require(made == 0)
@@ -74,8 +74,8 @@ struct StreamingMemoryTests {
         }
     }
 
-    /// How many bytes the origin had sent when it sent no more: none for half a second, which is longer than any
-    /// scheduling holds up a sender who may send.
+    /// The number of bytes that the origin had sent when it stopped: it sent nothing for half a second, which is longer
+    /// than any scheduling delay.
     private func standstill(of origin: TestOrigin) async throws -> UInt64 {
         let clock = ContinuousClock()
         let deadline = clock.now + .seconds(600)

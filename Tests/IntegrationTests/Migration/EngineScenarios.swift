@@ -9,14 +9,14 @@ import Testing
 enum EngineScenarios {
     static let all = [
         MigrationScenario(
-            "K1", "Six requests run at once over Wi-Fi and two over a mobile network", concurrency),
+            "K1", "Six requests run concurrently over Wi-Fi and two over a mobile network", concurrency),
         MigrationScenario("K2", "A thumbnail does not wait for uploads, nor an upload for ever", priorities),
         MigrationScenario("K3", "The number of running requests drives an activity indicator", activity),
-        MigrationScenario("K4", "A stored response is delivered at once, and then the new one", deliveries),
+        MigrationScenario("K4", "A stored response is delivered immediately, and then the new one", deliveries),
         MigrationScenario("K5", "A request without a network is stored, and sent after a restart", offline),
         MigrationScenario("K6", "Identical requests in flight run once", sharing),
         MigrationScenario("K7", "Thumbnails are decoded once and kept within a limit", decodedValues),
-        MigrationScenario("K8", "A cache leaves memory to the machine when that is short", memoryPressure),
+        MigrationScenario("K8", "A cache releases memory under memory pressure", memoryPressure),
     ]
 
     static func concurrency() async throws {
@@ -130,7 +130,7 @@ enum EngineScenarios {
     }
 
     static func offline() async throws {
-        // An address of which no other test takes ports.
+        // No other test takes ports of this address.
         let address = "127.0.72.1"
         let gone = try await TestOrigin.start(
             OriginOptions(binding: .address(address, port: 0)), handler: .status(200))

@@ -11,9 +11,9 @@ enum HostScenarios {
         MigrationScenario(
             "M2", "A request goes to a path below the host or to a whole URL, by any method", requests),
         MigrationScenario("M3", "Sessions are default, ephemeral or in the background", sessions),
-        MigrationScenario("M4", "A cache has a directory, or memory alone, and limits", caches),
+        MigrationScenario("M4", "A cache has limits, and a directory or only memory", caches),
         MigrationScenario("M5", "A request is prepared by middleware and by the cache", preparation),
-        MigrationScenario("M6", "A service maps a response to an error of its own", errors),
+        MigrationScenario("M6", "A service maps a response to its own error", errors),
         MigrationScenario("M7", "A request chooses its use of the cache", cacheModes),
     ]
 
@@ -79,8 +79,8 @@ enum HostScenarios {
 
     static func sessions() async throws {
         await #expect(processExitsWith: .success) { try await HostScenarios.leavesNoFile() }
-        // A response to a request with credentials is stored for these alone. In a part of the cache that all callers use, only
-        // the response can allow that (RFC 9111 §3.5).
+        // A response to a request with credentials is stored separately for these. In the part of the cache that all
+        // callers share, only the response can allow that (RFC 9111 §3.5).
         for (partition, control, sources) in [
             (nil, "max-age=600", [HTTPExchange.Source.network, .cache, .network]),
             ("", "max-age=600", [.network, .network, .network]),
@@ -123,7 +123,7 @@ enum HostScenarios {
         }
     }
 
-    /// Uses an ephemeral session, with all directories that a program may write to in one that is looked at afterwards.
+    /// Uses an ephemeral session with all writable directories inside one, which is inspected afterwards.
     static func leavesNoFile() async throws {
         try await withDirectory { directory async throws in
             for name in ["HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"] {
@@ -145,7 +145,7 @@ enum HostScenarios {
         }
     }
 
-    /// Uses the default directory of caches, below a directory that is removed afterwards.
+    /// Uses the default cache directory, below a directory that is removed afterwards.
     static func usesDefaultDirectory() async throws {
         try await withDirectory { directory async throws in
             unsafe setenv("XDG_CACHE_HOME", directory.path, 1)

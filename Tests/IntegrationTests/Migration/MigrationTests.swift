@@ -76,7 +76,7 @@ extension TemporaryDirectory {
         [UInt8](try Data(contentsOf: URL(filePath: appending(name))))
     }
 
-    /// The path of something in the directory.
+    /// The path of a name in the directory.
     func file(_ name: String) -> FilePath { FilePath(appending(name)) }
 }
 

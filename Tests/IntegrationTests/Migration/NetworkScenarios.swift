@@ -27,7 +27,7 @@ enum NetworkScenarios {
                 let progress = task.downloadProgress
                 await progress.pause()
                 #expect(await task.state == .paused)
-                // Long enough for the whole body, if the window of the connection did not stop the server.
+                // This is long enough for the whole body, if the window of the connection did not stop the server.
                 let start = ContinuousClock.now
                 #expect(await eventually { ContinuousClock.now - start > .milliseconds(300) })
                 #expect(progress.current.completedByteCount < size)
@@ -120,7 +120,7 @@ enum NetworkScenarios {
         #expect(found.isReachable && found.isProbed)
         #expect(origin.requests.isEmpty)
         await origin.stop()
-        // The port may be another server's by now: a wrong port of an address without servers is refused.
+        // Another server may have the port by now: a wrong port of an address without servers is rejected.
         let refused = try HTTPURL("http://127.0.73.1:1/")
         #expect(
             await NetworkMonitor.system.currentReachability(of: refused, probe: .connection).status

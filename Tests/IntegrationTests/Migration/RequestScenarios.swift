@@ -19,10 +19,10 @@ enum RequestScenarios {
         MigrationScenario("A12", "Responses are validated and decoded by composable rules", serializers),
         MigrationScenario(
             "A15", "Paths are below the base whatever their slashes, and each method has a function", verbs),
-        MigrationScenario("A16", "Images are downloaded once for all who wait, the last one first", images),
+        MigrationScenario("A16", "An image is downloaded once for all waiters, the latest first", images),
         MigrationScenario("A17", "Configurations, options and requests are stored and read again", coding),
         MigrationScenario(
-            "A18", "A download that cannot get its name fails, and its bytes are kept", failedMove),
+            "A18", "A download that cannot be published fails, and its bytes are kept", failedMove),
     ]
 
     static func parameters() async throws {
@@ -112,7 +112,7 @@ enum RequestScenarios {
                     let start = ContinuousClock.now
                     let exchange = try await session.send(
                         HTTPRequest(method: method, url: origin.url()), body: body, options: options)
-                    // 50 ms of the body may go in one burst.
+                    // One burst may send 50 ms worth of the body.
                     #expect(ContinuousClock.now - start >= .milliseconds(230))
                     #expect(exchange.bytes == bytes)
                 }
@@ -274,7 +274,7 @@ enum RequestScenarios {
                     for: try HTTPRequest(method: .get, url: origin.url()), to: directory.file("file"))
                 let progress = task.downloadProgress
                 #expect(await eventually { progress.current.completedByteCount == 5 })
-                // It appears while the download runs, which is not allowed to replace it.
+                // The file appears during the download, which is not allowed to replace it.
                 try directory.write("old", to: "file")
                 origin.signals.raise("go")
                 let error = try #require(await #expect(throws: HTTPError.self) { try await task.value })

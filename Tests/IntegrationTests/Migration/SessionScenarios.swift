@@ -12,7 +12,7 @@ enum SessionScenarios {
             "A1", "Data, upload and download tasks exist, also from data, a file or a stream", tasks),
         MigrationScenario("A3", "Tasks are listed by kind", taskLists),
         MigrationScenario(
-            "A4", "A session finishes its tasks or cancels them, and takes no new ones", invalidation),
+            "A4", "A session finishes its tasks or cancels them, and rejects new ones", invalidation),
         MigrationScenario(
             "A5", "A delegate decides about each step of a call and is notified of it", delegate),
         MigrationScenario("A6", "Events report that tasks resume, pause and complete", events),
@@ -122,7 +122,7 @@ enum SessionScenarios {
         }
     }
 
-    /// A delegate that replies to every decision and records every notice.
+    /// A delegate that replies to every decision and records every call.
     private final class Recorder: SessionDelegate {
         let notices = Mutex<[String]>([])
         let directory: TemporaryDirectory
@@ -172,7 +172,8 @@ enum SessionScenarios {
         }
         func sessionInvalidated() { record("invalidated") }
 
-        /// The notices since the last call, with those of the sent body, which come at any time before the end, in front.
+        /// Returns the calls since the last time. Those about the sent body, which come at any time before the end, are
+        /// first.
         func taken() -> [String] {
             notices.withLock { notices in
                 defer { notices = [] }

@@ -8,7 +8,7 @@ struct NetworkCommandTests {
         try #require(try JSONSerialization.jsonObject(with: Data(run.output)) as? [String: Any])
     }
 
-    @Test("--once prints the present path and ends; the exit code says whether there is one")
+    @Test("--once prints the current path and ends; the exit code says whether there is one")
     func once() async throws {
         let run = try await Program.run("network", "--once", "--json")
         let path = try object(run)
@@ -20,7 +20,7 @@ struct NetworkCommandTests {
         #expect(plain.text.hasSuffix("\n"))
     }
 
-    @Test("A host is told with the path, and with --probe whether a connection was made")
+    @Test("A host is printed with the path, and with --probe the result of a connection")
     func hosts() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -36,7 +36,7 @@ struct NetworkCommandTests {
     }
 
     @Test(
-        "A mistake on the command line is exit code 2",
+        "An error on the command line exits with 2",
         arguments: [
             ["--once", "--watch"], ["--probe"], ["--sysfs", ""], ["--host", "a b", "--once"], ["--twice"],
             ["x"],
@@ -49,7 +49,7 @@ struct NetworkCommandTests {
     }
 
     @Test(
-        "Where netlink is refused, as in some containers, the path is unknown and connections are made as ever"
+        "Without netlink, as in some containers, the path is unknown and connections still work"
     )
     func refused() async throws {
         try await TestOrigin.withOrigin { _ in
@@ -70,7 +70,7 @@ struct NetworkCommandTests {
                 assert call(38, 1, 0, 0, 0) == 0 and call(22, 2, ctypes.byref(rules), 0, 0) == 0
                 os.execv(sys.argv[2], sys.argv[2:])
                 """
-            // EPERM, and EAFNOSUPPORT.
+            // The calls fail with EPERM, and EAFNOSUPPORT.
             for code in [1, 97] {
                 let run = try await Program.run(
                     "/usr/bin/env",

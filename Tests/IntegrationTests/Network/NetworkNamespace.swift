@@ -1,16 +1,16 @@
 import MartletNetwork
 import Foundation
 
-/// A network of its own: links, addresses and routes that nothing else on the machine sees.
+/// A network namespace: links, addresses and routes that are invisible to the rest of the machine.
 ///
-/// It lives as long as the process that holds it, which ends with the tests at the latest.
+/// It exists as long as the process that holds it, which ends with the tests at the latest.
 struct NetworkNamespace: Sendable {
-    /// How a namespace is made, and entered by the id of its holder, where the kernel allows it.
+    /// The commands to create a namespace, and to enter it by the process identifier of its holder.
     private struct Way: Sendable {
         var make: [String]
         var enter: [String]
 
-        /// As root, and as anybody, in a user namespace.
+        /// As root, and as any user in a user namespace.
         static let all = [
             Way(make: ["-n"], enter: ["-n"]),
             Way(make: ["-rn"], enter: ["-U", "--preserve-credentials", "-n"]),
@@ -21,7 +21,7 @@ struct NetworkNamespace: Sendable {
     private let enter: [String]
     private let directory: TemporaryDirectory
 
-    /// Whether the kernel lets this process make one, with a pair of virtual Ethernet links in it.
+    /// Whether the kernel lets this process create one, with a pair of virtual Ethernet links in it.
     static var isAllowed: Bool {
         get async { await allowed != nil }
     }
@@ -37,9 +37,10 @@ struct NetworkNamespace: Sendable {
         }
     }
 
-    /// Calls a closure with a namespace that ends with it.
+    /// Calls a closure with a namespace that is removed afterwards.
     ///
-    /// It has the links `v0` and `v1`, which are each other's ends: v0 has 10.9.0.1/24 and a default route by 10.9.0.2.
+    /// It has the links `v0` and `v1`, which are connected to each other: v0 has 10.9.0.1/24 and a default route by
+    /// 10.9.0.2.
     static func withNamespace(_ body: (NetworkNamespace) async throws -> Void) async throws {
         let way = try await requireWay()
         let directory = try TemporaryDirectory()
@@ -86,16 +87,16 @@ struct NetworkNamespace: Sendable {
         _ = try await Command.succeed("nsenter", try line(["ip"] + words))
     }
 
-    /// Adds a virtual cable, of which the first end has an address.
+    /// Adds a virtual cable whose first end has an address.
     func addPair(_ name: String, _ peer: String, address: String) async throws {
         try await ip("link", "add", name, "type", "veth", "peer", "name", peer)
         for end in [name, peer] { try await ip("link", "set", end, "up") }
         try await ip("addr", "add", address, "dev", name)
-        // Whether a link runs is noted by a thread of the kernel's, some time later.
+        // A kernel thread sets the running state of a link some time later.
         try await run("sh", "-c", "until ip -o link show \(name) | grep -q 'state UP'; do sleep 0.01; done")
     }
 
-    /// Starts a program in it, calls a closure, and ends it.
+    /// Starts a program in it, calls a closure, and ends the program.
     /// - Parameter program: Its path and its arguments.
     func with(_ program: [String], _ body: (ChildProcess) async throws -> Void) async throws {
         let child = try await ChildProcess.start(

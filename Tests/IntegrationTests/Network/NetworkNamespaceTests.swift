@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 @Suite(
-    "The path of the network, in namespaces of their own",
+    "Network path in network namespaces",
     .enabled("the kernel allows no network namespace with virtual links here") {
         await NetworkNamespace.isAllowed
     })
@@ -21,7 +21,7 @@ struct NetworkNamespaceTests {
         }
     }
 
-    /// Does something and waits for the line it leads to; tells how long that took.
+    /// Makes a change and waits for the line that it causes; returns the duration.
     private func line(
         _ count: Int, after what: String, _ follower: PathFollower, _ body: () async throws -> Void
     ) async throws -> PathFollower.Line {
@@ -32,7 +32,7 @@ struct NetworkNamespaceTests {
         return line
     }
 
-    @Test("A link that goes down ends the path, and one that comes back begins it, with one event each")
+    @Test("A link that goes down ends the path, and its return restores it, with one event each")
     func linkDown() async throws {
         try await following { namespace, follower in
             var count = 1
@@ -45,7 +45,7 @@ struct NetworkNamespaceTests {
                 #expect(down.interfaces.isEmpty)
                 count += 1
                 let up = try await line(count, after: "a link coming back", follower) {
-                    // The route went with the link, and nobody said so.
+                    // The route was removed with the link, without a message.
                     let script =
                         "ip link set v0 up && ip route add default via 10.9.0.2 dev v0"
                     try await namespace.run("sh", "-c", script)
@@ -60,7 +60,7 @@ struct NetworkNamespaceTests {
     }
 
     @Test(
-        "A carrier that is lost ends the path though the route is still there, and its return begins it, one event each"
+        "A lost carrier ends the path even if the route stays, and its return restores it, one event each"
     )
     func carrier() async throws {
         try await following { namespace, follower in
@@ -79,7 +79,7 @@ struct NetworkNamespaceTests {
         }
     }
 
-    @Test("An address that is removed ends the path, and another one is told")
+    @Test("A removed address ends the path, and a new one is reported")
     func address() async throws {
         try await following { namespace, follower in
             try await namespace.ip("addr", "add", "10.9.0.3/24", "dev", "v0")
@@ -90,12 +90,12 @@ struct NetworkNamespaceTests {
         }
     }
 
-    /// A program of the tests' own, where it was built beside them.
+    /// A helper program of the tests, if it was built with them.
     private static let child = URL(filePath: Program.path).deletingLastPathComponent()
         .appending(path: "MartletClientChild").path
 
     @Test(
-        "Connections from an address that is removed are closed, and the call on one of them fails",
+        "Connections from a removed address are closed, and the call on one of them fails",
         .enabled(
             if: FileManager.default.isExecutableFile(atPath: child), "the tests' own program was not built"))
     func connections() async throws {
@@ -107,18 +107,18 @@ struct NetworkNamespaceTests {
                 try await namespace.ip("addr", "del", "10.9.0.5/32", "dev", "lo")
                 try await child.waitForOutput("closed")
                 #expect(child.output.contains("lost: connectionLost"))
-                #expect(child.output.contains("its address on this side is gone"))
+                #expect(child.output.contains("its local address was removed"))
             }
         }
     }
 
-    @Test("A default route that moves to another link is told as one event, and one that goes ends the path")
+    @Test("A default route that moves to another link is one event, and its removal ends the path")
     func route() async throws {
         try await following { namespace, follower in
             try await namespace.addPair("w0", "w1", address: "10.8.0.1/24")
             try await namespace.ip("route", "replace", "default", "via", "10.8.0.2", "dev", "w0")
             #expect(try await follower.line(2).interfaces.map(\.name) == ["w0"])
-            // Routes to networks are no news.
+            // Routes to networks cause no event.
             try await namespace.ip("route", "add", "10.7.0.0/16", "via", "10.8.0.2")
             try await namespace.ip("route", "del", "default")
             #expect(try await follower.line(3).status == "unsatisfied")
@@ -126,7 +126,7 @@ struct NetworkNamespaceTests {
         }
     }
 
-    @Test("IPv6 alone is a path, once its address is no longer tried for a double")
+    @Test("IPv6 alone is a path, after the duplicate address detection")
     func ipv6() async throws {
         try await following { namespace, follower in
             try await namespace.ip("route", "del", "default")
@@ -140,7 +140,7 @@ struct NetworkNamespaceTests {
     }
 
     @Test(
-        "After fifty changes of the carrier the path is what it is, and no two events in a row are the same")
+        "After fifty carrier changes the path is correct, and no two successive events are equal")
     func flapping() async throws {
         try await following { namespace, follower in
             let script = """
@@ -164,7 +164,7 @@ struct NetworkNamespaceTests {
     }
 
     @Test(
-        "What an interface is says the folder of its name: Wi-Fi, a mobile network, which is expensive, or a cable",
+        "The sysfs directory of an interface decides its type: Wi-Fi, an expensive mobile network, or a cable",
         arguments: [("phy80211", "wifi"), ("wireless", "wifi"), ("uevent", "mobile"), ("none", "wired")])
     func kinds(_ mark: String, _ kind: String) async throws {
         let sysfs = try TemporaryDirectory()

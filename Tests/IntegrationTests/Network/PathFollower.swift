@@ -1,8 +1,8 @@
 import Foundation
 
-/// What `martlet network --json` has told so far, line by line.
+/// The output of `martlet network --json` so far, line by line.
 struct PathFollower: Sendable {
-    /// One line.
+    /// One line of the output.
     struct Line: Decodable, Sendable {
         struct Interface: Decodable, Sendable {
             let name: String
@@ -19,7 +19,7 @@ struct PathFollower: Sendable {
 
     let child: ChildProcess
 
-    /// The lines that are complete.
+    /// The complete lines.
     var lines: [Line] {
         get throws {
             let text = child.output
@@ -30,20 +30,20 @@ struct PathFollower: Sendable {
         }
     }
 
-    /// What the paths were, in order.
+    /// The statuses of the paths, in order.
     var statuses: [String] {
         get throws { try lines.map(\.status) }
     }
 
-    /// Waits until there are so many lines.
-    /// - Returns: the last of these.
+    /// Waits for a number of lines.
+    /// - Returns: The last of these.
     @discardableResult
     func line(_ count: Int) async throws -> Line {
         try await child.wait(for: "line \(count)") { try lines.count >= count }
         return try lines[count - 1]
     }
 
-    /// Waits until the newest line is one that is looked for.
+    /// Waits until the latest line matches.
     func newest(_ what: String, where isFound: (Line) -> Bool) async throws {
         try await child.wait(for: what) { try lines.last.map(isFound) ?? false }
     }

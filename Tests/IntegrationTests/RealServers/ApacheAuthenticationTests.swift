@@ -2,14 +2,14 @@ import Martlet
 import Synchronization
 import Testing
 
-@Suite("Doors of Apache and nginx", .timeLimit(.minutes(20)))
+@Suite("Authentication with Apache and nginx", .timeLimit(.minutes(20)))
 struct ApacheAuthenticationTests {
     private func session(_ credentials: Credentials) -> HTTPSession {
         .plain { $0.authentication.credentials = credentials }
     }
 
     @Test(
-        "A nonce of mod_auth_digest serves all of a session's requests but the first, whatever their method")
+        "A nonce of mod_auth_digest serves all requests of a session after the first, whatever their method")
     func nonceReuse() async throws {
         try await ApacheServer.withServer { server in
             let session = session(.digest(user: "me", password: "hunter2"))
@@ -32,7 +32,7 @@ struct ApacheAuthenticationTests {
         }
     }
 
-    @Test("Sixteen calls at once share what the first of them learn")
+    @Test("Sixteen concurrent calls share the nonce that the first of them received")
     func concurrent() async throws {
         try await ApacheServer.withServer { server in
             let session = session(.digest(user: "me", password: "hunter2"))
@@ -49,7 +49,7 @@ struct ApacheAuthenticationTests {
         }
     }
 
-    @Test("Nonces for one request each are taken from the answers before")
+    @Test("One-time nonces are taken from the previous responses")
     func nextNonce() async throws {
         try await ApacheServer.withServer { server in
             let session = session(.digest(user: "me", password: "hunter2"))
@@ -63,7 +63,7 @@ struct ApacheAuthenticationTests {
         }
     }
 
-    @Test("A posted body is sent again behind the challenge, and once when the nonce is known")
+    @Test("A posted body is sent again after the challenge, and once if the nonce is known")
     func post() async throws {
         try await ApacheServer.withServer { server in
             for (folder, credentials) in [
@@ -83,7 +83,7 @@ struct ApacheAuthenticationTests {
         }
     }
 
-    @Test("A body that can be read once is kept until the door is open")
+    @Test("A body that can be read once is kept until the server accepts the credentials")
     func onceBody() async throws {
         try await ApacheServer.withServer { server in
             let session = session(.digest(user: "me", password: "hunter2"))
@@ -97,13 +97,13 @@ struct ApacheAuthenticationTests {
             }
             let first = try await session.post(url, body: body())
             #expect(first.text == "feathers" && first.metrics.hops.map(\.status) == [401])
-            // Who knows the nonce needs but one try.
+            // A call that knows the nonce needs only one attempt.
             let second = try await session.post(url, body: body())
             #expect(second.text == "feathers" && second.metrics.hops.isEmpty)
         }
     }
 
-    @Test("A wrong password or user is refused once, and the 401 is the answer")
+    @Test("A wrong password or user is rejected once, and the 401 is the response")
     func wrong() async throws {
         try await ApacheServer.withServer { server in
             for (user, password) in [("me", "swordfish"), ("you", "hunter2")] {
@@ -117,7 +117,7 @@ struct ApacheAuthenticationTests {
         }
     }
 
-    @Test("A handler that is always wrong is asked as often as the limit says", arguments: [1, 2, 3])
+    @Test("A handler that is always wrong is called as often as the limit allows", arguments: [1, 2, 3])
     func limit(_ limit: Int) async throws {
         try await ApacheServer.withServer { server in
             for folder in ["digest", "basic"] {
@@ -141,7 +141,7 @@ struct ApacheAuthenticationTests {
         }
     }
 
-    @Test("Digest alone does not give the password to a door that asks for Basic")
+    @Test("Digest alone does not send the password to a server that requests Basic")
     func noDowngrade() async throws {
         try await ApacheServer.withServer { server in
             let answer = try await session(.digest(user: "me", password: "hunter2")).get(
@@ -150,7 +150,7 @@ struct ApacheAuthenticationTests {
         }
     }
 
-    @Test("nginx takes Basic, from the session, from the address and from a netrc file")
+    @Test("nginx accepts Basic from the session, from the URL and from a netrc file")
     func nginx() async throws {
         try await NginxServer.withServer { server in
             let url = server.url(server.plainPort, "/private/hello.txt")
@@ -159,7 +159,7 @@ struct ApacheAuthenticationTests {
             #expect(eager.text == Site.hello && eager.metrics.attempts == 1)
             let shy = session(.any(user: "user", password: "secret"))
             #expect(try await shy.get(url).metrics.attempts == 2)
-            // What opened one door of a folder is shown at its neighbours.
+            // Credentials for one path are sent to its siblings.
             #expect(
                 try await shy.get(server.url(server.plainPort, "/private/data.json")).metrics.attempts == 1)
             let address = "http://user:secret@127.0.0.1:\(server.plainPort)/private/hello.txt"

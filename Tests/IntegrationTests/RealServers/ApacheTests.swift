@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Apache")
 struct ApacheTests {
-    @Test("A file comes whole, with its validators, and HEAD gives the same fields without it")
+    @Test("A file arrives complete, with its validators, and HEAD has the same fields without a body")
     func wholeFile() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.plain()
@@ -21,7 +21,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("Ranges get 206 and exactly those bytes; one behind the end gets 416")
+    @Test("Ranges get 206 and exactly those bytes; one past the end gets 416")
     func ranges() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.plain()
@@ -39,7 +39,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("If-Range takes the part of an unchanged file, and the whole of a changed one")
+    @Test("If-Range gets the part of an unchanged file, and the whole of a changed one")
     func ifRange() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.plain()
@@ -54,7 +54,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("Conditions get 304 or 412, and the connection goes on")
+    @Test("Conditions get 304 or 412, and the connection is reused")
     func conditions() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.plain()
@@ -75,7 +75,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("A body compressed as it is sent, in chunks, is put together and expanded")
+    @Test("A body that is compressed and chunked is joined and decoded")
     func chunkedGzip() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.plain()
@@ -91,7 +91,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("Without a wish for a coding the same file comes as it is")
+    @Test("Without Accept-Encoding the same file arrives uncompressed")
     func identity() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.plain { $0.decompressesResponses = false }
@@ -101,7 +101,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("404 and 302 are answers with their pages")
+    @Test("404 and 302 are responses with their pages")
     func errorPages() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.plain { $0.redirects = .doNotFollow }
@@ -117,7 +117,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("A connection that the server ends after a few requests is followed by another, without an error")
+    @Test("A connection that the server closes after a few requests is replaced without an error")
     func limitedKeepAlive() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.plain()
@@ -129,7 +129,7 @@ struct ApacheTests {
                 #expect(answer.metrics.attempts == 1)
                 openings.append(!answer.metrics.isConnectionReused)
             }
-            // Apache counts the requests that follow the first one.
+            // Apache counts the requests after the first one.
             let announced = try await session.get(url, headers: [.connection: "keep-alive"])
             #expect(announced.rawHead.fields.firstValue(of: "Keep-Alive") != nil)
             #expect(openings.first == true)
@@ -137,7 +137,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("A body that a method does not take is refused with an answer, not with a broken connection")
+    @Test("A body that a method does not accept is rejected with a response, not with a broken connection")
     func refusedUpload() async throws {
         try await ApacheServer.withServer { server in
             let pieces = LargeFile.Pieces(byteCount: 50_000_000)
@@ -147,7 +147,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("Over TLS the same files come, with TLS 1.3 and its own authority")
+    @Test("TLS 1.3 with a private authority serves the same files")
     func tls() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.trusting(server.certificates)
@@ -165,7 +165,7 @@ struct ApacheTests {
         }
     }
 
-    @Test("Sixty requests at once are all answered right")
+    @Test("Sixty concurrent requests all get the right response")
     func manyAtOnce() async throws {
         try await ApacheServer.withServer { server in
             let session = HTTPSession.plain()

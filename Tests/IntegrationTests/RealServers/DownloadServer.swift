@@ -4,11 +4,11 @@ import Testing
 enum DownloadServer: String, CaseIterable, CustomTestStringConvertible {
     case nginx, apache, lighttpd, flask, python10, python11
 
-    /// Where the files of a server are.
+    /// The location of a server's files.
     struct Place: Sendable {
-        /// Its port.
+        /// The port of the server.
         var port: UInt16
-        /// The folder of its files.
+        /// The directory of its files.
         var site: String
 
         /// The URL of a path, for a client.
@@ -17,10 +17,10 @@ enum DownloadServer: String, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { rawValue }
 
-    /// Whether it gives parts of its files.
+    /// Whether it supports ranges.
     var hasRanges: Bool { self != .python10 && self != .python11 }
 
-    /// Those that do.
+    /// The servers that support ranges.
     static let withRanges = allCases.filter(\.hasRanges)
 
     /// Runs a test with the server.

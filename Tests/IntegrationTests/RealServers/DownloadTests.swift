@@ -4,10 +4,10 @@ import MartletTesting
 import SystemPackage
 import Testing
 
-/// Downloads from servers of other people's making.
+/// Downloads from third-party servers.
 @Suite("Downloads from real servers")
 struct DownloadTests {
-    /// Options for which nothing takes too long, and no failure is one too many.
+    /// Options with long timeouts and many retries.
     private static var patient: DownloadOptions {
         DownloadOptions(
             retry: DownloadRetry(
@@ -15,7 +15,7 @@ struct DownloadTests {
             stallTimeout: .seconds(300), checkpointInterval: .milliseconds(50))
     }
 
-    /// The same, with one connection at a time.
+    /// The same options with one connection at a time.
     private static var orderly: DownloadOptions {
         var options = patient
         options.segments = 1
@@ -30,7 +30,7 @@ struct DownloadTests {
         try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
     }
 
-    /// Makes a large file that was changed long ago: of one that was just made servers say little that proves anything.
+    /// Makes a large file with an old modification time: servers send weak validators for a new file.
     private func oldFile(_ byteCount: Int, _ path: String) async throws -> String {
         try await LargeFile.write(byteCount, to: path)
         try FileManager.default.setAttributes(
@@ -38,7 +38,7 @@ struct DownloadTests {
         return path
     }
 
-    @Test("Small files and empty ones come whole", arguments: DownloadServer.allCases)
+    @Test("Small files and empty ones arrive complete", arguments: DownloadServer.allCases)
     func small(_ server: DownloadServer) async throws {
         try await server.run { place in
             let folder = try TemporaryDirectory()
@@ -59,7 +59,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A large file comes whole, in segments where there are ranges", arguments: DownloadServer.allCases)
+    @Test("A large file is complete, in segments if the server supports ranges", arguments: DownloadServer.allCases)
     func large(_ server: DownloadServer) async throws {
         try await server.run { place in
             let folder = try TemporaryDirectory()
@@ -77,7 +77,7 @@ struct DownloadTests {
     }
 
     @Test(
-        "A download whose answers are cut again and again fetches each byte once",
+        "A download whose responses are cut repeatedly fetches each byte once",
         arguments: DownloadServer.withRanges)
     func cut(_ server: DownloadServer) async throws {
         try await server.run { place in
@@ -94,14 +94,14 @@ struct DownloadTests {
             #expect(result.byteCount == 1 << 20, "\(proxy)")
             #expect(result.receivedByteCount == 1 << 20, "\(proxy)")
             #expect(try contents(target) == Site.bytes, "\(proxy)")
-            // Wherever it is cut, two answers do not have all.
+            // Wherever it is cut, two responses do not contain all bytes.
             #expect(proxy.counts.faults[.truncated, default: 0] >= 2, "\(proxy)")
             #expect(try names(folder) == ["bytes.bin"])
         }
     }
 
     @Test(
-        "Connections that are reset, several at a time, cost a download nothing",
+        "Resets of several connections at a time do not harm a download",
         arguments: DownloadServer.withRanges
     )
     func reset(_ server: DownloadServer) async throws {
@@ -126,14 +126,14 @@ struct DownloadTests {
     }
 
     @Test(
-        "Without ranges a cut download begins anew as often as failures are borne, and ends with the last",
+        "Without ranges a cut download restarts for each retry, and fails with the last",
         arguments: [DownloadServer.python10, .python11], [1, 4])
     func cutWithoutRanges(_ server: DownloadServer, _ segments: Int) async throws {
         try await server.run { place in
             let folder = try TemporaryDirectory()
             defer { folder.remove() }
             var faults = FaultOptions.only(.truncated)
-            // Behind the head, so that each cut answer is a beginning.
+            // The cut is after the head, so that each cut response has some bytes of the body.
             faults.reach = 100_000..<900_000
             faults.isExact = true
             faults.faultyConnectionCount = 2
@@ -168,7 +168,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("What one run left, the next one goes on with", arguments: DownloadServer.withRanges)
+    @Test("The next run resumes the bytes of the previous one", arguments: DownloadServer.withRanges)
     func nextRun(_ server: DownloadServer) async throws {
         try await server.run { place in
             let folder = try TemporaryDirectory()
@@ -185,7 +185,7 @@ struct DownloadTests {
                 try await HTTPSession.plain().download(proxy.url("/bytes.bin"), to: target, options: options)
             }
             let kept = try #require(error?.resumableByteCount, "\(proxy)")
-            // All that came behind the head, which is far smaller than 10 kB.
+            // All bytes after the head, which is far smaller than 10 kB, were stored.
             #expect((290_000..<500_000).contains(kept), "\(proxy)")
             #expect(try !names(folder).contains("bytes.bin"))
             let download = try HTTPSession.plain().startDownload(
@@ -199,9 +199,9 @@ struct DownloadTests {
         }
     }
 
-    // lighttpd shows what a file was for a second after it was replaced.
+    // lighttpd serves the metadata of a replaced file for up to a second.
     @Test(
-        "A file that was replaced between two runs comes new, and whole",
+        "A file that was replaced between two runs arrives complete in its new version",
         arguments: [DownloadServer.nginx, .apache, .flask])
     func replaced(_ server: DownloadServer) async throws {
         try await server.run { place in
@@ -223,7 +223,7 @@ struct DownloadTests {
                     proxy.url("/\(name)"), to: FilePath(target), options: options)
             }
             #expect(error?.resumableByteCount ?? 0 > 0, "\(proxy)")
-            // Of the same length, and older: only what a server says of its state tells the two apart.
+            // It has the same length and is older: only the validators distinguish the two.
             try InputFile.write(Data(TestPattern.bytes(from: 5, count: 1 << 20)), to: source)
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSince1970: 1_600_000_000)], ofItemAtPath: source)
@@ -238,7 +238,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("httpbin's ranges, which refuse a part that ends behind the file, come as a whole")
+    @Test("A file arrives complete though httpbin rejects ranges past its end")
     func httpbin() async throws {
         try await HttpbinServer.withServer { server in
             let folder = try TemporaryDirectory()
@@ -251,7 +251,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("nginx with gzip on gives downloads what they ask for: the file itself")
+    @Test("nginx with gzip enabled serves downloads the uncompressed file")
     func gzip() async throws {
         try await NginxServer.withServer { server in
             let folder = try TemporaryDirectory()
@@ -265,7 +265,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("A file without a length, from nginx as a proxy, comes whole")
+    @Test("A file without a length from an nginx proxy arrives complete")
     func chunked() async throws {
         try await NginxServer.withServer { server in
             let folder = try TemporaryDirectory()
@@ -279,7 +279,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("Paused at a slow place of nginx, a download goes on at a fast one of the same file")
+    @Test("A download paused at a slow nginx URL resumes at a fast one of the same file")
     func elsewhere() async throws {
         try await NginxServer.withServer { server in
             let folder = try TemporaryDirectory()
@@ -299,7 +299,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("Over TLS a large file of nginx comes whole")
+    @Test("A large file of nginx arrives complete over TLS")
     func secure() async throws {
         try await NginxServer.withServer { server in
             let folder = try TemporaryDirectory()
@@ -313,7 +313,7 @@ struct DownloadTests {
         }
     }
 
-    @Test("410 of nginx is an error, and leaves nothing")
+    @Test("410 of nginx is an error, and leaves no file")
     func gone() async throws {
         try await NginxServer.withServer { server in
             let folder = try TemporaryDirectory()

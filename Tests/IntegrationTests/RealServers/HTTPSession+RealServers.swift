@@ -1,7 +1,7 @@
 import Martlet
 
 extension HTTPSession {
-    /// A session that trusts a server's throw-away authority, and nobody else.
+    /// A session that trusts only a server's temporary authority.
     static func trusting(
         _ certificates: Certificates, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> HTTPSession {
@@ -22,7 +22,7 @@ extension HTTPSession {
 }
 
 extension Timeouts {
-    /// Longer than a slow machine takes for anything, and than one that stands still for a while stands still.
+    /// Timeouts that exceed any delay of a slow or briefly stalled machine.
     static let patient = Timeouts(
         connect: .seconds(300), head: .seconds(300), idle: .seconds(300), total: .seconds(600))
 }
@@ -36,7 +36,7 @@ extension RealServer {
 }
 
 extension HTTPError {
-    /// Why TLS failed, where it did.
+    /// The kind of the TLS error; `nil` for any other error.
     var tlsKind: TLSError.Kind? {
         (underlying as? TLSError)?.kind
     }

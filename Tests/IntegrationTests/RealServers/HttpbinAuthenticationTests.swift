@@ -2,7 +2,7 @@ import Martlet
 import Synchronization
 import Testing
 
-@Suite("httpbin's doors", .timeLimit(.minutes(20)))
+@Suite("Authentication with httpbin", .timeLimit(.minutes(20)))
 struct HttpbinAuthenticationTests {
     private func session(
         _ credentials: Credentials, _ change: (inout SessionConfiguration) -> Void = { _ in }
@@ -13,7 +13,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("Basic opens at once, or when asked for")
+    @Test("Basic is accepted preemptively or after a challenge")
     func basic() async throws {
         try await HttpbinServer.withServer { server in
             let url = server.url("/basic-auth/me/hunter2")
@@ -31,7 +31,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("A wrong password for Basic is refused once, and the 401 is the answer")
+    @Test("A wrong password for Basic is rejected once, and the 401 is the response")
     func wrongBasic() async throws {
         try await HttpbinServer.withServer { server in
             let url = server.url("/basic-auth/me/hunter2")
@@ -42,7 +42,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("A handler is asked until it is right, or has been wrong three times")
+    @Test("A handler is called until it is right, or has been wrong three times")
     func handler() async throws {
         try await HttpbinServer.withServer { server in
             let url = server.url("/basic-auth/me/hunter2")
@@ -66,7 +66,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("A door that does not show itself opens only to who shows credentials unasked")
+    @Test("A resource that hides as a 404 is only reached with preemptive credentials")
     func hiddenBasic() async throws {
         try await HttpbinServer.withServer { server in
             let url = server.url("/hidden-basic-auth/me/hunter2")
@@ -76,7 +76,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("Bearer takes a token, and asks for one")
+    @Test("Bearer sends a token, and requests one from the provider")
     func bearer() async throws {
         try await HttpbinServer.withServer { server in
             let url = server.url("/bearer")
@@ -97,7 +97,7 @@ struct HttpbinAuthenticationTests {
     }
 
     @Test(
-        "Digest opens in each quality and algorithm",
+        "Digest works with each quality of protection and algorithm",
         arguments: ["auth", "auth-int", "either"], ["MD5", "SHA-256"])
     func digest(_ quality: String, _ algorithm: String) async throws {
         try await HttpbinServer.withServer { server in
@@ -109,13 +109,13 @@ struct HttpbinAuthenticationTests {
                 let answer = try await session.get(url)
                 #expect(try answer.httpbin.authenticated == true && answer.httpbin.user == "me")
                 #expect(answer.metrics.hops.map(\.status) == [401])
-                // The nonce serves the second.
+                // The nonce is reused for the second.
                 #expect(try await session.get(url).metrics.attempts == 1)
             }
         }
     }
 
-    @Test("Digest under the name of MD5 alone, as the shortest path has it", arguments: ["auth", "auth-int"])
+    @Test("Digest works with MD5, the default of the shortest path", arguments: ["auth", "auth-int"])
     func shortest(_ quality: String) async throws {
         try await HttpbinServer.withServer { server in
             let url = server.url("/digest-auth/\(quality)/me/hunter2")
@@ -124,7 +124,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("SHA-512, which no RFC gives to Digest, is not answered", arguments: ["auth", "auth-int"])
+    @Test("SHA-512, which no RFC defines for Digest, gets no reply", arguments: ["auth", "auth-int"])
     func unknownAlgorithm(_ quality: String) async throws {
         try await HttpbinServer.withServer { server in
             let url = server.url("/digest-auth/\(quality)/me/hunter2/SHA-512")
@@ -133,7 +133,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("A wrong password for Digest is refused once", arguments: ["auth", "auth-int"])
+    @Test("A wrong password for Digest is rejected once", arguments: ["auth", "auth-int"])
     func wrongDigest(_ quality: String) async throws {
         try await HttpbinServer.withServer { server in
             let url = server.url("/digest-auth/\(quality)/me/hunter2/SHA-256")
@@ -147,7 +147,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("A nonce that went stale is replaced", arguments: [1, 3])
+    @Test("A stale nonce is replaced", arguments: [1, 3])
     func stale(_ uses: Int) async throws {
         try await HttpbinServer.withServer { server in
             let session = session(.digest(user: "me", password: "hunter2")) { $0.cookies = CookieJar() }
@@ -160,7 +160,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("A nonce that went stale is no refusal: the handler is asked once in each call")
+    @Test("A stale nonce is not a rejection: each call asks the handler only once")
     func staleForHandler() async throws {
         try await HttpbinServer.withServer { server in
             let asked = Mutex(0)
@@ -179,7 +179,7 @@ struct HttpbinAuthenticationTests {
         }
     }
 
-    @Test("A server that calls every nonce stale gets to see few of them")
+    @Test("A server that rejects every nonce as stale gets few requests")
     func alwaysStale() async throws {
         try await HttpbinServer.withServer { server in
             let session = session(.digest(user: "me", password: "hunter2")) { $0.cookies = CookieJar() }

@@ -1,13 +1,13 @@
 import Martlet
 import Testing
 
-@Suite("httpbin's cookies", .timeLimit(.minutes(20)))
+@Suite("Cookies of httpbin", .timeLimit(.minutes(20)))
 struct HttpbinCookieTests {
     private func told(_ session: HTTPSession, _ server: HttpbinServer) async throws -> [String: String]? {
         try await session.get(server.url("/cookies")).httpbin.cookies
     }
 
-    @Test("What is set on the way of a redirect is told behind it, and on the next call")
+    @Test("Cookies set during a redirect are sent after it, and on the next call")
     func set() async throws {
         try await HttpbinServer.withServer { server in
             let jar = CookieJar()
@@ -24,7 +24,7 @@ struct HttpbinCookieTests {
         }
     }
 
-    @Test("What is deleted is told no more")
+    @Test("A deleted cookie is not sent again")
     func delete() async throws {
         try await HttpbinServer.withServer { server in
             let jar = CookieJar()
@@ -37,7 +37,7 @@ struct HttpbinCookieTests {
         }
     }
 
-    @Test("Values that the server quotes come back as it wrote them")
+    @Test("Values that the server quotes are sent back unchanged")
     func quoted() async throws {
         try await HttpbinServer.withServer { server in
             let session = HTTPSession.plain { $0.cookies = CookieJar() }
@@ -46,7 +46,7 @@ struct HttpbinCookieTests {
         }
     }
 
-    @Test("Without a jar nothing is kept, and a call can leave the jar alone")
+    @Test("Without a jar no cookie is stored, and a call can ignore the jar")
     func without() async throws {
         try await HttpbinServer.withServer { server in
             let plain = HTTPSession.plain()
@@ -62,7 +62,7 @@ struct HttpbinCookieTests {
         }
     }
 
-    @Test("A jar's file takes them to the next session")
+    @Test("The file of a jar restores its cookies in the next session")
     func persisted() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }

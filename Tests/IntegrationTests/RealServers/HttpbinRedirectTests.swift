@@ -1,7 +1,7 @@
 import Martlet
 import Testing
 
-@Suite("httpbin's redirects", .timeLimit(.minutes(20)))
+@Suite("Redirects of httpbin", .timeLimit(.minutes(20)))
 struct HttpbinRedirectTests {
     @Test(
         "A chain is followed to its end",
@@ -10,8 +10,8 @@ struct HttpbinRedirectTests {
         ])
     func chains(_ path: String) async throws {
         try await HttpbinServer.withServer { server in
-            // Its heads and bodies come apart. With a busy machine in between, a body may come too late for its
-            // connection to be kept: then the chains are followed again.
+            // Heads and bodies arrive separately. On a busy machine a body may arrive too late for its connection to be
+            // reused: then the chains are followed again.
             for tries in 1... {
                 let session = HTTPSession.plain()
                 try await follow(path, server, session)
@@ -35,7 +35,7 @@ struct HttpbinRedirectTests {
         }
     }
 
-    @Test("One redirect more than the limit is an error with the last answer")
+    @Test("One redirect more than the limit is an error with the last response")
     func limit() async throws {
         try await HttpbinServer.withServer { server in
             let session = HTTPSession.plain { $0.redirects = .follow(limit: 3) }
@@ -52,7 +52,7 @@ struct HttpbinRedirectTests {
         }
     }
 
-    /// A request, and how it arrives.
+    /// A request, and its form after a redirect.
     struct Rewriting: Sendable, CustomTestStringConvertible {
         let method: String
         let status: Int
@@ -61,7 +61,7 @@ struct HttpbinRedirectTests {
         var testDescription: String { "\(method) \(status)" }
     }
 
-    /// RFC 9110 §15.4.2–15.4.9.
+    /// The rewritings of RFC 9110 §15.4.2–15.4.9.
     private static let rewritings = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "TRACE"].flatMap {
         method in
         [301, 302, 303, 307, 308].map { status in
@@ -72,7 +72,7 @@ struct HttpbinRedirectTests {
     }
 
     @Test(
-        "Each status leads to the method that RFC 9110 names, with its body or without", arguments: rewritings
+        "Each status leads to the method that RFC 9110 specifies, with or without the body", arguments: rewritings
     )
     func methods(_ rewriting: Rewriting) async throws {
         try await HttpbinServer.withServer { server in
@@ -97,7 +97,7 @@ struct HttpbinRedirectTests {
         }
     }
 
-    @Test("Statuses that lead nowhere are answers", arguments: [300, 304, 305, 306])
+    @Test("Redirect statuses without a target are returned as responses", arguments: [300, 304, 305, 306])
     func others(_ status: Int) async throws {
         try await HttpbinServer.withServer { server in
             let answer = try await HTTPSession.plain().get(
@@ -107,7 +107,7 @@ struct HttpbinRedirectTests {
         }
     }
 
-    @Test("POST stays POST where the policy says so", arguments: [301, 302, 303])
+    @Test("POST stays POST if the policy says so", arguments: [301, 302, 303])
     func keptMethod(_ status: Int) async throws {
         try await HttpbinServer.withServer { server in
             let session = HTTPSession.plain { $0.redirects.methodPreservingStatuses = [status] }
@@ -119,21 +119,21 @@ struct HttpbinRedirectTests {
         }
     }
 
-    @Test("A place of another scheme is refused with the redirect")
+    @Test("A redirect to another scheme is rejected, with its response")
     func otherScheme() async throws {
         try await HttpbinServer.withServer { server in
             for place in ["ftp://127.0.0.1/", "file:///etc/passwd", "javascript:alert(1)"] {
                 let error = await #expect(throws: HTTPError.self) {
                     try await HTTPSession.plain().get(server.url("/redirect-to?url=\(place)"))
                 }
-                #expect(error?.code == .redirectRefused, "\(place)")
+                #expect(error?.code == .redirectRejected, "\(place)")
                 #expect(error?.exchange?.statusCode == 302)
             }
         }
     }
 
     @Test(
-        "Every status is an answer, save redirects, which are followed", arguments: ["GET", "POST", "DELETE"])
+        "Every status is returned as a response, and redirects are followed", arguments: ["GET", "POST", "DELETE"])
     func statuses(_ name: String) async throws {
         let method = try #require(HTTPRequest.Method(name))
         try await HttpbinServer.withServer { server in
@@ -146,7 +146,7 @@ struct HttpbinRedirectTests {
                     HTTPRequest(method: method, url: server.url("/status/\(status)")))
                 #expect(answer.statusCode == status)
             }
-            // Their Location is /redirect/1, which knows GET alone.
+            // Their Location is /redirect/1, which only accepts GET.
             for status in [301, 302, 303, 307] {
                 let answer = try await session.send(
                     HTTPRequest(method: method, url: server.url("/status/\(status)")))

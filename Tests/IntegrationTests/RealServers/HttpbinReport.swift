@@ -1,10 +1,10 @@
 import Martlet
 
-/// What httpbin says of a request it received.
+/// The report of httpbin on a request that it received.
 struct HttpbinReport: Decodable {
     var url: String?
     var method: String?
-    /// The body, where it was no form.
+    /// The body, unless it was a form.
     var data: String?
     var form: [String: String]?
     var files: [String: String]?
@@ -21,7 +21,7 @@ struct HttpbinReport: Decodable {
 }
 
 extension HTTPExchange {
-    /// What httpbin says of the request.
+    /// The report of httpbin on the request.
     var httpbin: HttpbinReport {
         get throws { try decode() }
     }

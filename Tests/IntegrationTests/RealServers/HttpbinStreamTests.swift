@@ -1,7 +1,7 @@
 import Martlet
 import Testing
 
-@Suite("httpbin's streams, waits and codings", .timeLimit(.minutes(20)))
+@Suite("Streams, delays and codings of httpbin", .timeLimit(.minutes(20)))
 struct HttpbinStreamTests {
     @Test("A stream of JSON lines is read line by line", arguments: [1, 20, 100])
     func lines(_ count: Int) async throws {
@@ -20,7 +20,7 @@ struct HttpbinStreamTests {
         }
     }
 
-    @Test("Bytes in chunks are the bytes in one piece")
+    @Test("A chunked body has the same bytes as an unchunked one")
     func bytes() async throws {
         try await HttpbinServer.withServer { server in
             let session = HTTPSession.plain()
@@ -34,7 +34,7 @@ struct HttpbinStreamTests {
         }
     }
 
-    @Test("Drops come as they fall, and a clock ends what drips too slowly")
+    @Test("Bytes arrive one by one, and a timeout ends a body that is too slow")
     func drip() async throws {
         try await HttpbinServer.withServer { server in
             let session = HTTPSession.plain()
@@ -43,8 +43,8 @@ struct HttpbinStreamTests {
             #expect(answer.statusCode == 203)
             #expect(answer.text == "**********")
             #expect(answer.metrics.total >= .seconds(1))
-            // The second drop falls long after the clock. A slow machine may have no time to see the first: then a
-            // later clock is tried, and a later drop.
+            // The second byte is sent long after the timeout. A slow machine may miss the first one: then a longer
+            // timeout and delay are used.
             var milliseconds = 500
             while true {
                 var timeouts = Timeouts.patient
@@ -65,7 +65,7 @@ struct HttpbinStreamTests {
         }
     }
 
-    @Test("Ranges are parts of the alphabet, and one behind the end gets 416")
+    @Test("Ranges are parts of the alphabet, and one past the end gets 416")
     func ranges() async throws {
         try await HttpbinServer.withServer { server in
             let session = HTTPSession.plain()
@@ -90,7 +90,7 @@ struct HttpbinStreamTests {
     }
 
     @Test(
-        "A delay is waited for, under a clock that allows it, by every method",
+        "A delayed response is received within the timeout, by every method",
         arguments: ["GET", "POST", "DELETE"])
     func delay(_ name: String) async throws {
         let method = try #require(HTTPRequest.Method(name))
@@ -101,7 +101,7 @@ struct HttpbinStreamTests {
             #expect(answer.metrics.firstByte ?? .zero >= .milliseconds(500))
             var timeouts = Timeouts.patient
             timeouts.head = .milliseconds(300)
-            // A machine that stands still sees the answer and the clock at once, and may take the answer.
+            // A stalled machine sees the response and the timeout together, and may accept the response.
             for tries in 1... {
                 let result = await Result.of {
                     try await session.send(
@@ -116,12 +116,12 @@ struct HttpbinStreamTests {
                 #expect(try result.get().metrics.firstByte ?? .zero >= .seconds(3))
                 try #require(tries < 10, "no clock ran out before the answer")
             }
-            // What comes late is not taken for the next answer.
+            // A late response is not taken for the next one.
             #expect(try await session.get(server.url("/get?next")).httpbin.url == server.url("/get?next"))
         }
     }
 
-    @Test("gzip and deflate are undone; told to leave them, Martlet does")
+    @Test("gzip and deflate are decoded, unless decoding is disabled")
     func codings() async throws {
         try await HttpbinServer.withServer { server in
             let session = HTTPSession.plain()
@@ -135,7 +135,7 @@ struct HttpbinStreamTests {
         }
     }
 
-    @Test("Brotli, sent unasked, is undone by those built with it, and left as it came by the others")
+    @Test("Brotli that was not requested is decoded if built in, and else left encoded")
     func brotli() async throws {
         try await HttpbinServer.withServer { server in
             let answer = try await HTTPSession.plain().get(server.url("/brotli"))
@@ -149,7 +149,7 @@ struct HttpbinStreamTests {
         }
     }
 
-    @Test("A form in parts arrives part by part")
+    @Test("A multipart form arrives part by part")
     func multipart() async throws {
         try await HttpbinServer.withServer { server in
             let body = HTTPBody.multipart { form in

@@ -1,9 +1,9 @@
 import Foundation
 import MartletTesting
 
-/// A file that is large and nowhere the same, and its comparison with another, by programs that read it in pieces.
+/// A large file without repeated content, and its comparison with another, by programs that read it in pieces.
 enum LargeFile {
-    /// Writes a file of the test pattern; other tests have their turn in between.
+    /// Writes a file of the test pattern, and yields to other tests in between.
     static func write(_ byteCount: Int, to path: String) async throws {
         let handle = try InputFile.make(path)
         defer { try? handle.close() }
@@ -15,19 +15,19 @@ enum LargeFile {
         }
     }
 
-    /// Makes a file of zeros, which takes no room.
+    /// Makes a sparse file of zeros, which takes no disk space.
     static func makeHole(_ byteCount: Int, at path: String) throws {
         let handle = try InputFile.make(path)
         defer { try? handle.close() }
         try handle.truncate(atOffset: UInt64(byteCount))
     }
 
-    /// Throws unless two files are the same, byte by byte.
+    /// Throws unless two files are equal byte by byte.
     static func compare(_ left: String, _ right: String) async throws {
         try await Command.succeed("cmp", [left, right])
     }
 
-    /// The same bytes as pieces, for a body that is streamed.
+    /// The same bytes as pieces, for a streamed body.
     struct Pieces: AsyncSequence, Sendable {
         let byteCount: Int
 
@@ -37,7 +37,7 @@ enum LargeFile {
 
             mutating func next() async -> [UInt8]? {
                 guard offset < byteCount else { return nil }
-                // A length that is no multiple of any buffer's.
+                // A length that is not a multiple of any buffer size.
                 let count = Swift.min(100_003, byteCount - offset)
                 defer { offset += count }
                 return TestPattern.bytes(from: UInt64(offset), count: count)

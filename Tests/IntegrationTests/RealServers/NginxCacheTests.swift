@@ -4,11 +4,11 @@ import MartletTesting
 import MartletWire
 import Testing
 
-@Suite("Private caches behind nginx as a shared one", .timeLimit(.minutes(20)))
+@Suite("Private caches with nginx as a shared cache", .timeLimit(.minutes(20)))
 struct NginxCacheTests {
     private func client() -> HTTPSession { SharedCacheScene.client(.none) }
 
-    /// Runs `body` with nginx, an origin behind it, and a URL there.
+    /// Runs `body` with nginx, an origin of that cache, and a URL on it.
     private func run(
         _ respond: @escaping OriginHandler.Respond,
         _ body: (NginxCache, TestOrigin, String) async throws -> Void
@@ -42,7 +42,7 @@ struct NginxCacheTests {
         }
     }
 
-    @Test("What is stale in private and fresh in the shared cache is validated there")
+    @Test("A stale private response is validated by a fresh one in the shared cache")
     func validatedByShared() async throws {
         try await run(SharedCacheScene.page("max-age=0, s-maxage=1000000")) { _, origin, url async throws in
             for session in [client(), client()] {
@@ -55,7 +55,7 @@ struct NginxCacheTests {
         }
     }
 
-    @Test("A POST invalidates the private response alone; a reload replaces both")
+    @Test("A POST invalidates only the private response; a reload replaces both")
     func invalidated() async throws {
         try await run(SharedCacheScene.page()) { _, origin, url async throws in
             let session = client()
@@ -74,17 +74,17 @@ struct NginxCacheTests {
         }
     }
 
-    @Test("What is to leave no trace leaves none in nginx either")
+    @Test("A no-store request leaves no response in nginx either")
     func noStore() async throws {
         try await run(SharedCacheScene.text("page")) { _, origin, url async throws in
-            try await SharedCacheScene.askWithoutTrace(
+            try await SharedCacheScene.requestWithoutStoring(
                 client(), client(), url, origin,
                 .init(
                     field: "Cache-Status", missed: "shared; fwd=uri-miss", found: "shared; hit"))
         }
     }
 
-    @Test("A revalidation fetches the shared response anew, and is answered 304 where it is the same")
+    @Test("A revalidation refreshes the shared response, and gets 304 if it is unchanged")
     func revalidated() async throws {
         try await run(SharedCacheScene.page()) { _, origin, url async throws in
             let session = client()
@@ -110,18 +110,18 @@ struct NginxCacheTests {
         }
     }
 
-    @Test("What is private is stored in private alone, and so is what credentials brought")
+    @Test("Private responses and those to credentials are stored only in the private cache")
     func unshared() async throws {
         for control in ["private, max-age=1000000", "max-age=1000000"] {
             try await run(SharedCacheScene.byUser(control)) { _, origin, url async throws in
-                try await SharedCacheScene.askAsUsers(client(), url) { $0 }
+                try await SharedCacheScene.requestAsUsers(client(), url) { $0 }
                 #expect(try await client().get(url).text == "nobody")
                 #expect(origin.requests.count == 3)
             }
         }
     }
 
-    @Test("Many requests of several clients for a cold URL are one to the origin")
+    @Test("Concurrent requests of several clients for an uncached URL are one request to the origin")
     func collapsed() async throws {
         let gate = Gate()
         try await run(SharedCacheScene.large(behind: gate)) { nginx, origin, url async throws in

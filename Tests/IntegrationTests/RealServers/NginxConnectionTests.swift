@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Connections to nginx")
 struct NginxConnectionTests {
-    @Test("Requests one after another share one connection")
+    @Test("Sequential requests share one connection")
     func keepAlive() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -17,7 +17,7 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("A server that ends its connections after three requests gets a new one for the fourth")
+    @Test("A server that closes its connections after three requests gets a new one for the fourth")
     func limitedKeepAlive() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -32,7 +32,7 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("Every answer of a hundred at once is right, over sixteen connections at most")
+    @Test("A hundred concurrent responses are correct, over at most sixteen connections")
     func manyAtOnce() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -57,7 +57,7 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("Large bodies at once do not mix, whatever ends their connections")
+    @Test("Large concurrent bodies do not mix, however their connections end")
     func manyLargeAtOnce() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -88,7 +88,7 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("A connection closed without an answer is an error of that name")
+    @Test("A connection that is closed without a response is an error that says so")
     func drop() async throws {
         try await NginxServer.withServer { server in
             let error = await #expect(throws: HTTPError.self) {
@@ -101,7 +101,7 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("A kept connection closed without an answer is tried once more on a fresh one, and no further")
+    @Test("A reused connection that is closed without a response is retried once on a new one")
     func dropOnKeptConnection() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -115,7 +115,7 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("A POST on a kept connection that is closed without an answer is not sent again")
+    @Test("A POST on a reused connection that is closed without a response is not retried")
     func postOnKeptConnection() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -129,12 +129,12 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("A slow body comes piece by piece, and whole")
+    @Test("A slow body arrives in pieces, and complete")
     func slowBody() async throws {
         try await NginxServer.withServer { server in
             try await LargeFile.write(24_576, to: server.directory.appending("site/slow.bin"))
             let request = try HTTPRequest(method: .get, url: server.url(server.plainPort, "/slow/slow.bin"))
-            // A machine that stands still meanwhile finds all of it there at once: then it is asked for again.
+            // A machine that stalls in between receives all of it together: then it is requested again.
             for tries in 1... {
                 let (pieces, byteCount) = try await HTTPSession.plain().stream(request) { _, body in
                     var pieces = 0
@@ -152,12 +152,12 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("The total clock ends a slow body")
+    @Test("The total timeout ends a slow body")
     func slowBodyTimesOut() async throws {
         try await NginxServer.withServer { server in
-            // It takes more than eight minutes.
+            // The whole body takes more than eight minutes.
             try LargeFile.makeHole(8 << 20, at: server.directory.appending("site/slowest.bin"))
-            // A slow machine may reach the end of the clock before the body: then a later one is tried.
+            // A slow machine may reach the timeout before the body: then a longer one is used.
             var clock = Duration.seconds(3)
             while true {
                 let session = HTTPSession.plain { $0.timeouts.total = clock }
@@ -174,7 +174,7 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("A large body that is left after its first piece costs its connection, and nothing else")
+    @Test("A large body that is abandoned after its first piece only closes its connection")
     func abandonedBody() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -191,7 +191,7 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("A target or a field larger than the server takes is an answer, not a broken connection")
+    @Test("A target or a field that is too large for the server gets a response, not a broken connection")
     func tooLargeHead() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -206,7 +206,7 @@ struct NginxConnectionTests {
         }
     }
 
-    @Test("A server that has gone is a connect failure with its address; a kept connection to it is noticed")
+    @Test("A stopped server is a connect failure with its address; a reused connection to it is detected")
     func serverGone() async throws {
         let session = HTTPSession.plain()
         let url = try await NginxServer.start().whileRunning { server in

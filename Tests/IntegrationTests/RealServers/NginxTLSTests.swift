@@ -4,7 +4,7 @@ import Testing
 
 @Suite("TLS with nginx")
 struct NginxTLSTests {
-    @Test("Its own authority is enough, and the name asked for is sent along")
+    @Test("A private authority is sufficient, and the host name is sent by SNI")
     func ownAuthority() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.trusting(server.certificates)
@@ -20,7 +20,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("An address is verified as an address and not sent as a name")
+    @Test("An IP address is verified as an address and not sent as a name")
     func address() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.trusting(server.certificates)
@@ -29,7 +29,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("Either version is spoken with a server that has no other")
+    @Test("Each TLS version works with a server that has no other")
     func oneVersion() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.trusting(server.certificates)
@@ -58,7 +58,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("A client certificate is shown to a server that asks for one")
+    @Test("A client certificate is sent to a server that requests one")
     func clientCertificate() async throws {
         try await NginxServer.withServer { server in
             let client = server.certificates.client
@@ -95,7 +95,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("An expired certificate is refused as expired, before a byte of the request is sent")
+    @Test("An expired certificate is rejected as expired, before a byte of the request is sent")
     func expired() async throws {
         try await NginxServer.withServer { server in
             let error = await #expect(throws: HTTPError.self) {
@@ -108,7 +108,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("A certificate for another name is refused, with the names it is for")
+    @Test("A certificate for another name is rejected, with its names in the error")
     func otherName() async throws {
         try await NginxServer.withServer { server in
             let address = try #require(SocketAddress(literal: "127.0.0.1", port: Int(server.tlsPort)))
@@ -128,7 +128,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("An authority that nobody trusts is refused as unknown")
+    @Test("An unknown authority is rejected as untrusted")
     func unknownAuthority() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -143,7 +143,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("The second connection resumes the session of the first, under either version")
+    @Test("The second connection resumes the TLS session of the first, with each version")
     func resumption() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.trusting(server.certificates)
@@ -159,7 +159,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("An ephemeral session resumes nothing")
+    @Test("An ephemeral session resumes no TLS session")
     func noResumption() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.trusting(server.certificates) { $0.tls.usesSessionTickets = false }
@@ -186,7 +186,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("An upload over TLS arrives the same, in chunks")
+    @Test("An upload over TLS arrives unchanged, in chunks")
     func upload() async throws {
         try await NginxServer.withServer { server in
             let source = server.directory.appending("tls-source.bin")
@@ -199,7 +199,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("413 is delivered while an upload over TLS is under way")
+    @Test("413 is delivered during an upload over TLS")
     func tooLarge() async throws {
         try await NginxServer.withServer { server in
             let pieces = LargeFile.Pieces(byteCount: 200_000_000)
@@ -212,7 +212,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("Fifty requests at once over TLS are all right")
+    @Test("Fifty concurrent requests over TLS all get the right response")
     func manyAtOnce() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.trusting(server.certificates)
@@ -230,7 +230,7 @@ struct NginxTLSTests {
         }
     }
 
-    @Test("TLS with a port that speaks none is an error, and no TLS with a port that does an answer")
+    @Test("TLS to a plaintext port is an error, and plaintext to a TLS port gets a response")
     func mixedUp() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.trusting(server.certificates)

@@ -7,7 +7,7 @@ import Testing
 struct NginxUploadTests {
     private let byteCount = 20_000_000
 
-    @Test("20 MB from a file arrive and come back the same")
+    @Test("20 MB from a file arrive and are returned unchanged")
     func file() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -33,7 +33,7 @@ struct NginxUploadTests {
         }
     }
 
-    @Test("20 MB from a stream of unknown length arrive in chunks and come back the same")
+    @Test("20 MB from a stream of unknown length arrive in chunks and are returned unchanged")
     func stream() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -52,7 +52,7 @@ struct NginxUploadTests {
         }
     }
 
-    @Test("A stream of known length goes out under Content-Length")
+    @Test("A stream of known length is sent with Content-Length")
     func sizedStream() async throws {
         try await NginxServer.withServer { server in
             let pieces = LargeFile.Pieces(byteCount: 1_000_000)
@@ -66,7 +66,7 @@ struct NginxUploadTests {
     }
 
     @Test(
-        "413 is delivered while the upload is under way, and the upload stops",
+        "413 is delivered during the upload, and the upload stops",
         arguments: [nil, UInt64(200_000_000)])
     func tooLarge(_ length: UInt64?) async throws {
         try await NginxServer.withServer { server in
@@ -78,13 +78,13 @@ struct NginxUploadTests {
             #expect(refused.text.contains("413"))
             #expect(refused.metrics.sentByteCount < 200_000_000)
             #expect(session.poolStatus.leased == 0)
-            // The rest of the upload cannot be taken for a request: the next one has a connection of its own.
+            // The rest of the upload must not be read as a request: the next one has a new connection.
             let next = try await session.get(server.url(server.plainPort, "/connection"))
             #expect(next.text == "1")
         }
     }
 
-    @Test("With Expect: 100-continue the body goes out on the server's word")
+    @Test("With Expect: 100-continue the body is sent after the server's 100")
     func expectContinue() async throws {
         try await NginxServer.withServer { server in
             let stored = try await HTTPSession.plain { $0.continueTimeout = .seconds(300) }.put(
@@ -97,7 +97,7 @@ struct NginxUploadTests {
         }
     }
 
-    @Test("With Expect: 100-continue a body that is refused is never sent")
+    @Test("With Expect: 100-continue a rejected body is never sent")
     func expectRefused() async throws {
         try await NginxServer.withServer { server in
             let body = [UInt8](repeating: 0x61, count: 100_000)
@@ -109,7 +109,7 @@ struct NginxUploadTests {
         }
     }
 
-    @Test("What was stored can be fetched and deleted over the same connection")
+    @Test("A stored file can be fetched and deleted over the same connection")
     func delete() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -126,7 +126,7 @@ struct NginxUploadTests {
         }
     }
 
-    @Test("A method that a file does not take is an answer with a body")
+    @Test("A method that a file does not support gets a response with a body")
     func methodNotAllowed() async throws {
         try await NginxServer.withServer { server in
             let refused = try await HTTPSession.plain().post(

@@ -4,7 +4,7 @@ import Testing
 @Suite("TLS with OpenSSL's s_server")
 struct OpenSSLTests {
     @Test(
-        "A server of one version is spoken to in it",
+        "A server with a single TLS version is reached with that version",
         arguments: [("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3")])
     func oneVersion(_ option: String, _ version: String) async throws {
         let page = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -16,7 +16,7 @@ struct OpenSSLTests {
         }
     }
 
-    @Test("A server of TLS 1.2 is refused where 1.3 is demanded")
+    @Test("A server of TLS 1.2 is rejected if 1.3 is required")
     func versionRefused() async throws {
         try await OpenSSLServer.withServer(.statusPage, ["-tls1_2"]) { server in
             let session = HTTPSession.trusting(server.certificates) { $0.tls.minimumVersion = .tls13 }
@@ -27,7 +27,7 @@ struct OpenSSLTests {
         }
     }
 
-    @Test("A status page closed with a farewell is whole")
+    @Test("A status page that ends with a close_notify is complete")
     func closeDelimited() async throws {
         try await OpenSSLServer.withServer(.statusPage) { server in
             let page = try await HTTPSession.trusting(server.certificates).get(
@@ -38,7 +38,7 @@ struct OpenSSLTests {
         }
     }
 
-    @Test("An expired certificate is refused as expired")
+    @Test("An expired certificate is rejected as expired")
     func expired() async throws {
         try await OpenSSLServer.withServer(.statusPage, expired: true) { server in
             let error = await #expect(throws: HTTPError.self) {
@@ -51,7 +51,7 @@ struct OpenSSLTests {
     }
 
     @Test(
-        "A server that demands a certificate refuses who has none with an alert, and serves who has one",
+        "A server that requires a certificate rejects a client without one with an alert, and serves one with it",
         arguments: ["-tls1_2", "-tls1_3"])
     func clientCertificate(_ option: String) async throws {
         let page = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -72,7 +72,7 @@ struct OpenSSLTests {
         }
     }
 
-    @Test("A body without a length that ends with a farewell is whole, and without one is cut short")
+    @Test("A body without a length is complete with a close_notify, and truncated without one")
     func abruptEndOfCloseDelimitedBody() async throws {
         try await OpenSSLServer.withServer(.spoken) { server in
             server.say("HTTP/1.1 200 OK\r\n\r\nall there is so far")
@@ -94,7 +94,7 @@ struct OpenSSLTests {
         }
     }
 
-    @Test("A body shorter than its length is an error, with a farewell or without")
+    @Test("A body shorter than its length is an error, with or without a close_notify")
     func shortBody() async throws {
         let short = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"
         try await OpenSSLServer.withServer(.literal(["short": short])) { server in
@@ -117,7 +117,7 @@ struct OpenSSLTests {
         }
     }
 
-    @Test("A server that dies before it answers is an error, not a hang")
+    @Test("A server that dies before its response is an error, not a hang")
     func deathBeforeAnswer() async throws {
         try await OpenSSLServer.withServer(.spoken) { server in
             let session = HTTPSession.trusting(server.certificates)
@@ -135,7 +135,7 @@ struct OpenSSLTests {
         }
     }
 
-    @Test("A wish to negotiate anew is refused: the call ends with an error, and does not hang")
+    @Test("A renegotiation request is rejected: the call ends with an error, and does not hang")
     func renegotiation() async throws {
         try await OpenSSLServer.withServer(.spoken, ["-tls1_2"]) { server in
             let session = HTTPSession.trusting(server.certificates)
@@ -153,7 +153,7 @@ struct OpenSSLTests {
     }
 
     @Test(
-        "Literal answers are read as they are meant",
+        "Literal responses are read correctly",
         arguments: [
             (
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\n\r\n",
@@ -178,7 +178,7 @@ struct OpenSSLTests {
     }
 
     @Test(
-        "Literal answers that break the rules are errors",
+        "Literal responses that violate the protocol are errors",
         arguments: [
             ("garbage\r\n\r\n", HTTPError.Code.protocolViolation),
             ("HTTP/2 200\r\n\r\n", .protocolViolation),

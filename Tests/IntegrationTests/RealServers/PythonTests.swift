@@ -3,7 +3,7 @@ import Testing
 
 @Suite("CPython's http.server")
 struct PythonTests {
-    @Test("Files come whole", arguments: [PythonServer.Version.http10, .http11])
+    @Test("Files arrive complete", arguments: [PythonServer.Version.http10, .http11])
     func files(_ version: PythonServer.Version) async throws {
         try await PythonServer.withServer(version) { server in
             let session = HTTPSession.plain()
@@ -59,7 +59,7 @@ struct PythonTests {
         }
     }
 
-    @Test("HTTP/1.0 ends the connection with each answer, and each request gets a fresh one")
+    @Test("HTTP/1.0 closes the connection after each response, and each request gets a new one")
     func http10Closes() async throws {
         try await PythonServer.withServer(.http10) { server in
             let session = HTTPSession.plain()
@@ -74,7 +74,7 @@ struct PythonTests {
         }
     }
 
-    @Test("HTTP/1.1 keeps the connection, an error page on it ends it as announced")
+    @Test("HTTP/1.1 reuses the connection, and an error page closes it as announced")
     func http11KeepsConnection() async throws {
         try await PythonServer.withServer(.http11) { server in
             let session = HTTPSession.plain()
@@ -91,7 +91,7 @@ struct PythonTests {
     }
 
     @Test(
-        "A method it does not know is an answer, though its body is never read",
+        "A method that it does not know gets a response, though its body is never read",
         arguments: [PythonServer.Version.http10, .http11])
     func unknownMethod(_ version: PythonServer.Version) async throws {
         try await PythonServer.withServer(version) { server in
@@ -102,10 +102,10 @@ struct PythonTests {
         }
     }
 
-    @Test("Many at once are all answered", arguments: [PythonServer.Version.http10, .http11])
+    @Test("Concurrent requests all get a response", arguments: [PythonServer.Version.http10, .http11])
     func manyAtOnce(_ version: PythonServer.Version) async throws {
         try await PythonServer.withServer(version) { server in
-            // Its queue of connections to accept holds five.
+            // Its accept queue holds five connections.
             let session = HTTPSession.plain { $0.pool.connectionsPerHost = 4 }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 1...40 {

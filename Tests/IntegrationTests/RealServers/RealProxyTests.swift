@@ -1,7 +1,7 @@
 import Martlet
 import Testing
 
-@Suite("Proxies of other people's making", .timeLimit(.minutes(20)))
+@Suite("Third-party proxies", .timeLimit(.minutes(20)))
 struct RealProxyTests {
     private let user = ProxyCredentials(user: "me", password: "hunter2")
 
@@ -11,7 +11,7 @@ struct RealProxyTests {
         .trusting(certificates) { $0.proxy = proxy }
     }
 
-    /// Fetches plain and secure, each twice, and a megabyte through each.
+    /// Fetches a plaintext and a TLS URL twice each, and a megabyte from each.
     private func exercise(
         _ proxy: ProxySettings, _ nginx: NginxServer, sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> HTTPSession {
@@ -28,18 +28,18 @@ struct RealProxyTests {
         return session
     }
 
-    @Test("Squid is handed plain requests, and asked for tunnels")
+    @Test("Squid receives plain requests and CONNECT requests")
     func squid() async throws {
         try await NginxServer.withServer { nginx in
             try await SquidProxy.withServer { squid in
                 let session = try await exercise(.http("127.0.0.1:\(squid.openPort)"), nginx)
-                // One connection for what it is handed, one for the tunnel.
+                // One connection for plain requests, one for the tunnel.
                 #expect(session.poolStatus.opened == 2)
             }
         }
     }
 
-    @Test("Squid takes Basic, unasked and asked for")
+    @Test("Squid accepts Basic, preemptively and after a challenge")
     func squidBasic() async throws {
         try await NginxServer.withServer { nginx in
             try await SquidProxy.withServer { squid in
@@ -52,7 +52,7 @@ struct RealProxyTests {
         }
     }
 
-    @Test("Squid takes Digest, asked for once; its nonce serves the calls that follow")
+    @Test("Squid accepts Digest after one challenge; its nonce serves the later calls")
     func squidDigest() async throws {
         try await NginxServer.withServer { nginx in
             try await SquidProxy.withServer { squid in
@@ -72,7 +72,7 @@ struct RealProxyTests {
         }
     }
 
-    @Test("Squid refuses the wrong password: an answer where it is handed requests, an error for tunnels")
+    @Test("Squid rejects a wrong password: a response for plain requests, an error for tunnels")
     func squidRefusal() async throws {
         try await NginxServer.withServer { nginx in
             try await SquidProxy.withServer { squid in
@@ -93,7 +93,7 @@ struct RealProxyTests {
         }
     }
 
-    @Test("Squid over TLS carries TLS inside of its TLS")
+    @Test("A TLS connection to Squid carries TLS to the origin")
     func squidOverTLS() async throws {
         try await NginxServer.withServer { nginx in
             try await SquidProxy.withServer { squid in
@@ -103,7 +103,7 @@ struct RealProxyTests {
         }
     }
 
-    @Test("Squid tells why it cannot reach a server")
+    @Test("Squid reports why it cannot reach a server")
     func unreachable() async throws {
         try await SquidProxy.withServer { squid in
             let session = session(try .http("127.0.0.1:\(squid.openPort)"), squid.certificates)
@@ -115,7 +115,7 @@ struct RealProxyTests {
         }
     }
 
-    @Test("Tinyproxy takes Basic, and closes after each answer")
+    @Test("Tinyproxy accepts Basic, and closes after each response")
     func tinyproxy() async throws {
         try await NginxServer.withServer { nginx in
             try await TinyProxy.withServer { proxy in
@@ -147,7 +147,7 @@ struct RealProxyTests {
         }
     }
 
-    @Test("Microsocks takes its user, and nobody else")
+    @Test("Microsocks accepts only the right user")
     func microsocksUser() async throws {
         try await NginxServer.withServer { nginx in
             try await MicroSocks.withServer(demandsUser: true) { proxy in

@@ -3,24 +3,24 @@ import Martlet
 import MartletTesting
 import Testing
 
-/// What Martlet and curl put on the wire when they are told the same.
+/// The requests of Martlet and curl with the same options, as bytes on the wire.
 ///
 /// Two fields differ by design and are left out: `User-Agent`, which names the client, and `Accept-Encoding`, which
-/// Martlet sends by itself and curl on demand. So does `Expect`, which curl adds to uploads of files by itself, and
-/// Martlet on demand: curl is told to leave it. The order of fields has no meaning across names (RFC 9110 §5.3) and is
-/// each client's own.
+/// Martlet sends by default and curl on demand. `Expect` differs, too: curl adds it to file uploads by default, Martlet
+/// on demand, so curl's is disabled. The order of fields has no meaning across names (RFC 9110 §5.3), and each client
+/// has its own order.
 @Suite("Requests of Martlet and of curl")
 struct RequestComparisonTests {
     private struct Sent: Equatable {
         var method: String
         var target: String
         var version: String
-        /// Lower-case names, sorted.
+        /// The field lines with lower-case names, sorted.
         var fields: [String]
         var body: String
     }
 
-    /// Asks the same by both clients of an origin that records heads and echoes bodies.
+    /// Sends the same request by both clients to an origin that records heads and echoes bodies.
     private func expectSame(
         _ options: [String], path: String = "/",
         _ ask: @Sendable (HTTPSession, String) async throws -> HTTPExchange
@@ -32,7 +32,7 @@ struct RequestComparisonTests {
             let martlet = try await ask(HTTPSession.plain(), origin.url(path))
             let requests = origin.requests
             try #require(requests.count == 2)
-            // Nothing comes back to HEAD, and curl writes the head there.
+            // HEAD has no body, and curl writes the head in its place.
             let isHead = requests[0].method == .head
             let theirs = sent(requests[0], isHead ? "" : curl.text)
             let ours = sent(requests[1], martlet.text)
@@ -60,7 +60,7 @@ struct RequestComparisonTests {
         }
     }
 
-    @Test("Dot segments go the same way")
+    @Test("Dot segments are treated the same")
     func dotSegments() async throws {
         try await expectSame([], path: "/a/./b/../c?d=../e") { session, url in try await session.get(url) }
     }
@@ -75,7 +75,7 @@ struct RequestComparisonTests {
         try await expectSame(["-X", "DELETE"]) { session, url in try await session.delete(url) }
     }
 
-    @Test("Fields of the caller's own are the same")
+    @Test("Custom fields are the same")
     func fields() async throws {
         try await expectSame(["-H", "X-Nest: high, low", "-H", "Accept: text/html", "-H", "X-Empty;"]) {
             session, url in
@@ -112,7 +112,7 @@ struct RequestComparisonTests {
         }
     }
 
-    @Test("An empty POST says that it is empty")
+    @Test("An empty POST has Content-Length: 0")
     func emptyPost() async throws {
         try await expectSame(["-X", "POST", "-H", "Content-Type: text/plain", "-d", ""]) { session, url in
             try await session.post(url, body: .text("", contentType: "text/plain"))
@@ -129,7 +129,7 @@ struct RequestComparisonTests {
         }
     }
 
-    @Test("A body without a length goes out in chunks")
+    @Test("A body without a length is sent in chunks")
     func chunked() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -152,9 +152,9 @@ struct RequestComparisonTests {
         }
     }
 
-    @Test("Under HTTP/1.0 Martlet adds that the connection ends, and all else is the same")
+    @Test("Under HTTP/1.0 Martlet adds Connection: close, and all else is the same")
     func http10() async throws {
-        // curl leaves the end of the connection to be understood.
+        // curl leaves the end of the connection implicit.
         try await expectSame(["--http1.0", "-H", "Connection: close"]) { session, url in
             var options = RequestOptions()
             options.version = .http10

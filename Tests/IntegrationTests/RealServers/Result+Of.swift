@@ -1,5 +1,5 @@
 extension Result where Failure == any Error {
-    /// What came of something, for those who take either.
+    /// Runs a closure and returns its value or its error.
     static func of(_ body: () async throws -> Success) async -> Result {
         do { return .success(try await body()) } catch { return .failure(error) }
     }

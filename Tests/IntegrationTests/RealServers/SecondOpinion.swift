@@ -1,9 +1,9 @@
 import Martlet
 import Testing
 
-/// What a client made of an answer, in a form in which two clients can be compared.
+/// A client's view of a response, in a form that allows comparing two clients.
 struct SecondOpinion: Equatable {
-    /// One request for both.
+    /// One request for both clients.
     struct Question: Sendable, CustomTestStringConvertible {
         var method = "GET"
         var url: String
@@ -12,15 +12,15 @@ struct SecondOpinion: Equatable {
         var testDescription: String { "\(method) \(url)" }
     }
 
-    /// A field, its name as sent.
+    /// A field, with its name as sent.
     struct Field: Equatable {
         let name: String
         let value: String
     }
 
     let status: Int
-    /// In the order they came. Left out are `Date`, which tells when each client asked, and the fields that belong to
-    /// the connection, whose life the two plan differently.
+    /// The fields in their order, except `Date`, which differs between the requests, and the connection fields, because
+    /// the two clients manage connections differently.
     let fields: [Field]
     let body: [UInt8]
 
@@ -28,7 +28,7 @@ struct SecondOpinion: Equatable {
         !["date", "connection", "keep-alive"].contains(name.lowercased())
     }
 
-    /// What curl says.
+    /// Sends the request by curl.
     static func curl(_ question: Question, _ options: [String] = []) async throws -> SecondOpinion {
         // With `-X HEAD` curl would wait for a body.
         let method = question.method == "HEAD" ? ["--head"] : ["-X", question.method]
@@ -41,18 +41,18 @@ struct SecondOpinion: Equatable {
             fields: answer.headers.filter { isCompared($0.name) }.map {
                 Field(name: $0.name, value: $0.value)
             },
-            // curl writes the head of an answer to HEAD where the body would go.
+            // curl writes the head of a response to HEAD in place of the body.
             body: isHead ? [] : answer.body)
     }
 
-    /// What Martlet says.
+    /// Sends the request by Martlet.
     static func martlet(_ question: Question, _ session: HTTPSession) async throws -> SecondOpinion {
         let method = try #require(HTTPRequest.Method(question.method))
         var headers = HTTPFields()
         for header in question.headers {
             headers.append(HTTPField(name: try #require(HTTPField.Name(header.name)), value: header.value))
         }
-        // Codings that the caller asks for by hand are not undone, by either client.
+        // Neither client decodes codings that the caller requested.
         var options = RequestOptions()
         options.decompresses = false
         options.redirects = .doNotFollow

@@ -1,11 +1,11 @@
 import Martlet
 import Testing
 
-@Suite("Martlet and curl, asking the same")
+@Suite("Responses as Martlet and curl see them")
 struct SecondOpinionTests {
     private typealias Question = SecondOpinion.Question
 
-    /// What every server is asked.
+    /// The requests for every server.
     private let common: [(method: String, path: String, headers: [(name: String, value: String)])] = [
         ("GET", "/hello.txt", []),
         ("GET", "/data.json", []),
@@ -51,14 +51,14 @@ struct SecondOpinionTests {
         ("GET", "/private/hello.txt", [("Authorization", "Basic dXNlcjpzZWNyZXQ=")]),
     ]
 
-    @Test("Of nginx's answers they make the same")
+    @Test("nginx responses are the same for both")
     func nginx() async throws {
         try await NginxServer.withServer { server in
             try await compare(server.url(server.plainPort, ""), nginxPaths)
         }
     }
 
-    @Test("Of nginx's answers over TLS they make the same")
+    @Test("nginx responses over TLS are the same for both")
     func nginxTLS() async throws {
         try await NginxServer.withServer { server in
             try await compare(
@@ -67,7 +67,7 @@ struct SecondOpinionTests {
         }
     }
 
-    @Test("Of Apache's answers they make the same")
+    @Test("Apache responses are the same for both")
     func apache() async throws {
         try await ApacheServer.withServer { server in
             try await compare(
@@ -82,14 +82,14 @@ struct SecondOpinionTests {
         }
     }
 
-    @Test("Of CPython's answers they make the same", arguments: [PythonServer.Version.http10, .http11])
+    @Test("CPython responses are the same for both", arguments: [PythonServer.Version.http10, .http11])
     func python(_ version: PythonServer.Version) async throws {
         try await PythonServer.withServer(version) { server in
             try await compare(server.url(server.port, ""), [("GET", "/", [])])
         }
     }
 
-    @Test("Of the literal answers of OpenSSL's server they make the same")
+    @Test("Literal responses of OpenSSL's server are the same for both")
     func openssl() async throws {
         let answers = [
             "chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-A:  b \r\n\r\n"
@@ -103,7 +103,7 @@ struct SecondOpinionTests {
         try await OpenSSLServer.withServer(.literal(answers)) { server in
             let session = HTTPSession.trusting(server.certificates)
             for name in answers.keys.sorted() {
-                // The server takes the next connection when the client has closed the last one.
+                // The server accepts the next connection when the client has closed the last one.
                 let question = Question(
                     url: server.url(server.port, "/\(name)", scheme: "https"),
                     headers: [("Connection", "close")])

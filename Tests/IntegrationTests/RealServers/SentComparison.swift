@@ -2,31 +2,31 @@ import Martlet
 import MartletTesting
 import Testing
 
-/// Asks the same by curl and by Martlet, of two origins that write down what comes, and compares what came.
+/// Sends the same requests by curl and by Martlet to two recording origins, and compares the records.
 struct SentComparison: Sendable {
-    /// An origin's answer: `other` is the address of the other origin.
+    /// A response of an origin: `other` is the address of the other origin.
     typealias StreamedResponse = @Sendable (_ request: OriginRequest, _ other: String) -> OriginResponse
 
-    /// Where the two origins are.
+    /// The addresses of the two origins.
     struct Place: Sendable {
-        /// `127.0.0.1:` and the port of the first.
+        /// The first address: `127.0.0.1:` and its port.
         let first: String
-        /// The same of the second.
+        /// The second address, in the same form.
         let second: String
 
-        /// The URL of a path at the first.
+        /// The URL of a path on the first origin.
         func url(_ path: String) -> String { "http://\(first)\(path)" }
     }
 
-    /// In what the requests may differ besides ``SentDifference/always``.
+    /// The allowed differences besides ``SentDifference/always``.
     var allowed: Set<SentDifference> = []
-    /// What is compared of a request in another form.
+    /// Normalizes the parts of a request that cannot be compared as they are.
     var mask: @Sendable (inout SentRequest) -> Void = { _ in }
 
-    /// Asks by both.
+    /// Sends the requests by both clients.
     /// - Parameters:
-    ///   - count: How many requests each of them has to make, at both origins together.
-    ///   - options: curl's, and the URL, for where the origins are.
+    ///   - count: The number of requests that each client has to make, to both origins together.
+    ///   - options: Returns curl's options and the URL, for the addresses of the origins.
     func expectSame(
         requests count: Int, answer: @escaping StreamedResponse, curl options: (Place) -> [String],
         martlet ask: @Sendable (Place) async throws -> HTTPExchange,

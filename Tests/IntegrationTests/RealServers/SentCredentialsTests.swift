@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Credentials and cookies as Martlet and curl send them", .timeLimit(.minutes(20)))
+@Suite("Credentials and cookies of Martlet and curl", .timeLimit(.minutes(20)))
 struct SentCredentialsTests {
     private static func challenging(_ challenge: String) -> SentComparison.StreamedResponse {
         { request, _ in
@@ -12,7 +12,7 @@ struct SentCredentialsTests {
     }
 
     @Test(
-        "Basic is the same, shown unasked or when asked for",
+        "Basic is the same, preemptively or after a challenge",
         arguments: ["me:hunter2", "m\u{e9}:p\u{e4}ss:w\u{f6}rd", "me:"])
     func basic(_ pair: String) async throws {
         let colon = try #require(pair.firstIndex(of: ":"))
@@ -35,7 +35,7 @@ struct SentCredentialsTests {
         }
     }
 
-    @Test("User and password of an address are the same, at its origin alone")
+    @Test("The user and password of a URL are the same, only at its origin")
     func userInfo() async throws {
         let redirect: SentComparison.StreamedResponse = { request, other in
             switch request.path {
@@ -65,9 +65,9 @@ struct SentCredentialsTests {
         }
     }
 
-    /// Challenges that both understand.
+    /// Challenges that both clients support.
     static let challenges = [
-        // Without a quality, the proof is the same to the last digit.
+        // Without a quality of protection the response value is the same to the last digit.
         #"Digest realm="nest", nonce="abc""#,
         #"Digest realm="nest", nonce="abc", algorithm=MD5, opaque="xyz""#,
         #"Digest realm="nest", nonce="abc", algorithm=SHA-256"#,
@@ -78,7 +78,7 @@ struct SentCredentialsTests {
         #"Digest realm="a \"quoted\" nest", nonce="abc==", qop="auth""#,
     ]
 
-    @Test("Digest is the same, parameter by parameter", arguments: challenges)
+    @Test("The parameters of Digest are the same", arguments: challenges)
     func digest(_ challenge: String) async throws {
         try await SentComparison(mask: { $0.maskDigest() }).expectSame(
             requests: 2, answer: Self.challenging(challenge)
@@ -92,7 +92,7 @@ struct SentCredentialsTests {
         }
     }
 
-    @Test("A body behind Digest is the same, once it is wanted")
+    @Test("A posted body with Digest is the same after the challenge")
     func digestPost() async throws {
         try await SentComparison(allowed: [.bodyBeforeChallenge], mask: { $0.maskDigest() }).expectSame(
             requests: 2, answer: Self.challenging(#"Digest realm="nest", nonce="abc", qop="auth""#)
@@ -106,7 +106,7 @@ struct SentCredentialsTests {
         }
     }
 
-    @Test("A wrong password for Digest is refused once by both")
+    @Test("Both clients send a wrong Digest password once")
     func wrongPassword() async throws {
         try await SentComparison(mask: { $0.maskDigest() }).expectSame(requests: 2) { _, _ in
             OriginResponse(
@@ -121,7 +121,7 @@ struct SentCredentialsTests {
         }
     }
 
-    @Test("Of several schemes both take Digest")
+    @Test("Both clients choose Digest among several schemes")
     func strongest() async throws {
         let answer = Self.challenging(#"Basic realm="nest", Digest realm="nest", nonce="abc", qop="auth""#)
         try await SentComparison(mask: { $0.maskDigest() }).expectSame(requests: 2, answer: answer) {
@@ -134,7 +134,7 @@ struct SentCredentialsTests {
         }
     }
 
-    /// A file with a cookie for each rule.
+    /// A Netscape cookie file with a cookie for each rule.
     private static let cookieFile = """
         # Netscape HTTP Cookie File
         127.0.0.1\tFALSE\t/\tFALSE\t0\troot1\tone
@@ -151,7 +151,7 @@ struct SentCredentialsTests {
 
         """
 
-    @Test("Cookies of a Netscape file are the same, and so are those that answers add")
+    @Test("Cookies of a Netscape file and of responses are the same")
     func cookies() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -174,7 +174,7 @@ struct SentCredentialsTests {
         for (path, count) in [
             ("/", 1), ("/deep", 1), ("/deep/er/x?y", 1), ("/deeper", 1), ("/deep/er/set", 3),
         ] {
-            // Over loopback curl takes http for secure, Martlet on demand.
+            // curl treats http on loopback as secure, Martlet on demand.
             try await SentComparison(allowed: [.cookieOrder]).expectSame(requests: count, answer: answer) {
                 ["-L", "-b", file, $0.url(path)]
             } martlet: {

@@ -1,26 +1,27 @@
-/// In what the requests of Martlet and of curl may differ, and why.
+/// The differences that are allowed between the requests of Martlet and curl, with reasons.
 enum SentDifference: CaseIterable {
-    /// It names the client.
+    /// The field names the client.
     case userAgent
-    /// Martlet asks for codings by itself, curl on demand.
+    /// Martlet requests codings by default, curl on demand.
     case acceptEncoding
-    /// curl tells proxies `Proxy-Connection: Keep-Alive`, which no RFC knows: connections are kept without it.
+    /// curl sends proxies `Proxy-Connection: Keep-Alive`, which no RFC defines: connections are reused without it.
     case proxyConnection
-    /// Told that a challenge will come, curl sends the first request without its body. Martlet sends it: nobody said that
-    /// the challenge will come, and where it does not, the call is done.
+    /// If a challenge is expected, curl sends the first request without its body. Martlet sends the body: the challenge
+    /// may not come, and then the call is complete.
     case bodyBeforeChallenge
-    /// What the caller said of the body, curl says of the GET that has none, too (RFC 9110 §15.4 would have it removed).
+    /// curl also sends the caller's content fields with a GET without a body (RFC 9110 §15.4 would have them removed).
     case contentTypeOfNothing
 
-    /// Among cookies of one path Martlet has earlier ones first, as RFC 6265bis §5.8.3 says, curl later ones.
+    /// Among cookies of one path Martlet sends earlier ones first, as RFC 6265bis §5.8.3 specifies, curl later ones.
     case cookieOrder
-    /// What Martlet percent-encodes of a `Location` has digits in upper case, as RFC 3986 §2.1 says, curl in lower case.
+    /// When Martlet percent-encodes a `Location`, digits are upper case, as RFC 3986 §2.1 specifies; curl uses lower
+    /// case.
     case caseOfHexDigits
 
     /// The two differences that are in every request.
     static let always: Set<SentDifference> = [.userAgent, .acceptEncoding]
 
-    /// Takes the difference out of a request.
+    /// Removes the difference from a request.
     func remove(from request: inout SentRequest) {
         switch self {
         case .userAgent: request.drop("user-agent")

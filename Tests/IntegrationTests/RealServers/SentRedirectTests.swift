@@ -2,9 +2,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Redirects as Martlet and curl follow them", .timeLimit(.minutes(20)))
+@Suite("Redirects of Martlet and curl", .timeLimit(.minutes(20)))
 struct SentRedirectTests {
-    /// To `/next?a=b`, by the status that the path tells.
+    /// Redirects to `/next?a=b`, with the status from the path.
     private static let redirecting: SentComparison.StreamedResponse = { request, other in
         guard let status = Int(request.path.dropFirst().prefix(3)) else { return .text("here") }
         let place = request.path.hasSuffix("/other") ? other : "next?a=b"
@@ -25,7 +25,7 @@ struct SentRedirectTests {
         }
     }
 
-    @Test("POST is the same, its body kept or dropped", arguments: [301, 302, 303, 307, 308], [false, true])
+    @Test("POST is the same, with the body kept or dropped", arguments: [301, 302, 303, 307, 308], [false, true])
     func post(_ status: Int, _ keepsMethod: Bool) async throws {
         let keeping = keepsMethod ? ["--post301", "--post302", "--post303"] : []
         try await SentComparison().expectSame(requests: 2, answer: Self.redirecting) {
@@ -40,7 +40,7 @@ struct SentRedirectTests {
         }
     }
 
-    @Test("PUT is the same, its file sent again", arguments: [301, 302, 303, 307, 308])
+    @Test("PUT is the same, and its file is sent again", arguments: [301, 302, 303, 307, 308])
     func put(_ status: Int) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -53,7 +53,7 @@ struct SentRedirectTests {
         }
     }
 
-    @Test("A type of the caller's own is dropped with the body, by Martlet")
+    @Test("Martlet drops a custom content type with the body")
     func contentType() async throws {
         try await SentComparison(allowed: [.contentTypeOfNothing]).expectSame(
             requests: 2, answer: Self.redirecting
@@ -64,7 +64,7 @@ struct SentRedirectTests {
         }
     }
 
-    @Test("Fields of the caller's own, and a range, go along")
+    @Test("Custom fields and a range are sent after a redirect")
     func fields() async throws {
         try await SentComparison().expectSame(requests: 2, answer: Self.redirecting) {
             ["-L", "-r", "5-8", "-H", "X-Nest: high", "-H", "Accept: text/html", $0.url("/307")]
@@ -76,7 +76,7 @@ struct SentRedirectTests {
     }
 
     /// curl 7.88 drops the last segment and the query, RFC 3986 §5.2.2 keeps them.
-    @Test("A place that is a fragment alone is the same target, to Martlet")
+    @Test("A Location with only a fragment leads Martlet to the same target")
     func fragment() async throws {
         try await TestOrigin.withOrigin { request in
             request.number == 1 ? OriginResponse(302, fields: ["Location": "#there"]) : .text(request.target)
@@ -87,7 +87,7 @@ struct SentRedirectTests {
         }
     }
 
-    @Test("The target of a redirect is resolved alike")
+    @Test("The target of a redirect is resolved in the same way")
     func targets() async throws {
         for location in [
             "/a/../b/./c", "?only=query", "../up", "//127.0.0.1:PORT/slashes", "a b",
@@ -109,7 +109,7 @@ struct SentRedirectTests {
     }
 
     @Test(
-        "Credentials go to the same origin and stay away from another, unless it is trusted",
+        "Credentials are sent to the same origin and not to another, unless it is trusted",
         arguments: [false, true])
     func credentials(_ trusts: Bool) async throws {
         for path in ["/302", "/302/other", "/307/other"] {

@@ -3,11 +3,11 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// A request as an origin, or a proxy, saw it, in a form in which those of two clients can be compared.
+/// A request as an origin or a proxy received it, in a form that allows comparing two clients.
 struct SentRequest: Equatable, CustomStringConvertible {
     var method: String
     var target: String
-    /// Lower-case names, sorted.
+    /// The field lines with lower-case names, sorted.
     var fields: [String]
     var body: String
 
@@ -15,7 +15,7 @@ struct SentRequest: Equatable, CustomStringConvertible {
         "\n\(method) \(target)\n\(fields.joined(separator: "\n"))\n\n\(body)\n"
     }
 
-    /// Drops the lines of a field.
+    /// Removes the lines of a field.
     mutating func drop(_ name: String) {
         fields.removeAll { $0.hasPrefix("\(name):") }
     }
@@ -25,14 +25,14 @@ struct SentRequest: Equatable, CustomStringConvertible {
         fields.first { $0.hasPrefix("\(name): ") }.map { String($0.dropFirst(name.utf8.count + 2)) }
     }
 
-    /// Replaces a field's value, where it has one.
+    /// Replaces the value of a field, if present.
     mutating func change(_ name: String, _ change: (String) -> String) {
         for index in fields.indices where fields[index].hasPrefix("\(name): ") {
             fields[index] = "\(name): \(change(String(fields[index].dropFirst(name.utf8.count + 2))))"
         }
     }
 
-    /// Replaces the boundary of a form by a word, and its length by that of the rest: each client draws its own.
+    /// Replaces the boundary of a form by a fixed word, and its length by that of the rest: the boundary is random.
     mutating func maskBoundary() {
         guard let type = value(of: "content-type"), let mark = type.range(of: "boundary=") else { return }
         let boundary = type[mark.upperBound...]
@@ -42,13 +42,13 @@ struct SentRequest: Equatable, CustomStringConvertible {
         change("content-type") { $0.replacing(boundary, with: "BOUNDARY") }
     }
 
-    /// Puts the parameters of Digest in order, and replaces the two that are drawn at random, or follow from it.
+    /// Sorts the parameters of Digest, and replaces the two that are random or depend on random values.
     mutating func maskDigest() {
         change("authorization") { value in
             guard value.hasPrefix("Digest ") else { return value }
             let hasClientNonce = value.contains("cnonce=")
             let parameters = value.dropFirst(7).split(separator: ", ").map(String.init)
-            // Without a client nonce the proof is the same for all.
+            // Without a client nonce the response value is the same for all.
             return "Digest "
                 + parameters.map { parameter in
                     let name = parameter.prefix { $0 != "=" }
@@ -58,11 +58,11 @@ struct SentRequest: Equatable, CustomStringConvertible {
     }
 }
 
-/// What an origin was sent, in the order it came.
+/// The requests that an origin received, in order of arrival.
 final class RequestLog: Sendable {
     private let requests = Mutex<[SentRequest]>([])
 
-    /// Writes a request down, its body included.
+    /// Records a request, including its body.
     func record(_ request: OriginRequest) async throws {
         let body = try await request.collectText()
         let sent = SentRequest(
@@ -71,7 +71,7 @@ final class RequestLog: Sendable {
         requests.withLock { $0.append(sent) }
     }
 
-    /// Gives back what was written down, and forgets it.
+    /// Returns the recorded requests and removes them.
     func take() -> [SentRequest] {
         requests.withLock { requests in
             defer { requests = [] }

@@ -2,13 +2,13 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("What proxies and forms get of Martlet and of curl", .timeLimit(.minutes(20)))
+@Suite("Proxy requests and forms of Martlet and curl", .timeLimit(.minutes(20)))
 struct SentThroughProxyTests {
     private func curl(_ place: SentComparison.Place, _ options: String...) -> [String] {
         ["--noproxy", "", "-x", "http://\(place.first)"] + options
     }
 
-    @Test("Requests that a proxy is handed are the same")
+    @Test("Plain requests to a proxy are the same")
     func plain() async throws {
         let comparison = SentComparison(allowed: [.proxyConnection])
         try await comparison.expectSame(requests: 1) { _, _ in
@@ -36,7 +36,7 @@ struct SentThroughProxyTests {
         }
     }
 
-    @Test("Redirects through a proxy are the same, and the proxy's password goes along to it")
+    @Test("Redirects through a proxy are the same, including the proxy's password")
     func redirect() async throws {
         try await SentComparison(allowed: [.proxyConnection]).expectSame(requests: 2) { request, _ in
             request.path == "/first"
@@ -55,7 +55,7 @@ struct SentThroughProxyTests {
     }
 
     @Test(
-        "CONNECT is the same, and has none of the origin's secrets",
+        "CONNECT is the same, and has no secrets of the origin",
         arguments: ["nest.example", "nest.example:8443", "[::1]"])
     func connect(_ host: String) async throws {
         let comparison = SentComparison(allowed: [.proxyConnection])
@@ -76,7 +76,7 @@ struct SentThroughProxyTests {
         }
     }
 
-    @Test("A form in parts is the same but for its boundary")
+    @Test("A multipart form is the same except for its boundary")
     func multipart() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }

@@ -3,12 +3,12 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// What the suites of private caches behind a shared one have in common.
+/// Shared setup of the suites about private caches with a shared cache.
 enum SharedCacheScene {
-    /// Fresh for longer than any test takes, in both.
+    /// A response that is fresh for longer than any test takes, in both caches.
     static let lasting = "max-age=1000000"
 
-    /// A client with a cache of its own.
+    /// A client with a private cache.
     static func client(_ proxy: ProxySettings) -> HTTPSession {
         .plain {
             $0.proxy = proxy
@@ -16,20 +16,20 @@ enum SharedCacheScene {
         }
     }
 
-    // MARK: What origins answer
+    // MARK: Responses of origins
 
-    /// A text, stored as these directives say.
+    /// A text, with the given cache directives.
     static func text(_ text: String, _ control: String = lasting) -> OriginHandler.Respond {
         { _ in OriginResponse(200, fields: ["Cache-Control": control], body: .text(text)) }
     }
 
-    /// A page that each POST changes, stored as these directives say.
+    /// A page that each POST changes, with the given cache directives.
     static func page(_ control: String = lasting) -> OriginHandler.Respond {
         let page = VersionedPage()
         return { page.answer($0, ["Cache-Control": control]) }
     }
 
-    /// The language that is asked for, as a variant of its own.
+    /// The requested language, as a separate variant.
     static let byLanguage: OriginHandler.Respond = { request in
         let language = request.fields["Accept-Language"] ?? "none"
         return OriginResponse(
@@ -37,7 +37,7 @@ enum SharedCacheScene {
             body: .text(language))
     }
 
-    /// The credentials of the request, stored as these directives say.
+    /// The credentials of the request, with the given cache directives.
     static func byUser(_ control: String) -> OriginHandler.Respond {
         { request in
             OriginResponse(
@@ -46,11 +46,11 @@ enum SharedCacheScene {
         }
     }
 
-    // MARK: What clients do
+    // MARK: Requests of clients
 
-    /// Has two users of one session ask twice each: the network answers first, and the session's own cache then.
-    /// - Parameter text: what either of them is to get.
-    static func askAsUsers(_ session: HTTPSession, _ url: String, _ text: (String) -> String) async throws {
+    /// Sends two requests for each of two users of one session: first the network responds, then the session's cache.
+    /// - Parameter text: The expected text for either of them.
+    static func requestAsUsers(_ session: HTTPSession, _ url: String, _ text: (String) -> String) async throws {
         for source in [HTTPExchange.Source.network, .cache] {
             for user in ["Bearer wren", "Bearer robin"] {
                 let answer = try await session.get(url, headers: [.authorization: user])
@@ -59,18 +59,17 @@ enum SharedCacheScene {
         }
     }
 
-    /// What a shared cache says in a field of its answers.
+    /// The diagnostic field of a shared cache in its responses.
     struct Words {
         let field: String
-        /// It has asked the origin.
+        /// The value if the cache has contacted the origin.
         let missed: String
-        /// It had the answer.
+        /// The value if the cache had the response.
         let found: String
     }
 
-    /// Asks so that no trace be left, before and behind a request that leaves one, of an origin that answers with a
-    /// ``text(_:_:)``.
-    static func askWithoutTrace(
+    /// Sends no-store requests before and after a storable one, to an origin that responds with a ``text(_:_:)``.
+    static func requestWithoutStoring(
         _ session: HTTPSession, _ other: HTTPSession, _ url: String, _ origin: TestOrigin, _ words: Words
     ) async throws {
         for _ in 0..<2 {
@@ -79,19 +78,19 @@ enum SharedCacheScene {
             #expect(origin.requests.last?.fields["Cache-Control"]?.contains("no-store") == true)
         }
         #expect(try await session.get(url).field(words.field) == words.missed)
-        // What others have left may answer.
+        // Stored responses of other requests may be used.
         let found = try await session.get(url, options: .using(.noStore))
         #expect(found.source == .network && found.field(words.field) == words.found)
         #expect(try await other.get(url).field(words.field) == words.found)
         #expect(origin.requests.count == 3)
-        // Unless the caller says more.
+        // The caller's options can forbid that.
         let asked = try await session.get(
             url, headers: [.cacheControl: "no-store, no-cache"], options: .using(.noStore))
         #expect(asked.source == .network && origin.requests.count == 4)
         #expect(try await session.get(url).source == .cache)
     }
 
-    /// A body of 200,000 bytes, stored for long, that comes when a gate opens.
+    /// A body of 200,000 bytes with a long freshness lifetime, sent when a gate opens.
     static func large(behind gate: Gate) -> OriginHandler.Respond {
         { _ in
             await gate.pass()
@@ -101,7 +100,7 @@ enum SharedCacheScene {
         }
     }
 
-    /// Has several clients ask ten times each at once for what nobody has, which ``large(behind:)`` answers.
+    /// Sends ten concurrent requests by each of several clients for an uncached URL that waits for a gate.
     static func stampede(
         _ sessions: [HTTPSession], _ url: String, _ server: some RealServer, _ origin: TestOrigin,
         _ gate: Gate
@@ -111,7 +110,8 @@ enum SharedCacheScene {
             for session in sessions {
                 for _ in 0..<10 { group.addTask { try await session.get(url).body.count } }
             }
-            // Whichever client comes first: the other one waits at the shared cache, or finds it there afterwards.
+            // The first client may be any of them: the others wait at the shared cache, or find the stored response
+            // afterwards.
             try await server.child.wait(for: "a connection of each client") {
                 sessions.allSatisfy { $0.poolStatus.opened > 0 }
             }

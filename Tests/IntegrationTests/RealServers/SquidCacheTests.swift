@@ -5,14 +5,14 @@ import MartletTestSupport
 import MartletWire
 import Testing
 
-@Suite("Private caches behind Squid as a shared one", .timeLimit(.minutes(20)))
+@Suite("Private caches with Squid as a shared cache", .timeLimit(.minutes(20)))
 struct SquidCacheTests {
-    /// A client with a cache of its own.
+    /// A client with a private cache.
     private func client(_ squid: SquidCache) throws -> HTTPSession {
         SharedCacheScene.client(try .http("127.0.0.1:\(squid.port)"))
     }
 
-    /// Runs `body` with Squid, an origin, and a URL there that nobody has asked for.
+    /// Runs `body` with Squid, an origin, and a new URL on it.
     private func run(
         _ respond: @escaping OriginHandler.Respond,
         _ body: (SquidCache, TestOrigin, String) async throws -> Void
@@ -56,7 +56,7 @@ struct SquidCacheTests {
         }
     }
 
-    @Test("What is stale in private and fresh in the shared cache is validated there")
+    @Test("A stale private response is validated by a fresh one in the shared cache")
     func validatedByShared() async throws {
         try await run(SharedCacheScene.page("max-age=0, s-maxage=1000000")) {
             squid, origin, url async throws in
@@ -72,7 +72,7 @@ struct SquidCacheTests {
         }
     }
 
-    @Test("What is stale in both is validated by the origin, once for both")
+    @Test("A response that is stale in both caches is validated by the origin, once for both")
     func validatedByOrigin() async throws {
         try await run(SharedCacheScene.page("max-age=0")) { squid, origin, url async throws in
             let session = try client(squid)
@@ -91,7 +91,7 @@ struct SquidCacheTests {
     }
 
     @Test(
-        "A POST invalidates the response in both; another client's private one is as it was until validated")
+        "A POST invalidates the response in both; another client's private one is unchanged until validation")
     func invalidated() async throws {
         try await run(SharedCacheScene.page()) { squid, origin, url async throws in
             let (writer, reader) = (try client(squid), try client(squid))
@@ -109,7 +109,7 @@ struct SquidCacheTests {
         }
     }
 
-    @Test("A variant of a URL is fetched once for all clients that ask for it before another")
+    @Test("A variant of a URL is fetched once for all clients that request it before another")
     func variants() async throws {
         try await run(SharedCacheScene.byLanguage) { squid, origin, url async throws in
             let sessions = [try client(squid), try client(squid)]
@@ -125,7 +125,7 @@ struct SquidCacheTests {
         }
     }
 
-    @Test("What is private is stored in private alone, and what may not be stored nowhere")
+    @Test("Private responses are stored only in the private cache, and no-store ones in neither")
     func unshared() async throws {
         for (control, hits) in [("private, max-age=1000000", true), ("no-store", false)] {
             try await run(SharedCacheScene.text("mine", control)) { squid, origin, url async throws in
@@ -139,12 +139,12 @@ struct SquidCacheTests {
         }
     }
 
-    @Test("What one user's credentials brought is nobody else's, unless the server says that it is public")
+    @Test("A response to one user's credentials is not served to others, unless it is public")
     func credentials() async throws {
         for isPublic in [false, true] {
             let control = isPublic ? "public, max-age=1000000" : SharedCacheScene.lasting
             try await run(SharedCacheScene.byUser(control)) { squid, origin, url async throws in
-                try await SharedCacheScene.askAsUsers(try client(squid), url) {
+                try await SharedCacheScene.requestAsUsers(try client(squid), url) {
                     isPublic ? "Bearer wren" : $0
                 }
                 #expect(origin.requests.count == (isPublic ? 1 : 2))
@@ -154,23 +154,23 @@ struct SquidCacheTests {
         }
     }
 
-    @Test("What is to leave no trace leaves none in Squid either")
+    @Test("A no-store request leaves no response in Squid either")
     func noStore() async throws {
         try await run(SharedCacheScene.text("page")) { squid, origin, url async throws in
-            try await SharedCacheScene.askWithoutTrace(
+            try await SharedCacheScene.requestWithoutStoring(
                 try client(squid), try client(squid), url, origin,
                 .init(
                     field: "X-Cache", missed: "MISS from shared", found: "HIT from shared"))
         }
     }
 
-    @Test("A reload goes through to the origin, and what it brings replaces what both have")
+    @Test("A reload reaches the origin, and its response replaces those in both caches")
     func reloaded() async throws {
         try await run(SharedCacheScene.page()) { squid, origin, url async throws in
             let (first, second) = (try client(squid), try client(squid))
             for session in [first, second] { #expect(try await session.get(url).text == "version 1") }
             #expect(origin.requests.count == 1)
-            // A change that neither cache hears of.
+            // Neither cache learns of this change.
             _ = try await HTTPSession.plain { $0.proxy = .none }.post(url, body: .text("change"))
             #expect(try await first.get(url).text == "version 1")
             let reloaded = try await first.get(url, options: .using(.reload))
@@ -183,7 +183,7 @@ struct SquidCacheTests {
         }
     }
 
-    @Test("A revalidation makes the shared cache ask the origin, too")
+    @Test("A revalidation makes the shared cache validate with the origin, too")
     func revalidated() async throws {
         try await run(SharedCacheScene.page()) { squid, origin, url async throws in
             let session = try client(squid)
@@ -197,7 +197,7 @@ struct SquidCacheTests {
         }
     }
 
-    @Test("Many requests of several clients for a cold URL are one to the origin")
+    @Test("Concurrent requests of several clients for an uncached URL are one request to the origin")
     func collapsed() async throws {
         let gate = Gate()
         try await run(SharedCacheScene.large(behind: gate)) { squid, origin, url async throws in
@@ -207,7 +207,7 @@ struct SquidCacheTests {
         }
     }
 
-    @Test("Of TLS it sees tunnels: each client has its private cache, and nothing is shared")
+    @Test("Squid sees TLS as tunnels: each client has its private cache, and nothing is shared")
     func tunnels() async throws {
         try await TestOrigin.withOrigin(.tls()) { _ in
             OriginResponse(200, fields: ["Cache-Control": "public, max-age=1000000"], body: .text("sealed"))

@@ -2,12 +2,12 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// A page that each POST changes: its text is `version 1`, `version 2` and so on. It has both validators, and answers 304 to
-/// those who have the version of the moment.
+/// A page that each POST changes: its text is `version 1`, `version 2` and so on. It has both validators, and responds
+/// with 304 to requests that have the current version.
 final class VersionedPage: Sendable {
     private let version = Mutex(1)
 
-    /// The answer to a request, with these fields beside the validators.
+    /// The response to a request, with these fields in addition to the validators.
     func answer(_ request: OriginRequest, _ fields: OriginFields) -> OriginResponse {
         guard request.method == .get else {
             version.withLock { $0 += 1 }
@@ -26,7 +26,7 @@ final class VersionedPage: Sendable {
 }
 
 extension HTTPExchange {
-    /// What `Age` says; `nil` without it.
+    /// The value of `Age` in seconds; `nil` without it.
     var age: Int? { response.headerFields[.age].flatMap { Int($0) } }
 
     /// The first value of a field.
@@ -36,7 +36,7 @@ extension HTTPExchange {
 }
 
 extension RequestOptions {
-    /// Options that use the cache so.
+    /// Options with the given cache mode.
     static func using(_ mode: CacheMode) -> RequestOptions {
         var options = RequestOptions()
         options.cacheMode = mode

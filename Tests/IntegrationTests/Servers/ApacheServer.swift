@@ -4,19 +4,19 @@ import Glibc
 /// Apache httpd, with the event module and few others.
 ///
 /// All listeners serve the files of `Site` with ranges and strong ETags, the same under `/deflate/` compressed with
-/// gzip for those who accept it (chunked when large), and `/moved`, a 302 to `/hello.txt`. Below `/basic/`, `/digest/` and
-/// `/once/` are the same for `me` with the password `hunter2`: by Basic, by Digest, and by Digest with a new nonce for each
-/// request. `/digest/echo` and `/basic/echo` give back what they are sent.
+/// gzip for clients that accept it (chunked when large), and `/moved`, a 302 to `/hello.txt`. The same files below
+/// `/basic/`, `/digest/` and `/once/` are for `me` with the password `hunter2`: by Basic, by Digest, and by Digest with
+/// a new nonce for each request. `/digest/echo` and `/basic/echo` echo the request body.
 final class ApacheServer: CommonServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
-    /// What it shows, and what its clients need.
+    /// The certificates of the server and its clients.
     let certificates: Certificates
-    /// HTTP without TLS.
+    /// The port for HTTP without TLS.
     let plainPort: UInt16
-    /// HTTP without TLS, three requests a connection.
+    /// The port for HTTP without TLS, three requests per connection.
     let limitedPort: UInt16
-    /// TLS 1.2 and 1.3.
+    /// The port for TLS 1.2 and 1.3.
     let tlsPort: UInt16
 
     private init(
@@ -38,7 +38,7 @@ final class ApacheServer: CommonServer {
         let certificates = try await Certificates.make(in: directory)
         let site = try Site.write(in: directory)
         try directory.write("text/plain txt\napplication/json json\n", to: "mime.types")
-        // me:hunter2 by MD5 of Apache's making, and as the HA1 of the realm (RFC 7616 §3.4.2).
+        // me:hunter2 in Apache's MD5 format, and as the HA1 of the realm (RFC 7616 §3.4.2).
         try directory.write("me:$apr1$abc$bzgR0SUDJmwHi4ZbcgeM61\n", to: "basic.txt")
         try directory.write("me:nest:a18c45f7a9d326c613cb9eb6bc43542d\n", to: "digest.txt")
         let (child, ports) = try await startListening(program: "apache2", portCount: 3, in: directory) {
@@ -50,7 +50,7 @@ final class ApacheServer: CommonServer {
         return ApacheServer(directory: directory, certificates: certificates, child: child, ports: ports)
     }
 
-    /// Its error log, after what it wrote to its outputs.
+    /// The program's output, then its error log.
     var log: String {
         child.output + OutputFile.contents(of: directory.appending("error.log"))
     }
@@ -109,7 +109,7 @@ final class ApacheServer: CommonServer {
             """
     }
 
-    /// What asks who is calling.
+    /// The configuration of the locations that require authentication.
     private static func doors(_ directory: TemporaryDirectory, site: String) -> String {
         """
         Alias /basic/ \(site)/

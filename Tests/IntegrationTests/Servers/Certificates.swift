@@ -1,8 +1,8 @@
 import Foundation
 
-/// Throw-away certificates, made by the `openssl` command: an authority, and what it has signed.
+/// Temporary certificates, made by the `openssl` command: an authority, and the certificates that it has signed.
 ///
-/// All keys are on P-256. All end up as PEM files in the directory given.
+/// All keys are on P-256. All files are PEM files in the given directory.
 struct Certificates {
     /// A certificate and its private key.
     struct Identity {
@@ -12,13 +12,13 @@ struct Certificates {
         let key: String
     }
 
-    /// The authority's certificate, to be trusted by the client.
+    /// The certificate of the authority, which the client has to trust.
     let authority: String
-    /// For `localhost`, `127.0.0.1` and `::1`; valid.
+    /// A valid certificate for `localhost`, `127.0.0.1` and `::1`.
     let server: Identity
-    /// For the same names; ended in 2020.
+    /// A certificate for the same names, expired in 2020.
     let expired: Identity
-    /// For a client named "Martlet"; valid.
+    /// A valid certificate for a client named "Martlet".
     let client: Identity
 
     /// The files by their names, made once for all servers.
@@ -32,9 +32,9 @@ struct Certificates {
             })
     }
 
-    /// Writes all of them to a directory. All directories get the same.
+    /// Writes all of them to a directory. All directories get the same files.
     ///
-    /// - Throws: `ServerFailure` with what `openssl` said.
+    /// - Throws: `ServerFailure` with the output of `openssl`.
     static func make(in directory: TemporaryDirectory) async throws -> Certificates {
         for (name, text) in try await made.value { try directory.write(text, to: name) }
         func identity(_ name: String) -> Identity {
@@ -79,7 +79,7 @@ struct Certificates {
         let client = key("client")
         try await request(client, name: "Martlet", signed + ["client"])
 
-        // Only `openssl ca` of OpenSSL 3.0 can date a certificate back.
+        // Only `openssl ca` of OpenSSL 3.0 can backdate a certificate.
         let expired = key("expired")
         try await request(expired, name: "localhost", [])
         try await Command.succeed(

@@ -2,21 +2,21 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A program running beside the tests. Its exit is awaited without holding a thread; it never outlives the tests.
+/// A program that runs next to the tests. Waiting for its exit blocks no thread; it never outlives the tests.
 final class ChildProcess: Sendable {
     private struct Life {
-        /// Known once the program has been started.
+        /// The process identifier, once the program has started.
         var identifier: pid_t?
-        /// Known once it has ended.
+        /// The exit status, once the program has ended.
         var status: Int32?
-        /// Those who wait for the status.
+        /// The waiters for the status.
         var waiters: [CheckedContinuation<Int32, Never>] = []
     }
 
-    /// Written by whoever starts the program and by the thread that sees it end, read by anybody.
+    /// Written by the task that starts the program and by the thread that sees it end, read by any task.
     private let life = Mutex(Life())
 
-    /// What was started, as it was named.
+    /// The name or path of the program.
     let program: String
     /// The file that collects the program's standard output and standard error.
     let outputPath: String
@@ -26,10 +26,10 @@ final class ChildProcess: Sendable {
         self.outputPath = outputPath
     }
 
-    /// Starts a program, to be ended by the kernel when the test process ends in whatever way.
+    /// Starts a program, which the kernel ends when the test process ends in any way.
     ///
     /// - Parameters:
-    ///   - program: a name, looked for in `PATH` and where Debian keeps servers, or an absolute path.
+    ///   - program: a name, looked up in `PATH` and in Debian's directories for servers, or an absolute path.
     ///   - input: the descriptor that becomes its standard input; without one it reads nothing.
     ///   - outputPath: a file to write both its outputs to.
     /// - Throws: `ServerFailure` when the program is not installed, or the error of starting it.
@@ -45,7 +45,7 @@ final class ChildProcess: Sendable {
         return child
     }
 
-    /// The process id, for a look at what the kernel knows of it; `nil` before the start and after the end.
+    /// The process identifier, for queries to the kernel; `nil` before the start and after the end.
     var identifier: pid_t? {
         life.withLock { $0.status == nil ? $0.identifier : nil }
     }
@@ -68,12 +68,12 @@ final class ChildProcess: Sendable {
         }
     }
 
-    /// How long a program is waited for before it counts as hung, in seconds.
+    /// The time without a result after which a program counts as hung, in seconds.
     private static let patience = 300
 
-    /// Waits until something that the program does can be seen from outside: a port, a line of output.
+    /// Waits until an effect of the program can be observed: a port, a line of output.
     ///
-    /// - Throws: `ServerFailure` when the program ends first, or for five minutes nothing is seen.
+    /// - Throws: `ServerFailure` when the program ends first, or after five minutes without the effect.
     func wait(for what: String, until isSeen: () throws -> Bool) async throws {
         let deadline = ContinuousClock.now + .seconds(Self.patience)
         while try !isSeen() {
@@ -84,42 +84,42 @@ final class ChildProcess: Sendable {
                 throw ServerFailure(
                     program: program, reason: "\(Self.patience) s without \(what)", log: output)
             }
-            // The one wait by the clock: no event tells what another process has come to.
+            // This is the only wait with a delay: no event reports the progress of another process.
             try await Task.sleep(for: .milliseconds(5))
         }
     }
 
     /// Waits until the program's outputs contain `text`.
     ///
-    /// - Throws: as `wait(for:until:)` does.
+    /// - Throws: the errors of `wait(for:until:)`.
     func waitForOutput(_ text: String) async throws {
         try await wait(for: "'\(text)'") { output.contains(text) }
     }
 
-    /// Ends the program: SIGTERM, and SIGKILL if it is still there after two minutes. Returns when it has ended.
+    /// Ends the program: SIGTERM, then SIGKILL after two minutes. Returns when it has ended.
     func stop() async {
         send(SIGTERM)
-        // Long: on a slow machine a program that is killed too soon has not ended by itself, which tests look for.
+        // The delay is long: on a slow machine an early kill would prevent the normal end that tests expect.
         let hung = DispatchWorkItem { [self] in send(SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + 120, execute: hung)
         _ = await waitForExit()
         hung.cancel()
     }
 
-    /// Ends the program at once, as a crash would: no farewell of any protocol reaches its peers.
+    /// Kills the program, as a crash would: no protocol is shut down cleanly.
     func kill() async {
         send(SIGKILL)
         _ = await waitForExit()
     }
 
-    /// All that the program has written to its outputs so far.
+    /// The program's output so far.
     var output: String {
         OutputFile.contents(of: outputPath)
     }
 
     private func send(_ signal: Int32) {
         life.withLock { life in
-            // Once the program has ended, its number may be somebody else's.
+            // Once the program has ended, the kernel may assign its identifier to another process.
             if life.status == nil, let identifier = life.identifier { Glibc.kill(identifier, signal) }
         }
     }

@@ -1,10 +1,10 @@
 import Foundation
 
-/// A program run to its end.
+/// Programs that run to their end.
 enum Command {
-    /// Runs a program and waits for its end without holding a thread.
+    /// Runs a program and waits for its end without blocking a thread.
     ///
-    /// - Returns: its exit status, and what it wrote to both outputs.
+    /// - Returns: its exit status, and the text of both outputs.
     /// - Throws: `ServerFailure` when the program is not installed.
     static func run(_ program: String, _ arguments: [String]) async throws -> (status: Int32, output: String) {
         let directory = try TemporaryDirectory()
@@ -17,7 +17,7 @@ enum Command {
 
     /// Runs a program that has to succeed.
     ///
-    /// - Throws: `ServerFailure` with what the program wrote, when its exit status is not 0.
+    /// - Throws: `ServerFailure` with the program's output when its exit status is not 0.
     @discardableResult
     static func succeed(_ program: String, _ arguments: [String]) async throws -> String {
         let (status, output) = try await run(program, arguments)

@@ -1,5 +1,4 @@
-/// A server that tests which run at the same time have in common: whoever stores something with it chooses a name that nobody
-/// else has.
+/// A server that concurrent tests share: a test that stores a file on it chooses a unique name.
 protocol CommonServer: RealServer {
     static var shared: SharedServer<Self> { get }
 }

@@ -1,38 +1,38 @@
 import MartletCredentials
 import Foundation
 
-/// `curl`, the second opinion on what a server answers.
+/// The `curl` command, as a second opinion on the responses of a server.
 enum Curl {
-    /// What curl received.
+    /// The response that curl received.
     struct StreamedResponse {
-        /// curl's exit status: 0, or what its manual says under "EXIT CODES".
+        /// The exit status of curl: 0, or a code from "EXIT CODES" in its manual.
         let exitCode: Int32
-        /// The last response's status; 0 without one.
+        /// The status of the last response; 0 without one.
         let status: Int
-        /// The last response's fields, in order, with their names as sent.
+        /// The fields of the last response, in order, with their names as sent.
         let headers: [(name: String, value: String)]
-        /// The last response's content.
+        /// The content of the last response.
         let body: [UInt8]
-        /// What curl said on its standard error.
+        /// The standard error of curl.
         let message: String
 
         /// The body as text.
         var text: String { String(decoding: body, as: UTF8.self) }
 
-        /// The first value of the field `name`, in whatever case.
+        /// The first value of the field `name`, in any case.
         func header(_ name: String) -> String? {
             headers.first { $0.name.lowercased() == name.lowercased() }?.value
         }
     }
 
-    /// Runs curl without its configuration file, without a proxy, and for five minutes at most.
+    /// Runs curl without its configuration file, without a proxy, and for at most five minutes.
     ///
     /// - Parameter arguments: more options, and the URL.
     static func run(_ arguments: String...) async throws -> StreamedResponse {
         try await run(arguments)
     }
 
-    /// Runs curl without its configuration file, without a proxy, and for five minutes at most.
+    /// Runs curl without its configuration file, without a proxy, and for at most five minutes.
     ///
     /// - Parameter arguments: more options, and the URL.
     static func run(_ arguments: [String]) async throws -> StreamedResponse {
@@ -49,7 +49,7 @@ enum Curl {
             exitCode: exitCode, status: status, headers: headers, body: body, message: message)
     }
 
-    /// Reads the last head of those that curl wrote one after another; trailers count as its fields.
+    /// Reads the last head from curl's output; trailers count as its fields.
     private static func lastHead(_ text: String) -> (status: Int, headers: [(name: String, value: String)]) {
         var status = 0
         var headers: [(name: String, value: String)] = []

@@ -1,12 +1,13 @@
-/// A configuration of `Examples/SharedCache`, which the documentation quotes, as tests run it: the file itself, with ports and
-/// folders of the test's own.
+/// A configuration of `Examples/SharedCache`, which the documentation quotes. Tests run the file itself, with their own
+/// ports and directories.
 enum ExampleConfiguration {
-    /// Where they are, from the repository's root.
+    /// The directory of the files, from the root of the repository.
     static let directory = "Examples/SharedCache"
 
-    /// The text of a file, with each of `places` replaced wherever it stands.
+    /// The text of a file, with each occurrence of `places` replaced.
     ///
-    /// - Throws: `ServerFailure` when one of them stands nowhere: the file would be run with a port or folder of the machine's.
+    /// - Throws: `ServerFailure` if one of them does not occur: the file would then use the machine's ports or
+    ///   directories.
     static func text(_ name: String, replacing places: KeyValuePairs<String, String>) throws -> String {
         var text = try Repository.text("\(directory)/\(name)")
         for (place, own) in places {

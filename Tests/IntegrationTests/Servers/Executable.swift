@@ -1,10 +1,10 @@
 import Foundation
 
-/// Where programs are.
+/// The paths of programs.
 enum Executable {
-    /// Finds a program in `PATH`, or in the places for servers that an ordinary user's `PATH` leaves out.
+    /// Finds a program in `PATH`, or in the directories for servers that an ordinary user's `PATH` leaves out.
     ///
-    /// - Throws: `ServerFailure` when there is none: `make test` installs what the tests need.
+    /// - Throws: `ServerFailure` if it is not found: `make test` installs the programs that tests need.
     static func find(_ program: String) throws -> String {
         if program.hasPrefix("/") { return program }
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""

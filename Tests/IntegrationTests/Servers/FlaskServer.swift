@@ -1,6 +1,6 @@
 import Foundation
 
-/// Flask under waitress, of httpbin's environment: the files of `Site` from CPython, with ranges and strong ETags.
+/// Flask on waitress, from httpbin's environment: the files of `Site` from CPython, with ranges and strong ETags.
 struct FlaskServer: PortServer, CommonServer {
     let process: PortProcess
 
@@ -16,7 +16,7 @@ struct FlaskServer: PortServer, CommonServer {
             app = Flask(__name__, static_folder="\(site)", static_url_path="")
 
             """, to: "files.py")
-        // `Scripts/install.sh test` makes it.
+        // `Scripts/install.sh test` creates it.
         let python = Repository.root.appendingPathComponent(".build/httpbin/bin/python").path
         return try await listening(python, in: directory) { port in
             ["-u", "-m", "waitress", "--listen=127.0.0.1:\(port)", "--threads=32", "files:app"]

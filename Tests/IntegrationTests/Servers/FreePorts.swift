@@ -1,20 +1,20 @@
 import Glibc
 import Synchronization
 
-/// Hands out TCP ports of 127.0.0.1 on which nothing listens.
+/// Assigns TCP ports of 127.0.0.1 that have no listener.
 ///
-/// They are drawn at random below the range from which Linux takes ports by itself (32768 and up), so that no
-/// connection or listener made elsewhere in this process can take one before its server has it; and none is handed
-/// out twice. Another process may still be faster: a server that does not come up is started again with other ports.
+/// They are random ports below the range of Linux's ephemeral ports (32768 and up), so that no other connection or
+/// listener of this process can take one before its server has it; and each is assigned only once. Another process may
+/// still take it first: a server that does not start is started again with other ports.
 enum FreePorts {
     private static let handedOut = Mutex<Set<UInt16>>([])
 
-    /// Draws `count` different free ports.
+    /// Returns `count` different free ports.
     static func draw(_ count: Int) -> [UInt16] {
         (0..<count).map { _ in draw() }
     }
 
-    /// Draws one free port.
+    /// Returns one free port.
     static func draw() -> UInt16 {
         while true {
             let port = UInt16.random(in: 10_000..<32_000)

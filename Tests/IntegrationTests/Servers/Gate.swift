@@ -1,15 +1,15 @@
 import Synchronization
 
-/// Holds up whoever comes until a test has seen what it waits for.
+/// Suspends its callers until a test has observed an expected state.
 ///
-/// A handler that waits here is not cancelled: whoever makes a gate opens it before the origin is stopped.
+/// A handler that waits here is not cancelled: the test has to open the gate before it stops the origin.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false
         var line: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// Changed by those who come, and by the one who opens.
+    /// Changed by the callers, and by the test that opens the gate.
     private let state = Mutex(State())
 
     /// Returns when the gate is open.
@@ -23,7 +23,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// Lets through who waits, and whoever comes later.
+    /// Resumes all current and later callers.
     func open() {
         let line = state.withLock { state in
             state.isOpen = true

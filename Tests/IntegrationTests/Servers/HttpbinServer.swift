@@ -1,6 +1,6 @@
 import Foundation
 
-/// httpbin, which answers as its paths say, under waitress: both from PyPI.
+/// httpbin on waitress, both from PyPI. The path selects the response.
 ///
 /// See https://httpbin.org for its paths. Its digest endpoints keep their state in cookies.
 struct HttpbinServer: PortServer, CommonServer {
@@ -11,10 +11,10 @@ struct HttpbinServer: PortServer, CommonServer {
     /// Starts the server. It listens when this returns; the caller has to `stop()` it.
     static func start() async throws -> HttpbinServer {
         let directory = try TemporaryDirectory()
-        // `Scripts/install.sh test` makes it.
+        // `Scripts/install.sh test` creates it.
         let python = Repository.root.appendingPathComponent(".build/httpbin/bin/python").path
         return try await listening(python, in: directory) { port in
-            // Endpoints that wait hold a thread for as long.
+            // Endpoints that wait block a thread for that time.
             ["-u", "-m", "waitress", "--listen=127.0.0.1:\(port)", "--threads=32", "httpbin:app"]
         }
     }

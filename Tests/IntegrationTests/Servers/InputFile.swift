@@ -3,12 +3,12 @@ import Glibc
 
 /// Files that another process reads.
 ///
-/// `Data.write(to:)` waits until the disk has them. With a busy disk that is seconds, during which one of the few
-/// threads of Swift's pool does nothing for all other tests.
+/// `Data.write(to:)` waits until the bytes are on disk. With a busy disk it blocks one of the few threads of Swift's
+/// pool for seconds, and so delays all other tests.
 enum InputFile {
-    /// Makes a file, or empties one.
+    /// Creates a file, or truncates one.
     ///
-    /// - Throws: `ServerFailure` when the system refuses.
+    /// - Throws: `ServerFailure` when the system call fails.
     static func make(_ path: String) throws -> FileHandle {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
@@ -17,9 +17,9 @@ enum InputFile {
         return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }
 
-    /// Makes a file of bytes.
+    /// Creates a file with the given bytes.
     ///
-    /// - Throws: `ServerFailure` when the system refuses, or the error of writing.
+    /// - Throws: `ServerFailure` when the system call fails, or the error of writing.
     static func write(_ bytes: Data, to path: String) throws {
         let handle = try make(path)
         try handle.write(contentsOf: bytes)

@@ -29,6 +29,6 @@ struct LighttpdServer: PortServer, CommonServer {
         }
     }
 
-    /// Its error log, after what it wrote to its outputs.
+    /// The program's output, then its error log.
     var log: String { child.output + OutputFile.contents(of: directory.appending("error.log")) }
 }

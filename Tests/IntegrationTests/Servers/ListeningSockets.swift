@@ -1,11 +1,11 @@
 import Foundation
 
-/// What listens on this machine, read from the kernel's own table.
+/// The listening sockets of this machine, from the kernel's table.
 ///
-/// A server is ready when its ports are in it. Connecting to find out would spend a connection of servers that take
-/// only one, or one at a time.
+/// A server is ready when its ports are in it. A test connection would use up a connection of servers that accept only
+/// one, or one at a time.
 enum ListeningSockets {
-    /// The TCP ports over IPv4 on which something listens.
+    /// The TCP ports over IPv4 that have a listener.
     static func ports() throws -> Set<UInt16> {
         let table = try String(contentsOfFile: "/proc/net/tcp", encoding: .ascii)
         let listening = "0A"

@@ -1,9 +1,9 @@
-/// nginx as a shared cache before one origin, by the configuration that the documentation quotes: a client reaches it as if it
-/// were the origin.
+/// nginx as a shared cache in front of one origin, by the configuration that the documentation quotes. A client uses it
+/// as if it were the origin.
 struct NginxCache: PortServer {
     let process: PortProcess
 
-    /// Runs `body` with nginx before an origin on this port of 127.0.0.1, and ends it.
+    /// Runs `body` with nginx in front of an origin on this port of 127.0.0.1, and ends it.
     static func withServer<Value>(
         before origin: Int, _ body: (NginxCache) async throws -> Value
     ) async throws -> Value {
@@ -12,7 +12,7 @@ struct NginxCache: PortServer {
 
     private static func start(_ origin: Int) async throws -> NginxCache {
         let directory = try TemporaryDirectory()
-        // What stands around the file in `/etc/nginx/nginx.conf`.
+        // The text around the file in `/etc/nginx/nginx.conf`.
         let around = try directory.write(
             NginxConfiguration.text(directory, http: "    include \(directory.path)/shared.conf;"),
             to: "nginx.conf")
@@ -29,6 +29,6 @@ struct NginxCache: PortServer {
         }
     }
 
-    /// Its error log, after what it wrote to its outputs.
+    /// The program's output, then its error log.
     var log: String { NginxConfiguration.log(self) }
 }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// What stands around any configuration of nginx in the tests.
+/// The common part of all nginx configurations in the tests.
 enum NginxConfiguration {
-    /// A whole configuration: one process, whose files are in a directory, and whose clocks end nothing.
+    /// A complete configuration: one process, with its files in a directory, and timeouts that never expire in a test.
     /// - Parameters:
-    ///   - http: what stands in its `http` beside that.
+    ///   - http: the additional text of its `http` block.
     static func text(_ directory: TemporaryDirectory, http: String) throws -> String {
         let scratch = try directory.makeDirectory("scratch")
         return """
@@ -36,12 +36,12 @@ enum NginxConfiguration {
             """
     }
 
-    /// The arguments that start it with a configuration in its directory.
+    /// The arguments that start nginx with a configuration in its directory.
     static func arguments(_ directory: TemporaryDirectory, _ configuration: String) -> [String] {
         ["-p", directory.path, "-e", directory.appending("error.log"), "-c", configuration]
     }
 
-    /// What it said so far: its outputs, and its error log.
+    /// The program's output and its error log so far.
     static func log(_ server: some RealServer) -> String {
         server.child.output + OutputFile.contents(of: server.directory.appending("error.log"))
     }

@@ -1,45 +1,45 @@
 import Foundation
 
-/// nginx, with a listener for every kind of connection and a location for every kind of answer.
+/// nginx, with a listener for every kind of connection and a location for every kind of response.
 ///
 /// All listeners of all kinds serve the same locations:
 ///
-/// | location | answer |
+/// | location | response |
 /// |---|---|
 /// | `/hello.txt` and the rest of `Site` | a file, with ranges and a strong ETag |
-/// | `/gzip/…` | the same, compressed for those who accept it |
+/// | `/gzip/…` | the same, compressed for clients that accept it |
 /// | `/chunked/…` | the same, through a proxy: no length, chunked |
 /// | `/trailers/…` | the same, chunked, with the trailer `X-Checksum: abc123` |
-/// | `/slow/…` | the same, at 16 KiB a second |
+/// | `/slow/…` | the same, at 16 KiB per second |
 /// | `/upload/…` | PUT stores, GET returns, DELETE deletes |
 /// | `/small/…` | the same, but a body above 1 KiB gets 413 before it is read |
 /// | `/private/…` | the files, for `user` with the password `secret`; else 401 Basic |
-/// | `/echo` | method, target, Host, `X-Echo` and User-Agent, one a line |
-/// | `/connection` | how many requests the connection has carried |
-/// | `/tls` | protocol, `r` if the session was resumed, the name asked for by SNI |
+/// | `/echo` | method, target, Host, `X-Echo` and User-Agent, one per line |
+/// | `/connection` | the number of requests on the connection |
+/// | `/tls` | protocol, `r` if the session was resumed, the server name from SNI |
 /// | `/client` | the subject of the client's certificate |
 /// | `/moved` `/none` `/gone` `/busy` | 302 to `/hello.txt`, 204, 410, 503 with `Retry-After: 1` |
 /// | `/drop` | none: the connection is closed |
 final class NginxServer: CommonServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
-    /// What it shows, and what its clients need.
+    /// The certificates of the server and its clients.
     let certificates: Certificates
-    /// HTTP without TLS.
+    /// The port for HTTP without TLS.
     let plainPort: UInt16
-    /// HTTP without TLS, three requests a connection, `Keep-Alive: timeout=600`.
+    /// The port for HTTP without TLS, three requests per connection, `Keep-Alive: timeout=600`.
     let limitedPort: UInt16
-    /// TLS 1.2 and 1.3.
+    /// The port for TLS 1.2 and 1.3.
     let tlsPort: UInt16
-    /// TLS 1.2 alone.
+    /// The port for TLS 1.2 only.
     let tls12Port: UInt16
-    /// TLS 1.3 alone.
+    /// The port for TLS 1.3 only.
     let tls13Port: UInt16
-    /// TLS 1.2 and 1.3, for clients with a certificate; others get 400.
+    /// The port for TLS 1.2 and 1.3 with a client certificate; clients without one get 400.
     let clientCertificatePort: UInt16
-    /// TLS with a certificate that ended in 2020.
+    /// The port for TLS with a certificate that expired in 2020.
     let expiredPort: UInt16
-    /// HTTP without TLS on a unix domain socket.
+    /// The path of the unix domain socket for HTTP without TLS.
     let socketPath: String
 
     private init(
@@ -69,7 +69,7 @@ final class NginxServer: CommonServer {
         try directory.write("user:{PLAIN}secret\n", to: "passwords")
         let (child, ports) = try await startListening(program: "nginx", portCount: 7, in: directory) {
             ports in
-            // A socket that an earlier attempt left behind would be in the way.
+            // A socket of an earlier attempt would prevent the start.
             try? FileManager.default.removeItem(atPath: directory.appending("socket"))
             try directory.write(locations(directory, plainPort: ports[0]), to: "locations.conf")
             let configuration = try directory.write(
@@ -80,7 +80,7 @@ final class NginxServer: CommonServer {
         return NginxServer(directory: directory, certificates: certificates, child: child, ports: ports)
     }
 
-    /// Its error log, after what it wrote to its outputs.
+    /// The program's output, then its error log.
     var log: String { NginxConfiguration.log(self) }
 
     private static func listeners(

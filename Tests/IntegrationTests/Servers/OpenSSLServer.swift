@@ -1,25 +1,25 @@
 import Glibc
 
-/// `openssl s_server`: TLS as its makers speak it, one connection at a time.
+/// `openssl s_server`, the TLS server of OpenSSL, with one connection at a time.
 final class OpenSSLServer: RealServer {
-    /// What stands behind the TLS.
+    /// The content that the server sends over TLS.
     enum Answers {
         /// A page about the connection, for every target: HTTP/1.0, closed after the page with a `close_notify`.
         case statusPage
-        /// For the target `/NAME` these bytes, head and all, then a `close_notify`.
+        /// These bytes for the target `/NAME`, including the head, then a `close_notify`.
         case literal([String: String])
-        /// Nothing by itself: the test says what is sent by `say(_:)`, and how it ends by `renegotiate()`,
-        /// `stop()` (with a `close_notify` if a connection is open) or `child.kill()` (without).
+        /// Nothing by default: the test sends text by `say(_:)`, and ends the connection by `renegotiate()`, `stop()`
+        /// (with a `close_notify` if a connection is open) or `child.kill()` (without).
         case spoken
     }
 
     let directory: TemporaryDirectory
     let child: ChildProcess
-    /// What it shows, and what its clients need.
+    /// The certificates of the server and its clients.
     let certificates: Certificates
-    /// HTTP over TLS.
+    /// The port for HTTP over TLS.
     let port: UInt16
-    /// Our end of a socket pair whose other end is the server's standard input. Closed by `deinit`.
+    /// This end of a socket pair whose other end is the server's standard input. Closed by `deinit`.
     private let input: Int32
 
     private init(
@@ -48,7 +48,7 @@ final class OpenSSLServer: RealServer {
     /// Starts the server. It listens when this returns; the caller has to `stop()` it.
     ///
     /// - Parameters:
-    ///   - expired: whether its certificate ended in 2020.
+    ///   - expired: whether its certificate expired in 2020.
     ///   - options: more of `s_server`'s, such as `-tls1_2`, `-tls1_3` or `-Verify 1`.
     static func start(
         _ answers: Answers, expired: Bool = false, _ options: [String] = []
@@ -84,7 +84,7 @@ final class OpenSSLServer: RealServer {
         }
     }
 
-    /// Sends `text` to the client over TLS; only with `Answers.spoken`. It may not begin with one of `s_server`'s
+    /// Sends `text` to the client over TLS; only with `Answers.spoken`. It must not begin with one of `s_server`'s
     /// commands: `q Q r R P S k K B`.
     func say(_ text: String) {
         let bytes = [UInt8](text.utf8)
@@ -92,14 +92,14 @@ final class OpenSSLServer: RealServer {
         _ = unsafe bytes.withUnsafeBytes { unsafe send(input, $0.baseAddress, $0.count, noSignal) }
     }
 
-    /// Asks the client to negotiate anew (TLS 1.2 alone knows that); only with `Answers.spoken`.
+    /// Requests a renegotiation from the client (only in TLS 1.2); only with `Answers.spoken`.
     func renegotiate() {
         say("r\n")
     }
 
     private static func socketPair() throws -> (ours: Int32, theirs: Int32) {
         var pair: [Int32] = [-1, -1]
-        // Of packets: `s_server` looks for a command at the beginning of what it reads at once.
+        // Separate packets are needed: `s_server` looks for a command at the start of each read.
         let kind = Int32(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue)
         guard unsafe socketpair(AF_UNIX, kind, 0, &pair) == 0 else {
             throw ServerFailure(program: "openssl s_server", reason: "no socket pair: errno \(errno)")

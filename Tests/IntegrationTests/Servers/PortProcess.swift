@@ -1,9 +1,9 @@
 /// A running program that listens on one port.
 struct PortProcess: Sendable {
-    /// The directory of its own.
+    /// The directory of its files.
     let directory: TemporaryDirectory
-    /// The program.
+    /// The running program.
     let child: ChildProcess
-    /// Where it listens, on 127.0.0.1.
+    /// The port on 127.0.0.1.
     let port: UInt16
 }

@@ -9,12 +9,12 @@ protocol PortServer: RealServer {
 extension PortServer {
     var directory: TemporaryDirectory { process.directory }
     var child: ChildProcess { process.child }
-    /// Where it listens, without TLS.
+    /// The port without TLS.
     var port: UInt16 { process.port }
 
-    /// Starts a program that is to listen on one port. It does when this returns; the caller has to `stop()` it.
+    /// Starts a program that listens on one port when this returns; the caller has to `stop()` it.
     ///
-    /// - Parameter launch: what to start, from the port chosen for it.
+    /// - Parameter launch: returns the program to start, for the chosen port.
     static func listening(
         _ program: String, in directory: TemporaryDirectory, launch: (_ port: UInt16) throws -> [String]
     ) async throws -> Self {

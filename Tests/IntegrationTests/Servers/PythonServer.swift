@@ -1,6 +1,6 @@
 /// CPython's `http.server`: the files of `Site`, without ranges, ETags or compression.
 struct PythonServer: PortServer {
-    /// What it speaks: the default of `http.server` is HTTP/1.0, which closes the connection after each answer.
+    /// The HTTP version. The default of `http.server` is HTTP/1.0, which closes the connection after each response.
     enum Version: String {
         case http10 = "HTTP/1.0"
         case http11 = "HTTP/1.1"

@@ -1,15 +1,15 @@
-/// A server of other people's making, started by the tests on ports of its own and ended by them.
+/// A third-party server, which the tests start on separate ports and end.
 protocol RealServer: Sendable {
-    /// The directory of its own, with its files, configuration and logs.
+    /// The directory with its files, configuration and logs.
     var directory: TemporaryDirectory { get }
     /// The running program.
     var child: ChildProcess { get }
-    /// What it logged so far, for a test that fails.
+    /// Its log so far, for failure messages.
     var log: String { get }
 }
 
 extension RealServer {
-    /// Only what the program writes to its outputs.
+    /// The output of the program.
     var log: String { child.output }
 
     /// Ends the server and deletes its directory. Returns when both have happened.
@@ -20,7 +20,7 @@ extension RealServer {
 
     /// Runs `body` with the server and ends the server, however `body` ends.
     ///
-    /// - Throws: what `body` throws, with the server's log beside it.
+    /// - Throws: the error of `body`, with the server's log.
     func whileRunning<Value>(_ body: (Self) async throws -> Value) async throws -> Value {
         do {
             let value = try await body(self)
@@ -33,11 +33,11 @@ extension RealServer {
         }
     }
 
-    /// Starts a program that is to listen on `portCount` ports.
+    /// Starts a program that listens on `portCount` ports.
     ///
-    /// A port can be lost to another process between the choice and its use: the start is tried three times.
+    /// Another process may take a port between the choice and its use: the start is tried three times.
     ///
-    /// - Parameter launch: what to start, from the ports chosen for it.
+    /// - Parameter launch: returns the program to start, for the chosen ports.
     /// - Returns: the child and its ports, all of them listening.
     static func startListening(
         program: String, portCount: Int, in directory: TemporaryDirectory, input: Int32? = nil,

@@ -1,10 +1,10 @@
-/// Why a real server, or a program run beside it, did not do what a test needed of it.
+/// An error of a real server, or of a program that a test runs.
 struct ServerFailure: Error, CustomStringConvertible {
-    /// The program, as a reader knows it: "nginx", "openssl s_server".
+    /// The readable name of the program: "nginx", "openssl s_server".
     let program: String
-    /// What went wrong.
+    /// The reason of the failure.
     let reason: String
-    /// The end of what the program wrote to its log and its two outputs.
+    /// The end of the program's log and of its two outputs.
     var log = ""
 
     var description: String {

@@ -2,10 +2,10 @@ import MartletCredentials
 import MartletContent
 import Testing
 
-/// What the other tests take for granted about the servers they talk to, as curl sees it.
-@Suite("The real servers, as curl sees them")
+/// The properties of the servers that other tests rely on, checked with curl.
+@Suite("Real servers, checked with curl")
 struct ServerTests {
-    @Test("nginx gives files with ranges and an ETag, compressed, chunked and with trailers")
+    @Test("nginx serves files with ranges and an ETag, compressed, chunked and with trailers")
     func nginxAnswers() async throws {
         try await NginxServer.withServer { server in
             let base = "http://127.0.0.1:\(server.plainPort)"
@@ -31,7 +31,7 @@ struct ServerTests {
         }
     }
 
-    @Test("nginx stores uploads, asks for a password and refuses what is too large")
+    @Test("nginx stores uploads, requests a password and rejects large bodies")
     func nginxRefusals() async throws {
         try await NginxServer.withServer { server in
             let base = "http://127.0.0.1:\(server.plainPort)"
@@ -74,7 +74,7 @@ struct ServerTests {
         }
     }
 
-    @Test("nginx keeps its listeners to their TLS versions and certificates")
+    @Test("nginx restricts its listeners to their TLS versions and certificates")
     func nginxTLS() async throws {
         try await NginxServer.withServer { server in
             let trust = ["--cacert", server.certificates.authority]
@@ -98,7 +98,7 @@ struct ServerTests {
         }
     }
 
-    @Test("Apache gives files with ranges, compressed, and over TLS")
+    @Test("Apache serves files with ranges, compressed, and over TLS")
     func apache() async throws {
         try await ApacheServer.withServer { server in
             let base = "http://127.0.0.1:\(server.plainPort)"
@@ -120,7 +120,7 @@ struct ServerTests {
         }
     }
 
-    @Test("lighttpd and Flask give files with ranges and strong ETags", arguments: ["lighttpd", "flask"])
+    @Test("lighttpd and Flask serve files with ranges and strong ETags", arguments: ["lighttpd", "flask"])
     func otherFiles(_ name: String) async throws {
         func look(_ port: UInt16) async throws {
             let url = "http://127.0.0.1:\(port)/bytes.bin"
@@ -141,7 +141,7 @@ struct ServerTests {
         }
     }
 
-    @Test("Python's server speaks HTTP/1.0 and HTTP/1.1", arguments: [PythonServer.Version.http10, .http11])
+    @Test("Python's server supports HTTP/1.0 and HTTP/1.1", arguments: [PythonServer.Version.http10, .http11])
     func python(_ version: PythonServer.Version) async throws {
         try await PythonServer.withServer(version) { server in
             let answer = try await Curl.run("http://127.0.0.1:\(server.port)/hello.txt")
@@ -151,7 +151,7 @@ struct ServerTests {
         }
     }
 
-    @Test("OpenSSL's server keeps to one TLS version", arguments: ["1.2", "1.3"])
+    @Test("OpenSSL's server uses only one TLS version", arguments: ["1.2", "1.3"])
     func opensslVersions(_ version: String) async throws {
         let option = version == "1.2" ? "-tls1_2" : "-tls1_3"
         try await OpenSSLServer.withServer(.statusPage, [option]) { server in
@@ -162,7 +162,7 @@ struct ServerTests {
         }
     }
 
-    @Test("OpenSSL's server shows an expired certificate")
+    @Test("OpenSSL's server sends an expired certificate")
     func opensslExpired() async throws {
         try await OpenSSLServer.withServer(.statusPage, expired: true) { server in
             let answer = try await Curl.run(
@@ -173,7 +173,7 @@ struct ServerTests {
         }
     }
 
-    @Test("OpenSSL's server sends literal answers")
+    @Test("OpenSSL's server sends literal responses")
     func opensslLiteral() async throws {
         let answers = ["short": "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"]
         try await OpenSSLServer.withServer(.literal(answers)) { server in
@@ -185,7 +185,7 @@ struct ServerTests {
         }
     }
 
-    @Test("OpenSSL's server dies in the middle of an answer without a farewell")
+    @Test("OpenSSL's server dies in the middle of a response without a close_notify")
     func opensslAbruptEnd() async throws {
         try await OpenSSLServer.withServer(.spoken) { server in
             server.say("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nnot the whole")
@@ -200,7 +200,7 @@ struct ServerTests {
         }
     }
 
-    @Test("OpenSSL's server negotiates anew in the middle of an answer")
+    @Test("OpenSSL's server renegotiates in the middle of a response")
     func opensslRenegotiation() async throws {
         try await OpenSSLServer.withServer(.spoken, ["-tls1_2"]) { server in
             let url = "https://127.0.0.1:\(server.port)/"
@@ -214,7 +214,7 @@ struct ServerTests {
         }
     }
 
-    @Test("A server that cannot start says why")
+    @Test("The error of a server that cannot start has the reason")
     func failedStart() async throws {
         let failure = await #expect(throws: ServerFailure.self) {
             try await OpenSSLServer.withServer(.statusPage, ["-no-such-option"]) { _ in }
@@ -222,7 +222,7 @@ struct ServerTests {
         #expect(failure?.description.contains("-no-such-option") == true)
     }
 
-    @Test("A stopped server no longer listens, and its directory is gone")
+    @Test("A stopped server no longer listens, and its directory is removed")
     func stopped() async throws {
         let server = try await PythonServer.start(.http11)
         await server.stop()

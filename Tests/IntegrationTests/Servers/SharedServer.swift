@@ -1,6 +1,6 @@
-/// A server that tests which run at the same time have in common: started for the first of them, ended after the last.
+/// A server that concurrent tests share: started for the first of them, ended after the last.
 ///
-/// A server for each of a hundred tests at once would keep the machine busy with nothing but starting servers.
+/// A separate server for each of a hundred concurrent tests would keep the machine busy with starting servers.
 actor SharedServer<Server: RealServer> {
     private let start: @Sendable () async throws -> Server
     private var running: Task<Server, any Error>?
@@ -13,7 +13,7 @@ actor SharedServer<Server: RealServer> {
 
     /// Runs `body` with the server.
     ///
-    /// - Throws: what `body` throws, with the server's log beside it.
+    /// - Throws: the error of `body`, with the server's log.
     nonisolated func whileRunning<Value>(_ body: (Server) async throws -> Value) async throws -> Value {
         let server = try await enter()
         do {
@@ -29,7 +29,7 @@ actor SharedServer<Server: RealServer> {
 
     private func enter() async throws -> Server {
         userCount += 1
-        // Unstructured, since the one who starts the server may be gone before the others.
+        // The task is unstructured, because the test that starts the server may end before the others.
         let task = running ?? Task { [start] in try await start() }
         running = task
         do {

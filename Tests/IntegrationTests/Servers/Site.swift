@@ -1,20 +1,20 @@
 import Foundation
 
-/// The files that every real server serves, and what is in them.
+/// The files that every real server serves, and their contents.
 enum Site {
-    /// `/hello.txt`: 20 bytes.
+    /// The content of `/hello.txt`: 20 bytes.
     static let hello = "Hello from the wire\n"
-    /// `/data.json`.
+    /// The content of `/data.json`.
     static let json = #"{"name":"martlet","legs":0}"#
-    /// `/lines.txt`: about 140 KB of numbered lines, which compress well.
+    /// The content of `/lines.txt`: about 140 KB of numbered lines, which compress well.
     static let lines = (1...10_000).map { "line \($0) of 10000" }.joined(separator: "\n") + "\n"
-    /// `/bytes.bin`: 1 MiB in which every 4-byte word tells its own place.
+    /// The content of `/bytes.bin`: 1 MiB in 4-byte words, each of them its own offset.
     static let bytes = (0..<1_048_576).map { offset in
         UInt8(truncatingIfNeeded: (offset / 4) >> (24 - 8 * (offset % 4)))
     }
 
-    /// Writes the files to the directory `site`, and returns its path. `/empty.txt` is there too.
-    /// All were last modified on 14 November 2023.
+    /// Writes the files and an empty `/empty.txt` to the directory `site`, and returns its path. All were last modified
+    /// on 14 November 2023.
     static func write(in directory: TemporaryDirectory) throws -> String {
         let site = try directory.makeDirectory("site")
         try directory.write(hello, to: "site/hello.txt")

@@ -2,24 +2,23 @@ import Foundation
 import Glibc
 import MartletTestSupport
 
-/// Starts a program and waits for its end, on a thread of its own for each.
+/// Starts programs and waits for their end, each on a separate thread.
 ///
-/// A child asks the kernel to be ended with its parent (`PR_SET_PDEATHSIG`), and to the kernel the parent is the
-/// *thread* that started it. Swift's pool and Dispatch let idle threads go, and the servers would go with them; this
+/// A child asks the kernel to be ended with its parent (`PR_SET_PDEATHSIG`), and for the kernel the parent is the
+/// *thread* that started it. Swift's pool and Dispatch end idle threads, and the servers would end with them; this
 /// thread stays as long as its child.
 enum Spawn {
-    /// Starts a program that inherits no other descriptors than those named here (all that this process opens are
-    /// closed by `exec`), blocks and ignores no signal, and gets SIGTERM
-    /// when this process ends in whatever way.
+    /// Starts a program that inherits only the descriptors named here (`exec` closes all others of this process),
+    /// blocks and ignores no signal, and gets SIGTERM when this process ends in any way.
     ///
     /// - Parameters:
-    ///   - path: where the program is.
+    ///   - path: the path of the program.
     ///   - arguments: without its name.
-    ///   - directory: what the program's working directory will be.
-    ///   - input: what becomes its standard input; nothing to read without one.
-    ///   - outputPath: a file for both its outputs, made anew.
+    ///   - directory: the working directory of the program.
+    ///   - input: its standard input; empty input by default.
+    ///   - outputPath: a new file for both its outputs.
     ///   - didExit: called once, on the thread, with the exit status or the number of the signal.
-    /// - Returns: the process id.
+    /// - Returns: the process identifier.
     static func start(
         _ path: String, _ arguments: [String], in directory: String, input: Int32?, outputPath: String,
         didExit: @escaping @Sendable (Int32) -> Void
@@ -28,7 +27,7 @@ enum Spawn {
         return try await withCheckedThrowingContinuation { continuation in
             Thread.detachNewThread {
                 let started = Result<pid_t, any Error> {
-                    // Each of the two becomes what it starts: there is one process, and it is the program.
+                    // Both wrappers replace themselves with the next program, so that there is one process.
                     let prefix = [setpriv, "--pdeathsig", "TERM", "env", "--chdir=\(directory)"]
                     return try spawn(prefix + [path] + arguments, input: input, outputPath: outputPath)
                 }

@@ -3,14 +3,13 @@ import Glibc
 
 /// Squid as a shared cache, by the configuration that the documentation quotes.
 ///
-/// Others use it at the same time, and a port may be an origin's again after another's: whoever asks it for something
-/// chooses a path that nobody else has.
+/// Tests share it, and a port of one origin may later be that of another: each test chooses a unique path.
 struct SquidCache: PortServer, CommonServer {
     let process: PortProcess
 
     static let shared = SharedServer { try await start() }
 
-    /// Runs `body` with a Squid of its own, which opens tunnels to this port alone, and ends it.
+    /// Runs `body` with a separate Squid, which opens tunnels only to this port, and ends it.
     static func withServer<Value>(
         tunnellingTo port: Int, _ body: (SquidCache) async throws -> Value
     ) async throws -> Value {
@@ -19,7 +18,7 @@ struct SquidCache: PortServer, CommonServer {
 
     private static func start(tunnelPort: Int = 443) async throws -> SquidCache {
         let directory = try TemporaryDirectory()
-        // Started by root it serves as a user of its own, who writes the logs and what is stored.
+        // When started by root it runs as its own user, which writes the logs and the stored responses.
         for path in [directory.path, try directory.makeDirectory("spool")] {
             try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: path)
         }
@@ -35,16 +34,16 @@ struct SquidCache: PortServer, CommonServer {
                 ])
             return try directory.write(text, to: "squid.conf")
         }
-        // Its directories are made before it serves, by a run that listens nowhere.
+        // A run without listeners creates its directories before it serves.
         let made = try write(port: 1)
         try await Command.succeed("squid", ["-N", "-z", "-n", "nest\(getpid())", "-f", made])
         return try await listening("squid", in: directory) { port in
-            // Its shared memory is named after the service: two of them must not be one.
+            // Its shared memory is named after the service: two instances must not share it.
             ["-N", "-n", "nest\(port)", "-f", try write(port: port)]
         }
     }
 
-    /// Its logs, after what it wrote to its outputs.
+    /// The program's output, then its logs.
     var log: String {
         child.output + OutputFile.contents(of: directory.appending("cache.log"))
             + OutputFile.contents(of: directory.appending("access.log"))

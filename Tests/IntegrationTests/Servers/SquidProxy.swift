@@ -2,19 +2,19 @@ import Foundation
 
 /// Squid, the caching proxy, with its cache off: open, with Basic, with Digest, and over TLS.
 ///
-/// Whoever it asks for credentials is `me` with the password `hunter2`.
+/// The credentials are `me` with the password `hunter2`.
 final class SquidProxy: CommonServer {
     let directory: TemporaryDirectory
     let child: ChildProcess
     /// The authority and certificate of the listener over TLS.
     let certificates: Certificates
-    /// Takes everybody.
+    /// The port without authentication.
     let openPort: UInt16
-    /// Asks for Basic.
+    /// The port that requires Basic.
     let basicPort: UInt16
-    /// Asks for Digest.
+    /// The port that requires Digest.
     let digestPort: UInt16
-    /// Speaks TLS as `localhost`, and takes everybody.
+    /// The port for TLS as `localhost`, without authentication.
     let tlsPort: UInt16
 
     private init(
@@ -35,30 +35,30 @@ final class SquidProxy: CommonServer {
     static func start() async throws -> SquidProxy {
         let directory = try TemporaryDirectory()
         let certificates = try await Certificates.make(in: directory)
-        // Started by root it serves as a user of its own, who writes the logs.
+        // When started by root it runs as its own user, which writes the logs.
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: directory.path)
-        // me:hunter2 by MD5 of Apache's making, and as the HA1 of the realm (RFC 7616 §3.4.2).
+        // me:hunter2 in Apache's MD5 format, and as the HA1 of the realm (RFC 7616 §3.4.2).
         try directory.write("me:$apr1$abc$bzgR0SUDJmwHi4ZbcgeM61\n", to: "basic.txt")
         try directory.write("me:nest:\(digestHash)\n", to: "digest.txt")
         let (child, ports) = try await startListening(program: "squid", portCount: 4, in: directory) {
             ports in
             let configuration = try directory.write(
                 configuration(directory, certificates, ports), to: "squid.conf")
-            // Its shared memory is named after the service: two of them must not be one.
+            // Its shared memory is named after the service: two instances must not share it.
             return ["-N", "-n", "nest\(ports[0])", "-f", configuration]
         }
         return SquidProxy(directory: directory, certificates: certificates, child: child, ports: ports)
     }
 
-    /// MD5 of `me:nest:hunter2`.
+    /// The MD5 hash of `me:nest:hunter2`.
     private static let digestHash = "a18c45f7a9d326c613cb9eb6bc43542d"
 
-    /// Its logs, after what it wrote to its outputs.
+    /// The program's output, then its logs.
     var log: String {
         child.output + OutputFile.contents(of: directory.appending("cache.log")) + accessLog
     }
 
-    /// A line for each request.
+    /// The access log, with a line for each request.
     var accessLog: String {
         OutputFile.contents(of: directory.appending("access.log"))
     }

@@ -1,5 +1,5 @@
-/// Lets few servers start at the same time: a start that waits for its turn costs nothing, one that competes with a
-/// hundred others for two processors looks like one that failed.
+/// Limits the number of servers that start concurrently. A start that waits costs nothing; one that competes with a
+/// hundred others for two processors looks like a failed one.
 actor StartGate {
     /// The one gate of all servers.
     static let shared = StartGate()
@@ -7,7 +7,7 @@ actor StartGate {
     private var free = 4
     private var line: [CheckedContinuation<Void, Never>] = []
 
-    /// Runs `body` when there is room.
+    /// Runs `body` when a slot is free.
     nonisolated func whileInside<Value>(_ body: () async throws -> Value) async rethrows -> Value {
         await enter()
         do {

@@ -1,23 +1,23 @@
 import Foundation
 
-/// A directory of one server's own, gone when its owner calls `remove()`.
+/// A directory for one server, removed when its owner calls `remove()`.
 struct TemporaryDirectory {
-    /// An absolute path, short enough for a unix socket below it.
+    /// The absolute path, short enough for a unix socket below it.
     let path: String
 
     init() throws {
         path = "/tmp/martlet-\(UUID().uuidString.prefix(13))"
-        // A server started by root serves as an unprivileged user, who has to be able to read the site.
+        // A server started by root runs as an unprivileged user, which has to be able to read the site.
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
     }
 
-    /// The path of something in the directory.
+    /// The path of a name in the directory.
     func appending(_ name: String) -> String {
         "\(path)/\(name)"
     }
 
-    /// Makes a directory in the directory and returns its path.
+    /// Creates a subdirectory and returns its path.
     func makeDirectory(_ name: String) throws -> String {
         let made = appending(name)
         try FileManager.default.createDirectory(atPath: made, withIntermediateDirectories: true)
@@ -32,7 +32,7 @@ struct TemporaryDirectory {
         return file
     }
 
-    /// Deletes the directory and all below it. Nothing happens when it is gone already.
+    /// Deletes the directory and all below it. Does nothing if it is already deleted.
     func remove() {
         try? FileManager.default.removeItem(atPath: path)
     }

@@ -1,8 +1,8 @@
-/// Tinyproxy, a small HTTP proxy: HTTP/1.0 towards its clients, a connection for each request, Basic for all.
+/// Tinyproxy, a small HTTP proxy: HTTP/1.0 to its clients, one request per connection, Basic for all.
 struct TinyProxy: PortServer {
     let process: PortProcess
 
-    /// Runs `body` with Tinyproxy, which takes `me` with the password `hunter2`, and ends it.
+    /// Runs `body` with Tinyproxy, which accepts `me` with the password `hunter2`, and ends it.
     static func withServer<Value>(_ body: (TinyProxy) async throws -> Value) async throws -> Value {
         try await start().whileRunning(body)
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Bars of downloads")
+@Suite("Progress bars of downloads")
 struct DownloadBarsTests {
     private func bars(_ columns: Int, rows: Int = 24, unicode: Bool = true, colour: Bool = false)
         -> DownloadBars
@@ -19,7 +19,7 @@ struct DownloadBarsTests {
         return DownloadTotal(fileCount: 5, finishedCount: 2, failedCount: 0, row: row)
     }
 
-    @Test("200 columns: name, bar, hundredths, bytes of all bytes, rate and time left")
+    @Test("200 columns show name, bar, percentage, received and total bytes, rate and remaining time")
     func wide() {
         let lines = bars(200).lines([half], total: total)
         #expect(lines.count == 2)
@@ -29,7 +29,7 @@ struct DownloadBarsTests {
         #expect(lines.allSatisfy { ColumnText.width($0) == 199 })
     }
 
-    @Test("80 columns: the whole is left out, and the name is cut in the middle")
+    @Test("80 columns leave out the total size and shorten the name in the middle")
     func usual() {
         let lines = bars(80).lines([half], total: total)
         #expect(
@@ -38,14 +38,14 @@ struct DownloadBarsTests {
             lines[1] == "2 of 5 files    ━━━━━━━───────   50%    50.0 MiB  10.0 MiB/s   5.0 s left      ")
     }
 
-    @Test("40 columns: name, bar, hundredths and rate")
+    @Test("40 columns show name, bar, percentage and rate")
     func narrow() {
         let lines = bars(40).lines([half], total: total)
         #expect(lines[0] == "mod…guf  ━━━━─────   50%  10.0 MiB/s   ")
         #expect(lines[1].hasPrefix("2/5      ━━━━─────   50%"))
     }
 
-    @Test("20 columns: a name and one figure, which is what matters most")
+    @Test("20 columns show the name and the most important figure")
     func tiny() {
         #expect(bars(20).lines([half], total: total) == ["model-q…m.gguf  50%", "2 of 5 files    50%"])
         var stalled = half
@@ -57,7 +57,7 @@ struct DownloadBarsTests {
     }
 
     @Test(
-        "No line is ever as wide as the terminal, whatever it shows",
+        "No line is as wide as the terminal, whatever it shows",
         arguments: Array(1...60) + [79, 80, 81, 100, 120, 200, 399])
     func bound(_ columns: Int) {
         let names = [
@@ -90,7 +90,7 @@ struct DownloadBarsTests {
         }
     }
 
-    @Test("All lines have the same columns, whatever stands in them")
+    @Test("All lines have the same columns, whatever they contain")
     func columns() {
         var stalled = half
         stalled.stall = .seconds(75)
@@ -106,7 +106,7 @@ struct DownloadBarsTests {
         #expect(lines[3].contains("again in 3 s (failure 2)"))
     }
 
-    @Test("A stall is told in place of rate and time: no time left stands still")
+    @Test("A stall replaces rate and remaining time")
     func stall() {
         var row = half
         row.stall = .seconds(7)
@@ -119,7 +119,7 @@ struct DownloadBarsTests {
         #expect(!bars(120).lines([row], total: nil)[0].contains("left"))
     }
 
-    @Test("100% and a full bar are for what is complete alone")
+    @Test("Only a complete download shows 100% and a full bar")
     func complete() {
         var row = half
         row.bytes = (100 << 20) - 1
@@ -132,7 +132,7 @@ struct DownloadBarsTests {
         #expect(bars(80).lines([empty], total: nil)[0].contains("100%"))
     }
 
-    @Test("Without UTF-8 nothing but ASCII is shown")
+    @Test("Without UTF-8 only ASCII is printed")
     func ascii() {
         var row = half
         row.name = "燕-model-of-a-very-long-name.gguf"
@@ -145,7 +145,7 @@ struct DownloadBarsTests {
         #expect(bars(80, unicode: false).lines([row], total: nil)[0].contains("..."))
     }
 
-    @Test("Colours change nothing but colours")
+    @Test("Colors change nothing but the color")
     func colour() {
         var waiting = half
         waiting.phase = .waiting(.seconds(3), failures: 1)
@@ -159,7 +159,7 @@ struct DownloadBarsTests {
         }
     }
 
-    @Test("More downloads than the terminal has lines: the first ones, and how many more")
+    @Test("More downloads than terminal lines show the first ones and the number of the others")
     func height() {
         let rows = Array(repeating: half, count: 30)
         let lines = bars(80, rows: 10).lines(rows, total: total)
@@ -170,7 +170,7 @@ struct DownloadBarsTests {
         #expect(bars(80, rows: 40).lines(rows, total: total).count == 31)
     }
 
-    @Test("Failures stand beside the number of files")
+    @Test("The number of failures is shown next to the number of files")
     func failures() {
         var total = total
         total.failedCount = 1

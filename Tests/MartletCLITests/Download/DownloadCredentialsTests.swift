@@ -7,7 +7,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Who gets the credentials of a command line")
+@Suite("Credentials of a download command line")
 struct DownloadCredentialsTests {
     private static let mark = HTTPField.Name("X-A") ?? .accept
 
@@ -24,14 +24,14 @@ struct DownloadCredentialsTests {
         return try DownloadCredentials(plans, group, caller)
     }
 
-    /// A download as it was found in a directory.
+    /// A download that was found in a state directory.
     private func found(_ url: String, _ headers: HTTPHeaders = [:]) throws -> DownloadJob.Plan {
         var options = DownloadOptions(headers: headers)
         options.request.usesCookies = false
         return DownloadJob.Plan(url: try HTTPURL(url), target: .directory("/f"), options: options)
     }
 
-    @Test("Without a URL, all get what was said: name and password, fields, cookies")
+    @Test("Without a URL, all stored downloads get the given name, password, headers and cookies")
     func all() async throws {
         let access = try await access(
             "-u", "me:pw", "-H", "X-A: 2", "-H", "Referer:", "-b", "c=1", "-A", "agent")
@@ -45,7 +45,7 @@ struct DownloadCredentialsTests {
         #expect(plan.options.request.usesCookies == false)
     }
 
-    @Test("With nothing said, nothing is given")
+    @Test("Without credential options, no download gets credentials")
     func nothing() async throws {
         let access = try await access("-s")
         var plan = try found("http://h/f", [.accept: "image/*"])
@@ -54,7 +54,7 @@ struct DownloadCredentialsTests {
         #expect(plan.options.request.authentication == nil)
     }
 
-    @Test("Cookies of files are for all where no URL is named, and for none of the others where one is")
+    @Test("Cookie files apply to all downloads without a URL, and only to the named ones with a URL")
     func cookies() async throws {
         var plan = try found("http://h/f")
         #expect(try await access("-b", "jar").grant(&plan))
@@ -63,7 +63,7 @@ struct DownloadCredentialsTests {
         #expect(plan.options.request.usesCookies == false)
     }
 
-    @Test("With a URL, other downloads get nothing, also of the same host")
+    @Test("With a URL, other downloads get no credentials, even on the same host")
     func others() async throws {
         let access = try await access("-u", "me:pw", "-H", "Authorization: x", "-b", "c=1", "http://h/g")
         var plan = try found("http://h/f")
@@ -71,7 +71,7 @@ struct DownloadCredentialsTests {
         #expect(plan.options.headers.isEmpty && plan.options.request.authentication == nil)
     }
 
-    @Test("With its URL a download gets what holds credentials, and keeps its own fields")
+    @Test("A download whose URL is given gets credential headers and keeps its own other headers")
     func named() async throws {
         let access = try await access(
             "-u", "me:pw", "-H", "Authorization: x", "-H", "Accept: text/plain", "-b", "c=1", "http://h/f")
@@ -81,7 +81,7 @@ struct DownloadCredentialsTests {
         #expect(plan.options.request.authentication?.credentials != nil)
     }
 
-    @Test("What the user info of a URL says is for that URL")
+    @Test("The user info of a URL applies to that URL only")
     func userInfo() async throws {
         let access = try await access("http://me:pw@h/f")
         var plan = try found("http://h/f")
@@ -92,7 +92,7 @@ struct DownloadCredentialsTests {
         #expect(other.options.request.authentication == nil)
     }
 
-    @Test("A URL that is named twice, each with fields of its own, gives to none that is not new")
+    @Test("A URL given twice with different headers gives neither set to a stored download")
     func twice() async throws {
         let access = try await access("-H", "Authorization: x", "http://h/f", "http://h/f")
         var plan = try found("http://h/f")

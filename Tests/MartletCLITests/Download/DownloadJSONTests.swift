@@ -7,7 +7,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Downloads in JSON")
+@Suite("JSON output of downloads")
 struct DownloadJSONTests {
     private let subject = DownloadJSON.Subject(id: 2, name: "f\n\u{1B}", url: "http://h/f")
 
@@ -17,7 +17,7 @@ struct DownloadJSONTests {
         return try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
     }
 
-    @Test("Each event is an object with the file's number, name and URL")
+    @Test("Each event is an object with the number, name and URL of the file")
     func events() throws {
         let started = try object(DownloadJSON.line(.started(resumedByteCount: 7), subject))
         #expect(started["event"] as? String == "started" && started["resumed"] as? Int == 7)
@@ -33,7 +33,7 @@ struct DownloadJSONTests {
         #expect(try object(DownloadJSON.line(.verifying, subject))["event"] as? String == "verifying")
     }
 
-    @Test("What came of it is an object: the file, or the failure with its exit code and what is kept")
+    @Test("Each result is an object with the file, or with the failure, its exit code and the stored bytes")
     func outcomes() throws {
         let checksum = Checksum.md5("00112233445566778899aabbccddeeff")
         let result = DownloadResult(
@@ -54,7 +54,7 @@ struct DownloadJSONTests {
         #expect(paused["event"] as? String == "paused" && paused["kept"] as? Int == 8)
     }
 
-    @Test("Progress is one object for all, with one for each that runs")
+    @Test("Progress is one object for all downloads, with a nested object for each running one")
     func progress() throws {
         let row = DownloadRow(name: "f", bytes: 5, total: 10, resumed: 1, rate: 2.5, connections: 3)
         var stalled = DownloadRow(name: "g", bytes: 5, rate: 0, stall: .seconds(7))
@@ -72,7 +72,7 @@ struct DownloadJSONTests {
         #expect(downloads[1]["stalled"] as? Double == 7)
     }
 
-    @Test("The last line has the exit code")
+    @Test("The last line contains the exit code")
     func ended() throws {
         let total = DownloadTotal(fileCount: 2, finishedCount: 1, failedCount: 1)
         let object = try object(DownloadJSON.ended(total, received: 9, .diskFull))

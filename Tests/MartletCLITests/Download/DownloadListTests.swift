@@ -3,13 +3,13 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Lists of downloads")
+@Suite("Download list files")
 struct DownloadListTests {
     private func entries(_ text: String) throws(UsageError) -> [DownloadListEntry] {
         try DownloadList.entries(of: Array(text.utf8), named: "list")
     }
 
-    @Test("URLs stand one a line, with lines of their own below them")
+    @Test("Each line is a URL, followed by its indented option lines")
     func list() throws {
         let digits = String(repeating: "ab", count: 20)
         let entries = try entries(
@@ -23,14 +23,14 @@ struct DownloadListTests {
         #expect(entries[0].headers.map(\.place) == ["list, line 6", "list, line 7"])
     }
 
-    @Test("A list of nothing but comments has no entries")
+    @Test("A list that contains only comments has no entries")
     func empty() throws {
         #expect(try entries("").isEmpty)
         #expect(try entries("\n\r\n  \n# http://a/\n").isEmpty)
     }
 
     @Test(
-        "A bad line is refused with its number",
+        "A bad line is rejected with its number",
         arguments: [
             ("http://a/\nftp://b/\n", 2, 1), ("http://a/\nhttp://b:99999/\n", 2, 3),
             ("http://a/ http://b/\n", 1, 3), ("http://a/\thttp://b/", 1, 3), ("http://a/{1,2}", 1, 3),
@@ -46,7 +46,7 @@ struct DownloadListTests {
         #expect(error.status.code == status)
     }
 
-    @Test("Bytes that are no UTF-8 are refused with the number of their line")
+    @Test("Bytes that are not UTF-8 are rejected with their line number")
     func encoding() throws {
         let error = try #require(throws: UsageError.self) {
             try DownloadList.entries(of: Array("http://a/\n".utf8) + [0xFF, 10], named: "-")
@@ -54,7 +54,7 @@ struct DownloadListTests {
         #expect(error.description == "standard input, line 2: is not UTF-8")
     }
 
-    @Test("A hundred thousand lines are read in one go")
+    @Test("A hundred thousand lines are read in one pass")
     func large() throws {
         let text = String(repeating: "http://a/f\n  out=f\n", count: 50_000)
         #expect(try entries(text).count == 50_000)

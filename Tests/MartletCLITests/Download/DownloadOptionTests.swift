@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Options of download")
+@Suite("Options of martlet download")
 struct DownloadOptionTests {
     private func read(_ words: String...) throws(UsageError) -> TransferOptions {
         var reader = CommandLineParser(
@@ -13,7 +13,7 @@ struct DownloadOptionTests {
     }
 
     @Test(
-        "Without options: four segments, three files, two of a host, going on, no file replaced, redirects followed"
+        "The defaults are four segments, three files, two per host, resume, no overwriting, and redirects"
     )
     func defaults() throws {
         let group = try read("http://h/f")
@@ -28,7 +28,7 @@ struct DownloadOptionTests {
         #expect(wish.rate == nil && wish.options.checksum == nil && wish.stateFolder == nil)
     }
 
-    @Test("Each option of its own does what it says")
+    @Test("Each option of download sets its value")
     func own() throws {
         let digits = String(repeating: "0a", count: 32)
         let wish = try read(
@@ -48,7 +48,7 @@ struct DownloadOptionTests {
         #expect(wish.options.retry.maximumAttempts == 0 && wish.options.retry.initialDelay == .seconds(2))
     }
 
-    @Test("Of options that exclude one another the last one counts")
+    @Test("The last of several exclusive options counts")
     func last() throws {
         #expect(try read("--restart", "--continue").download.options.resumption == .automatic)
         #expect(try read("--continue", "--resume-unverified").download.options.resumption == .unverified)
@@ -58,7 +58,7 @@ struct DownloadOptionTests {
         #expect(try read("--no-location").redirects.followsRedirects == false)
     }
 
-    @Test("Options of get for headers, callers, TLS, proxies and clocks are read alike")
+    @Test("Options of get for headers, credentials, TLS, proxies and timeouts are parsed the same way")
     func shared() throws {
         let group = try read(
             "-H", "A: b", "-A", "agent", "-u", "me:word", "-x", "http://proxy:1", "--cacert", "ca",
@@ -74,7 +74,7 @@ struct DownloadOptionTests {
     }
 
     @Test(
-        "A value that makes no sense is refused, and the message names the option",
+        "An invalid value is rejected, and the message names the option",
         arguments: [
             ["--segments", "0"], ["--segments", "65"], ["--segments", "many"], ["--max-files", "0"],
             ["--max-per-host", "-1"], ["--limit-rate", "fast"], ["--limit-rate", "9999999999999G"],
@@ -89,7 +89,7 @@ struct DownloadOptionTests {
         #expect(error.description.hasPrefix("option \(words[0]): "), "\(error)")
     }
 
-    @Test("A second checksum is refused: there is one URL for it")
+    @Test("A second checksum is rejected, because it applies to a single URL")
     func secondChecksum() throws {
         let digits = String(repeating: "00", count: 16)
         #expect(throws: UsageError.self) {
@@ -97,14 +97,14 @@ struct DownloadOptionTests {
         }
     }
 
-    @Test("-o - is refused with the way to get what is wanted")
+    @Test("-o - is rejected, and the message names the alternative")
     func standardOutput() throws {
         let error = try #require(throws: UsageError.self) { try read("-o", "-", "http://h/") }
         #expect(error.status == .usage)
         #expect(error.description.contains("martlet get URL"))
     }
 
-    @Test("Every option of get is carried out here or refused by name; none is unknown")
+    @Test("Every option of get is either supported or rejected by name")
     func all() throws {
         var refusedCount = 0
         for option in OptionTable.all {
@@ -120,7 +120,7 @@ struct DownloadOptionTests {
     }
 
     @Test(
-        "What makes no sense for a download is refused by its letter too",
+        "Options that do not apply to downloads are rejected by their letter too",
         arguments: ["-X", "-d", "-F", "-T", "-G", "-I", "-O", "-J", "-D", "-w", "-r", "-C", "-Z"])
     func letters(_ letter: String) throws {
         let error = try #require(throws: UsageError.self) { try read(letter, "x") }
@@ -128,13 +128,13 @@ struct DownloadOptionTests {
         #expect(!error.description.contains("unknown"))
     }
 
-    @Test("The letters of its own stand before those of get: -i is a list, -R the time")
+    @Test("The letters of download win over those of get: -i is a list, -R the time")
     func ownLetters() throws {
         #expect(try read("-i", "list").download.lists == ["list"])
         #expect(try read("-R").download.options.preservesModificationTime)
     }
 
-    @Test("The help has a line for each option of its own, and tells the fields of JSON and the exit codes")
+    @Test("The help lists each option of download, the JSON fields and the exit codes")
     func help() {
         let text = DownloadCommand.options.help
         for name in [

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Plans of downloads")
+@Suite("Download plans of a command line")
 struct DownloadPlanTests {
     private func plans(_ words: [String], list: String = "") async throws -> [DownloadPlan] {
         var reader = CommandLineParser(
@@ -18,7 +18,7 @@ struct DownloadPlanTests {
             caller: try await CredentialPlan.load(group))
     }
 
-    @Test("A URL alone goes into the folder, under the name that the server or the URL gives")
+    @Test("A single URL is saved in the directory under the name from the server or the URL")
     func folder() async throws {
         let plan = try await plans(["h/a/b%20c.zip?q"])[0]
         #expect(plan.url.absoluteString == "http://h/a/b%20c.zip?q")
@@ -28,7 +28,7 @@ struct DownloadPlanTests {
         #expect(try await plans(["http://h/"])[0].name == "download")
     }
 
-    @Test("-o and out= name the file, within --dir unless they are absolute")
+    @Test("-o and out= name the file, relative to --dir unless the path is absolute")
     func names() async throws {
         #expect(try await plans(["-o", "x/f", "http://h/"])[0].target == .file("x/f"))
         #expect(try await plans(["--dir", "d", "-o", "x/f", "http://h/"])[0].target == .file("d/x/f"))
@@ -39,14 +39,14 @@ struct DownloadPlanTests {
         #expect(listed.map(\.name) == ["f", "2"])
     }
 
-    @Test("URLs of the command line come before those of lists")
+    @Test("URLs of the command line come before URLs of list files")
     func order() async throws {
         let plans = try await plans(["http://h/3", "http://h/1"], list: "http://h/2\n")
         #expect(plans.map(\.url.path) == ["/3", "/1", "/2"])
         #expect(plans.map(\.number) == [1, 2, 3])
     }
 
-    @Test("Options become those of the download")
+    @Test("Command line options become download options")
     func options() async throws {
         let plan = try await plans([
             "--segments", "7", "--rename", "--resume-unverified", "-R", "--max-filesize", "1K", "--retry",
@@ -66,7 +66,7 @@ struct DownloadPlanTests {
         #expect(options.request.omittedFields == [.accept])
     }
 
-    @Test("User info and -u become credentials, and stay out of the URL")
+    @Test("User info and -u become credentials and are removed from the URL")
     func credentials() async throws {
         let plan = try await plans(["http://me:s3cret@h/f"])[0]
         #expect(plan.url.absoluteString == "http://h/f")
@@ -77,7 +77,7 @@ struct DownloadPlanTests {
         #expect(!"\(other)".contains("s3cret"), "nothing that prints a plan shows a password")
     }
 
-    @Test("Fields of list lines are added to those of -H, and a bad one is refused with its line")
+    @Test("Headers of list lines are added to those of -H, and a bad one is rejected with its line")
     func fields() async throws {
         let plan = try await plans(["-H", "A: 1"], list: "http://h/\n header=B: 2\n")[0]
         #expect(plan.options.headers.map(\.value) == ["1", "2"])
@@ -98,7 +98,7 @@ struct DownloadPlanTests {
     }
 
     @Test(
-        "What does not fit together is refused",
+        "Options that contradict each other are rejected",
         arguments: [
             [], ["-o", "f", "http://h/1", "http://h/2"], ["-o", "f", "-o", "g", "http://h/1"],
             ["--checksum", "md5=00000000000000000000000000000000", "http://h/1", "http://h/2"], ["-o", "f"],
@@ -109,7 +109,7 @@ struct DownloadPlanTests {
         #expect(error.status == .usage)
     }
 
-    @Test("A queue's folder needs no URL")
+    @Test("A state directory needs no URL")
     func state() async throws {
         #expect(try await plans(["--state", "s"]).isEmpty)
     }

@@ -4,13 +4,13 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Running downloads of a command line", .timeLimit(.minutes(10)))
+@Suite("Running the downloads of a command line", .timeLimit(.minutes(10)))
 struct DownloadRunnerTests {
-    /// - Parameter showsEvents: Whether something is shown of what happens, so that it is followed.
+    /// - Parameter showsEvents: Whether the view shows events, so that the runner follows them.
     private func run(
         _ words: [String], _ downloads: FakeDownloads, showsEvents: Bool = false,
         interruption: @escaping @Sendable () async -> Int32 = {
-            // None comes; a cancelled sleep would be none either.
+            // Nothing sends an interrupt here, and a cancelled sleep must not count as one.
             while true { try? await Task.sleep(for: .seconds(3600)) }
         }
     ) async throws -> MartletCLI.ExitStatus {
@@ -28,7 +28,7 @@ struct DownloadRunnerTests {
         return await runner.run(interruption: interruption)
     }
 
-    @Test("All that come are a success, and each was begun once", arguments: [false, true])
+    @Test("The run succeeds when all files succeed, and each file starts once", arguments: [false, true])
     func success(showsEvents: Bool) async throws {
         let downloads = FakeDownloads { fake, _ in fake.finish() }
         let status = try await run(
@@ -38,7 +38,7 @@ struct DownloadRunnerTests {
     }
 
     @Test(
-        "The exit code is that of the first URL that failed, whichever failed first",
+        "The exit code is that of the first URL that failed, whatever the order of failures",
         arguments: [false, true])
     func firstFailure(showsEvents: Bool) async throws {
         let downloads = FakeDownloads { fake, all in
@@ -62,7 +62,7 @@ struct DownloadRunnerTests {
             (HTTPError.Code.checksumMismatch, 100 as Int32), (.representationChanged, 101),
             (.notResumable, 102),
             (.diskFull, 105), (.alreadyInProgress, 106), (.fileExists, 23), (.fileFailed, 23),
-            (.rangeRefused, 33),
+            (.rangeRejected, 33),
             (.unacceptableStatus, 22), (.timedOut, 28), (.truncated, 18), (.connectFailed, 7),
             (.resolutionFailed, 6), (.bodyTooLarge, 63), (.tooManyRedirects, 47),
         ])
@@ -71,7 +71,7 @@ struct DownloadRunnerTests {
         #expect(try await run(["http://h/"], downloads).code == status)
     }
 
-    @Test("A signal stops what runs, begins nothing more, and is 130", arguments: [false, true])
+    @Test("A signal stops running downloads, starts no others, and exits with 130", arguments: [false, true])
     func interruption(showsEvents: Bool) async throws {
         let (begun, continuation) = AsyncStream<Void>.makeStream()
         let downloads = FakeDownloads { fake, _ in
@@ -87,7 +87,7 @@ struct DownloadRunnerTests {
         #expect(status.code == 130)
         #expect(downloads.fakes.count == 3)
         #expect(downloads.stopCount >= 1)
-        // The first two begin at once, in either order.
+        // The first two start concurrently, in either order.
         for fake in downloads.fakes where fake.plan.number != 1 {
             if case .paused = fake.status.state {
             } else {
@@ -97,7 +97,7 @@ struct DownloadRunnerTests {
     }
 
     @Test(
-        "--fail-early stops the others at the first failure, whose exit code it is", arguments: [false, true])
+        "--fail-early stops the others at the first failure and returns its exit code", arguments: [false, true])
     func failEarly(showsEvents: Bool) async throws {
         let downloads = FakeDownloads { fake, _ in if fake.plan.number == 2 { fake.fail(.diskFull) } }
         let status = try await run(
@@ -107,13 +107,13 @@ struct DownloadRunnerTests {
         #expect(downloads.fakes.count == 2)
     }
 
-    @Test("-m stops a file when its time is over", arguments: [false, true])
+    @Test("-m stops a file when its time limit expires", arguments: [false, true])
     func timeLimit(showsEvents: Bool) async throws {
         let downloads = FakeDownloads { _, _ in }
         #expect(try await run(["-m", "0.01", "http://h/"], downloads, showsEvents: showsEvents) == .timedOut)
     }
 
-    @Test("--retry-max-time ends the tries when the next one would begin behind it")
+    @Test("--retry-max-time ends the retries when the next one would start too late")
     func retryTimeLimit() async throws {
         let downloads = FakeDownloads { fake, _ in
             let error = HTTPError(.connectionLost, phase: .receivingBody, message: "broken")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("The line of downloads")
+@Suite("Scheduling of downloads")
 struct DownloadSchedulerTests {
     private func started(_ line: inout DownloadScheduler) -> [Int] {
         var started: [Int] = []
@@ -10,7 +10,7 @@ struct DownloadSchedulerTests {
         return started
     }
 
-    @Test("As many begin as the limit lets, in order")
+    @Test("Downloads start in order, as many as the limit allows")
     func limit() {
         var line = DownloadScheduler(hosts: ["a", "b", "c", "d"], limit: 2, limitPerHost: 2)
         #expect(started(&line) == [0, 1])
@@ -23,7 +23,7 @@ struct DownloadSchedulerTests {
         #expect(started(&line).isEmpty)
     }
 
-    @Test("A host that is full holds up its own alone, and these go first once it has room")
+    @Test("A full host delays only its own downloads, which start first once it has room")
     func hosts() {
         var line = DownloadScheduler(hosts: ["a", "a", "a", "b", "a", "c"], limit: 4, limitPerHost: 2)
         #expect(started(&line) == [0, 1, 3, 5])
@@ -37,7 +37,7 @@ struct DownloadSchedulerTests {
         #expect(started(&line) == [4])
     }
 
-    @Test("Of those that were held up the first in line begins first")
+    @Test("The delayed download that comes first in the queue starts first")
     func order() {
         var line = DownloadScheduler(hosts: ["a", "b", "b", "a"], limit: 2, limitPerHost: 1)
         #expect(started(&line) == [0, 1])
@@ -46,7 +46,7 @@ struct DownloadSchedulerTests {
         #expect(started(&line) == [2, 3])
     }
 
-    @Test("Once it is stopped none begins")
+    @Test("A stopped scheduler starts no downloads")
     func stop() {
         var line = DownloadScheduler(hosts: ["a", "b"], limit: 1, limitPerHost: 1)
         #expect(started(&line) == [0])
@@ -55,7 +55,7 @@ struct DownloadSchedulerTests {
         #expect(started(&line).isEmpty)
     }
 
-    @Test("The limits hold at every step for any order of ends, and all are begun once")
+    @Test("The limits hold at every step for any order of completion, and every download starts once")
     func random() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<200 {
@@ -77,7 +77,7 @@ struct DownloadSchedulerTests {
         }
     }
 
-    @Test("A hundred thousand of one host are gone through in one go")
+    @Test("A hundred thousand downloads of one host are scheduled in one pass")
     func large() {
         var line = DownloadScheduler(hosts: Array(repeating: "a", count: 100_000), limit: 3, limitPerHost: 2)
         var count = 0

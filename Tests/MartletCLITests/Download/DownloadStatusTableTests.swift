@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("What is known of all downloads")
+@Suite("Combined status of all downloads")
 struct DownloadStatusTableTests {
     private func progress(_ bytes: UInt64, of total: UInt64?) -> DownloadProgress {
         var progress = DownloadProgress()
@@ -15,7 +15,7 @@ struct DownloadStatusTableTests {
         return progress
     }
 
-    @Test("The whole is known once that of each is")
+    @Test("The total size is known once the size of each download is known")
     func whole() {
         var board = DownloadStatusTable(fileCount: 2)
         board.begin(1, name: "a", at: .zero)
@@ -29,7 +29,7 @@ struct DownloadStatusTableTests {
         #expect(total.row.rate == 7.5, "what both received, since the beginning")
     }
 
-    @Test("What is over counts on: its bytes, and what it received")
+    @Test("A finished download still counts with its size and its received bytes")
     func over() throws {
         var board = DownloadStatusTable(fileCount: 3)
         for number in 1...3 { board.begin(number, name: "\(number)", at: .zero) }
@@ -50,7 +50,7 @@ struct DownloadStatusTableTests {
         #expect(board.total(at: .seconds(3)).failedCount == 0 + 1)
     }
 
-    @Test("All do what each does; otherwise they receive")
+    @Test("The total shows the common state of all downloads, else it is receiving")
     func phase() {
         var board = DownloadStatusTable(fileCount: 2)
         board.begin(1, name: "a", at: .zero)

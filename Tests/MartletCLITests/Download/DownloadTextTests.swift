@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Lines about downloads")
+@Suite("Text output of downloads")
 struct DownloadTextTests {
     private let text = DownloadText(usesUnicode: true)
 
@@ -15,7 +15,7 @@ struct DownloadTextTests {
             verified: verified, url: try HTTPURL("http://h/"))
     }
 
-    @Test("A line of progress has all figures, and no time left while nothing comes")
+    @Test("A progress line has all figures, and no remaining time during a stall")
     func progress() {
         var row = DownloadRow(name: "f", bytes: 1 << 20, total: 4 << 20, rate: 1_048_576)
         #expect(text.progress(row) == "f: 25%, 1.0 MiB of 4.0 MiB, 1.0 MiB/s, 3.0 s left")
@@ -29,7 +29,7 @@ struct DownloadTextTests {
         #expect(text.progress(total).hasPrefix("total, 1 of 3 files, 1 failed: 25%, "))
     }
 
-    @Test("A file that is complete is told with its name, what came and what was verified")
+    @Test("A complete file is reported with its name, received bytes and verification")
     func finished() throws {
         let checksum = Checksum.sha1(String(repeating: "0", count: 40))
         let line = text.outcome(
@@ -37,7 +37,7 @@ struct DownloadTextTests {
         #expect(line == "d/f.zip: 3.0 MiB in 2.0 s, 1.0 MiB/s; 1.0 MiB were on disk before; sha1 verified")
     }
 
-    @Test("A failure is told with its exit code and what is kept")
+    @Test("A failure is reported with its exit code and the stored bytes")
     func failed() {
         var error = HTTPError(.diskFull, phase: .receivingBody, message: "no room in d")
         error.resumableByteCount = 1 << 20
@@ -63,7 +63,7 @@ struct DownloadTextTests {
         DownloadJSON.Subject(id: 1, name: name, url: "http://h/\(name)")
     }
 
-    @Test("Names and words of others cannot command the terminal, nor end a line")
+    @Test("Names and texts from servers cannot control the terminal or end a line")
     func hostile() throws {
         let name = "a\u{1B}]0;x\u{7}\r\nb"
         let error = HTTPError(.unacceptableStatus, phase: .awaitingHead, message: "said \u{1B}[2J\n")
@@ -83,7 +83,7 @@ struct DownloadTextTests {
         }
     }
 
-    @Test("After a signal it is told how to go on")
+    @Test("After a signal the output says how to resume")
     func resumption() {
         #expect(
             text.resumption(left: ["http://h/f"], of: 1, kept: 2048, stateFolder: nil)
@@ -97,7 +97,7 @@ struct DownloadTextTests {
                 "martlet download --state s"))
     }
 
-    @Test("Each reason to begin anew has words")
+    @Test("Each reason to restart has a text")
     func reasons() {
         let reasons: [DownloadEvent.RestartReason] = [
             .changed, .rangesRefused, .notResumable, .overlapDiffers,

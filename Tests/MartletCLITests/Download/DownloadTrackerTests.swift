@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("What is known of a download")
+@Suite("Status of one download")
 struct DownloadTrackerTests {
     private func progress(_ bytes: UInt64, of total: UInt64?, received: UInt64? = nil) -> DownloadProgress {
         var progress = DownloadProgress()
@@ -17,7 +17,7 @@ struct DownloadTrackerTests {
 
     private let error = HTTPError(.connectionLost, phase: .receivingBody, message: "broken")
 
-    @Test("Before the first byte it starts; then it receives")
+    @Test("A download is starting before the first byte and receiving after it")
     func starting() {
         var tracker = DownloadTracker(name: "f", start: .seconds(1))
         #expect(tracker.row(at: .seconds(1)).phase == .starting)
@@ -28,7 +28,7 @@ struct DownloadTrackerTests {
         #expect(row.timeLeft == .seconds(9))
     }
 
-    @Test("A start that brings nothing is a stall, too")
+    @Test("A start without any bytes is a stall, too")
     func stalledStart() {
         var tracker = DownloadTracker(name: "f", start: .zero)
         tracker.note(DownloadProgress(), at: .seconds(7))
@@ -37,7 +37,7 @@ struct DownloadTrackerTests {
         #expect(row.stall == .seconds(7))
     }
 
-    @Test("What was there before is no speed")
+    @Test("Bytes from an earlier run do not count for the rate")
     func resumed() {
         var tracker = DownloadTracker(name: "f", start: .zero)
         tracker.take(.started(resumedByteCount: 1 << 30), at: .zero)
@@ -46,7 +46,7 @@ struct DownloadTrackerTests {
         #expect(tracker.row(at: .seconds(1)).rate == 100)
     }
 
-    @Test("The rate falls to nothing over ten seconds in which nothing comes, and no time is left then")
+    @Test("Ten seconds without bytes bring the rate to zero and remove the remaining time")
     func stall() {
         var tracker = DownloadTracker(name: "f", start: .zero)
         tracker.note(progress(10_000, of: 20_000), at: .seconds(1))
@@ -61,7 +61,7 @@ struct DownloadTrackerTests {
         #expect(last == 0)
     }
 
-    @Test("After a failure it waits, until the next try or the next byte")
+    @Test("After a failure the download waits until the next attempt or the next byte")
     func waiting() {
         var tracker = DownloadTracker(name: "f", start: .zero)
         tracker.note(progress(10, of: 20), at: .seconds(1))
@@ -72,7 +72,7 @@ struct DownloadTrackerTests {
         #expect(tracker.row(at: .seconds(3)).phase == .receiving)
     }
 
-    @Test("While it is verified nothing is stalled; a file that is complete has its own name")
+    @Test("Verification is never a stall, and a complete file has its final name")
     func verifying() throws {
         var tracker = DownloadTracker(name: "download", start: .zero)
         tracker.note(progress(20, of: 20), at: .seconds(1))

@@ -9,9 +9,9 @@ import Synchronization
 
 @testable import MartletCLI
 
-/// Downloads that do what a test says.
+/// A backend of scripted downloads.
 final class FakeDownloads: DownloadBackend {
-    /// One of them.
+    /// One scripted download.
     final class Fake: Download.Controller {
         let plan: DownloadPlan
         let status = DownloadStatus(.running)
@@ -59,14 +59,14 @@ final class FakeDownloads: DownloadBackend {
     private let state = Mutex(State())
     private let didBegin: @Sendable (Fake, FakeDownloads) -> Void
 
-    /// Downloads of which each is handed to a closure when it has begun.
+    /// Passes each download to a closure when it has started.
     init(_ didBegin: @escaping @Sendable (Fake, FakeDownloads) -> Void) {
         self.didBegin = didBegin
     }
 
-    /// Those that were begun, in order.
+    /// The downloads that were started, in order.
     var fakes: [Fake] { state.withLock { $0.fakes } }
-    /// How often all were stopped.
+    /// The number of times that all downloads were stopped.
     var stopCount: Int { state.withLock { $0.stopCount } }
 
     func begin(_ plan: DownloadPlan) async throws -> Download {

@@ -9,9 +9,9 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Downloads of a directory, from the command line", .timeLimit(.minutes(10)))
+@Suite("Downloads with a state directory, from the command line", .timeLimit(.minutes(10)))
 struct ManagedDownloadsTests {
-    /// A folder for a queue and for files, gone with its test.
+    /// A temporary state directory, removed after its test.
     private final class Folder {
         let path = FileManager.default.temporaryDirectory.appending(path: "martlet-state-\(UUID())").path
 
@@ -62,7 +62,7 @@ struct ManagedDownloadsTests {
         return status
     }
 
-    /// Serves each path's own text, to whoever shows what is asked for.
+    /// Serves a different text on each path, to clients with the required credentials.
     private func withOrigin(
         _ body: (TestOrigin) async throws -> Void
     ) async throws {
@@ -89,7 +89,7 @@ struct ManagedDownloadsTests {
         #expect(try await ManagedDownloads.open(group, [], caller, session) == nil)
     }
 
-    @Test("What a command line names is done, told, and forgotten; nothing is left for the next one")
+    @Test("Named downloads are finished, reported and removed, so that the next run finds nothing")
     func done() async throws {
         try await withOrigin { origin in
             let folder = try Folder()
@@ -103,7 +103,7 @@ struct ManagedDownloadsTests {
         }
     }
 
-    @Test("What failed is there for the next command line, which tries it again, whatever it names itself")
+    @Test("The next command line retries a failed download, whatever URLs it names")
     func failed() async throws {
         try await withOrigin { origin in
             let folder = try Folder()
@@ -117,7 +117,7 @@ struct ManagedDownloadsTests {
         }
     }
 
-    @Test("What was found comes first and keeps its numbers; what is there already is not added twice")
+    @Test("Stored downloads come first, keep their numbers and are not added twice")
     func plans() async throws {
         let folder = try Folder()
         let urls = ["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"]
@@ -133,24 +133,24 @@ struct ManagedDownloadsTests {
         #expect(second.manager.all.count == 3)
         await second.close()
         let (_, third) = try await open(folder, ["-o", "other", urls[0]])
-        // Another name for it is another download.
+        // A different file name makes a different download.
         #expect(third.plans.map(\.url.path) == ["/a", "/b", "/c", "/a"])
         await third.close()
     }
 
-    @Test("A second program with the same directory ends with 106, and says why")
+    @Test("A second program with the same directory exits with 106 and says why")
     func shared() async throws {
         let folder = try Folder()
         let (_, first) = try await open(folder, [])
         let error = await #expect(throws: UsageError.self) { try await open(folder, []) }
         #expect(error?.status == .alreadyInProgress)
-        #expect(error?.description.contains("another download manager has this directory") == true)
+        #expect(error?.description.contains("another download manager uses this directory") == true)
         await first.close()
         let (_, second) = try await open(folder, [])
         await second.close()
     }
 
-    @Test("A directory that others may write to is refused")
+    @Test("A directory that other users can write to is rejected")
     func unsafeFolder() async throws {
         let folder = try Folder()
         try FileManager.default.createDirectory(
@@ -161,11 +161,11 @@ struct ManagedDownloadsTests {
         #expect(error?.status == .writeFailed && error?.description.contains("chmod 700") == true)
     }
 
-    @Test("A signal stops all, pauses none, and even what had not begun is in the directory")
+    @Test("A signal stops all downloads, pauses none, and stores even those that had not started")
     func interrupted() async throws {
         let folder = try Folder()
         let urls = (1...7).map { "http://127.0.0.1:1/\($0)" }
-        // It comes before anything else.
+        // It arrives before anything else.
         let status = try await run(folder, ["--retry", "1000000"] + urls) { 2 }
         #expect(status.code == 130)
         let (_, next) = try await open(folder, [])
@@ -176,14 +176,14 @@ struct ManagedDownloadsTests {
         await next.close()
     }
 
-    @Test("Credentials are never in the directory; a command line without URLs gives its own to all")
+    @Test("Credentials are never stored; a command line without URLs gives its own to all downloads")
     func credentials() async throws {
         try await withOrigin { origin in
             let folder = try Folder()
             let url = origin.url("/secret")
             #expect(try await run(folder, ["--oauth2-bearer", "wr0ng", url]) == .refusedByStatus)
             #expect(try !folder.contents().contains("wr0ng"))
-            // Those of a command line that names another URL are for that one.
+            // Credentials of a command line that names another URL apply to that URL.
             let status = try await run(folder, ["--oauth2-bearer", "t0ken", origin.url("/secret2")])
             #expect(status == .refusedByStatus)
             #expect(text(folder, "secret2") == "this is /secret2\n" && text(folder, "secret") == nil)
@@ -196,7 +196,7 @@ struct ManagedDownloadsTests {
     }
 
     @Test(
-        "Credentials for a URL that is named again are for the download that is there",
+        "Credentials for a URL that is named again apply to its stored download",
         arguments: [false, true])
     func namedAgain(_ isField: Bool) async throws {
         try await withOrigin { origin in

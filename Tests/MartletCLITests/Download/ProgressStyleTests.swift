@@ -4,7 +4,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Which form progress has")
+@Suite("Form of the progress output")
 struct ProgressStyleTests {
     private func form(
         _ progress: GlobalOptions.Progress, terminal: Bool = true, silent: Bool = false,
@@ -16,7 +16,7 @@ struct ProgressStyleTests {
         return ProgressStyle(global, isTerminal: terminal, usesUnicode: true) { variables[$0] }
     }
 
-    @Test("On a terminal there are bars, elsewhere lines, whatever was asked for")
+    @Test("Progress is bars on a terminal and lines elsewhere, whatever was requested")
     func terminal() {
         #expect(form(.auto).progress == .bar)
         #expect(form(.auto, terminal: false).progress == .plain)
@@ -32,7 +32,7 @@ struct ProgressStyleTests {
         #expect(form(.bar, [:]).progress == .plain)
     }
 
-    @Test("Colours are for terminals, and not where NO_COLOR is set")
+    @Test("Colors are for terminals without NO_COLOR")
     func colour() {
         #expect(form(.auto).usesColour)
         #expect(!form(.auto, ["TERM": "xterm", "NO_COLOR": "1"]).usesColour)
@@ -40,7 +40,7 @@ struct ProgressStyleTests {
         #expect(!form(.auto, terminal: false).usesColour)
     }
 
-    @Test("-s shows nothing, and -S failures all the same")
+    @Test("-s shows nothing, and -S still shows failures")
     func silence() {
         #expect(form(.bar, silent: true).progress == .none)
         #expect(!form(.json, silent: true).tellsErrors)

@@ -9,7 +9,7 @@ import Testing
 struct ConditionOptionTests {
     private let old = "Sun, 06 Nov 1994 08:49:37 GMT"
 
-    /// Tells the conditions of the request back, and has the age and the tag that the query asks for.
+    /// Serves a body that repeats the conditions of the request, with the age and the tag from the query.
     private func withOrigin(_ body: (TestOrigin) async throws -> Void) async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             if request.path == "/304" { return OriginResponse(304) }
@@ -24,7 +24,7 @@ struct ConditionOptionTests {
         }
     }
 
-    @Test("-z asks for what is newer, with - for what is older, with = as curl does")
+    @Test("-z requests newer content, with - older content, and with = as curl does")
     func fields() async throws {
         let scene = try GetScene()
         try await withOrigin { (origin) async throws in
@@ -41,7 +41,7 @@ struct ConditionOptionTests {
         }
     }
 
-    @Test("-z takes the time of a file; what is neither is told")
+    @Test("-z reads the time of a file, and reports a value that is neither a date nor a file")
     func file() throws {
         let scene = try GetScene()
         try scene.write("x", to: "file")
@@ -56,7 +56,7 @@ struct ConditionOptionTests {
         #expect(other.global.warnings.count == 1)
     }
 
-    @Test("A field of -H goes before -z")
+    @Test("A field of -H overrides -z")
     func header() async throws {
         let scene = try GetScene()
         try await withOrigin { (origin) async throws in
@@ -67,7 +67,7 @@ struct ConditionOptionTests {
         }
     }
 
-    @Test("A response that does not fulfil -z has no body: as if it were a 304, and a file stays as it was")
+    @Test("A response that does not meet the condition of -z is treated as a 304: no body, file unchanged")
     func simulated() async throws {
         let scene = try GetScene()
         try scene.write("before", to: "out")
@@ -88,7 +88,7 @@ struct ConditionOptionTests {
         }
     }
 
-    @Test("After a 304 a file stays as it was, and is not made")
+    @Test("A 304 neither changes nor creates a file")
     func notModified() async throws {
         let scene = try GetScene()
         try scene.write("before", to: "out")
@@ -101,7 +101,7 @@ struct ConditionOptionTests {
         #expect(scene.text("never") == nil)
     }
 
-    @Test("--etag-save writes the tag and a line break, --etag-compare sends it back")
+    @Test("--etag-save writes the tag and a line break, --etag-compare sends it")
     func tags() async throws {
         let scene = try GetScene()
         let (tag, out) = (scene.file("a/b/tag"), scene.file("out"))
@@ -113,10 +113,10 @@ struct ConditionOptionTests {
             #expect(scene.text("a/b/tag") == "W/\"a b\"\n")
             #expect(try await scene.run("--etag-compare", tag, "-o", out, origin.url("/")) == .success)
             #expect(scene.text("out") == "If-None-Match: W/\"a b\"")
-            // A 304 without a tag leaves the one that it was compared with.
+            // A 304 without a tag keeps the tag that it was compared with.
             _ = try await scene.run("--etag-compare", tag, "--etag-save", tag, "-o", out, origin.url("/304"))
             #expect(scene.text("a/b/tag") == "W/\"a b\"\n")
-            // What has no tag cannot be compared.
+            // A response without a tag cannot be compared.
             _ = try await scene.run("--etag-save", tag, "-o", out, origin.url("/"))
             #expect(scene.text("a/b/tag")?.isEmpty == true)
             #expect(try await scene.run("--etag-compare", tag, "-o", out, origin.url("/")) == .success)
@@ -124,7 +124,7 @@ struct ConditionOptionTests {
         }
     }
 
-    @Test("A body that does not come whole leaves the tag as it was")
+    @Test("An incomplete body leaves the saved tag as it was")
     func truncated() async throws {
         let scene = try GetScene()
         try scene.write("\"old\"\n", to: "tag")
@@ -136,7 +136,7 @@ struct ConditionOptionTests {
         }
     }
 
-    @Test("Files of tags that cannot be used end the transfer before it begins, and they go with one URL")
+    @Test("An unusable tag file ends the transfer before the request, and several URLs are rejected")
     func unusable() async throws {
         let scene = try GetScene()
         let url = "http://127.0.0.1:1/"

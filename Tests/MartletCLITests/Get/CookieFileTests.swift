@@ -4,7 +4,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Files of cookies: -b FILE")
+@Suite("Cookie files of -b FILE")
 struct CookieFileTests {
     private func header(_ text: String, _ url: String, _ words: String...) async throws -> String? {
         let scene = try GetScene()
@@ -16,7 +16,7 @@ struct CookieFileTests {
     }
 
     @Test(
-        "Lines Set-Cookie count, in any case and among others, as if their domain had set them for all paths")
+        "Set-Cookie lines are read in any case, as if set by their domain for all paths")
     func setCookieLines() async throws {
         let text =
             "HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Domain=h.test\r\nDate: x\r\n"
@@ -28,7 +28,7 @@ struct CookieFileTests {
         #expect(try await header(text, "https://other.test/") == nil)
     }
 
-    @Test("Path and age count, and an address is a domain too")
+    @Test("Path and age are used, and an IP address is a valid domain")
     func attributes() async throws {
         let text =
             "Set-Cookie: a=b; Domain=127.0.0.1; Path=/p\nSet-Cookie: c=d; Domain=127.0.0.1; Max-Age=0\n"
@@ -36,14 +36,14 @@ struct CookieFileTests {
         #expect(try await header(text, "http://127.0.0.1/") == nil)
     }
 
-    @Test("A line without a domain, or with one that is none, is sent to nobody")
+    @Test("A line without a valid domain is never sent")
     func noDomain() async throws {
         for text in ["Set-Cookie: a=b\n", "Set-Cookie: a=b; Domain=\n", "Set-Cookie: a=b; Domain=a b\n"] {
             #expect(try await header(text, "http://127.0.0.1/") == nil)
         }
     }
 
-    @Test("-j leaves those without an end out")
+    @Test("-j leaves out session cookies")
     func session() async throws {
         let text = "Set-Cookie: a=b; Domain=h.test\nSet-Cookie: c=d; Domain=h.test; Max-Age=9999\n"
         #expect(try await header(text, "http://h.test/", "-j") == "c=d")

@@ -10,7 +10,7 @@ struct DateTextTests {
     private func seconds(_ text: String) -> Int64? { DateText.read(text, now: now)?.secondsSinceEpoch }
 
     @Test(
-        "HTTP's forms, ISO 8601 and what curl reads are one instant",
+        "HTTP dates, ISO 8601 and the forms that curl reads give the same instant",
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
             "1994-11-06T08:49:37Z", "1994-11-06T08:49:37.5Z", "1994-11-06 08:49:37",
@@ -23,7 +23,7 @@ struct DateTextTests {
         #expect(seconds(text) == 784_111_777)
     }
 
-    @Test("Without a clock it is midnight, and without seconds the minute's beginning")
+    @Test("A date without a time is midnight, and a time without seconds starts the minute")
     func parts() {
         for text in ["1994-11-06", "19941106", "06 Nov 1994", "Nov 6, 1994", "6-Nov-94"] {
             #expect(seconds(text) == 784_080_000, "\(text)")
@@ -34,7 +34,7 @@ struct DateTextTests {
     }
 
     @Test(
-        "What is no date is none",
+        "A text that is not a date is rejected",
         arguments: [
             "", "yesterday", "1994", "11/06/1994", "1994-13-06", "1994-02-30", "30 Feb 1994",
             "6 Nov 1994 24:00:00", "6 Nov 1994 08:60", "6 Nov 1994 8:4", "6 Nov Dec 1994",
@@ -45,7 +45,7 @@ struct DateTextTests {
         #expect(seconds(text) == nil)
     }
 
-    @Test("A text without end is no date")
+    @Test("A very long text is not a date")
     func endless() {
         #expect(seconds(String(repeating: " ", count: 1_000_000) + "1994-11-06") == nil)
     }

@@ -4,7 +4,7 @@ import MartletTesting
 
 @testable import MartletCLI
 
-/// A folder of a test's own, and command lines of `get` that are carried out within the test's process.
+/// A temporary directory, and `get` command lines that run in the process of the test.
 final class GetScene: Sendable {
     let path = FileManager.default.temporaryDirectory.appending(path: "martlet-get-\(UUID())").path
 
@@ -14,32 +14,32 @@ final class GetScene: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
-    /// The path of a file in the folder.
+    /// The path of a file in the directory.
     func file(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Writes a file of the folder.
+    /// Writes a file of the directory.
     func write(_ text: String, to name: String) throws {
         try Data(text.utf8).write(to: URL(filePath: file(name)))
     }
 
-    /// What a file of the folder says; `nil` where there is none.
+    /// The text of a file in the directory; `nil` if it does not exist.
     func text(_ name: String) -> String? {
         FileManager.default.contents(atPath: file(name)).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The groups of options that words make, silent ones.
+    /// The option groups of command line words, with silent output.
     static func groups(_ words: [String]) throws(UsageError) -> [TransferOptions] {
         var reader = CommandLineParser()
         try reader.read(["-s"] + words)
         return reader.groups
     }
 
-    /// Carries a command line out.
+    /// Runs a command line.
     func run(_ words: String...) async throws -> MartletCLI.ExitStatus {
         try await run(words)
     }
 
-    /// Carries a command line out.
+    /// Runs a command line.
     func run(_ words: [String]) async throws -> MartletCLI.ExitStatus {
         let runner = GetRunner(groups: try GetScene.groups(words))
         do throws(UsageError) {
@@ -49,9 +49,9 @@ final class GetScene: Sendable {
         }
     }
 
-    /// Carries out a command line of one URL.
-    /// - Parameter change: What is to be otherwise than words can say.
-    /// - Returns: What is known of the transfer.
+    /// Runs a command line with one URL.
+    /// - Parameter change: Sets options that have no command line form.
+    /// - Returns: The report of the transfer.
     func transfer(
         _ words: String..., change: (inout TransferOptions) -> Void = { _ in }
     ) async throws -> TransferReport {

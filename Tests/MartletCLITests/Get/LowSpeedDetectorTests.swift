@@ -2,11 +2,11 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("The watch over a transfer's speed")
+@Suite("Detection of slow transfers")
 struct LowSpeedDetectorTests {
     private let start = ContinuousClock.now
 
-    /// A watch that expectations can ask.
+    /// A low-speed detector whose results a test can query.
     private final class Asked {
         var watch: LowSpeedDetector
 
@@ -28,7 +28,7 @@ struct LowSpeedDetectorTests {
 
     private func seconds(_ count: Double) -> ContinuousClock.Instant { start + .seconds(count) }
 
-    @Test("There is none without a limit or without a time")
+    @Test("There is no detector without both a limit and a time")
     func none() {
         var options = TransferOptions()
         #expect(LowSpeedDetector(options) == nil)
@@ -39,7 +39,7 @@ struct LowSpeedDetectorTests {
         #expect(LowSpeedDetector(options) == nil)
     }
 
-    @Test("A transfer that moves nothing is too slow when the time is over, and not before")
+    @Test("A stalled transfer is too slow when the time is over, and not before")
     func silence() throws {
         let watch = try watch(1, .seconds(10))
         watch.begin(at: start)
@@ -48,7 +48,7 @@ struct LowSpeedDetectorTests {
         #expect(watch.isTooSlow(0, at: seconds(10)))
     }
 
-    @Test("The wait for a connection does not count, be it the first or that of a redirect")
+    @Test("The wait for a connection does not count, not even after a redirect")
     func connecting() throws {
         let watch = try watch(1, .seconds(10))
         #expect(!watch.isTooSlow(0, at: seconds(100)))
@@ -61,16 +61,16 @@ struct LowSpeedDetectorTests {
         #expect(watch.isTooSlow(0, at: seconds(210)))
     }
 
-    @Test("What counts is the average over the last time: a burst before it helps no more")
+    @Test("The average over the last period counts, so an earlier burst does not help")
     func average() throws {
         let watch = try watch(100, .seconds(10))
         watch.begin(at: start)
         for second in 1...10 { #expect(!watch.isTooSlow(5_000, at: seconds(Double(second)))) }
-        // At 11 s the 10 s behind it are those after the burst.
+        // At 11 s the last 10 s start after the burst.
         #expect(watch.isTooSlow(5_000, at: seconds(11)))
     }
 
-    @Test("Exactly the limit is fast enough, one byte less is not")
+    @Test("A rate at the limit is fast enough, one byte less is not")
     func edge() throws {
         for (bytes, isTooSlow) in [(UInt64(1_000), false), (999, true)] {
             let watch = try watch(100, .seconds(10))
@@ -79,7 +79,7 @@ struct LowSpeedDetectorTests {
         }
     }
 
-    @Test("A steady transfer is never too slow, and a stall behind it is noticed after the time")
+    @Test("A steady transfer is never too slow, and a later stall is detected after the time")
     func steady() throws {
         let watch = try watch(100, .seconds(4))
         watch.begin(at: start)
@@ -92,7 +92,7 @@ struct LowSpeedDetectorTests {
         #expect(watch.isTooSlow(bytes, at: seconds(44)))
     }
 
-    @Test("A request that is sent again counts anew")
+    @Test("A request that is retried starts a new measurement")
     func again() throws {
         let watch = try watch(1, .seconds(10))
         watch.begin(at: start)
@@ -102,7 +102,7 @@ struct LowSpeedDetectorTests {
         #expect(watch.isTooSlow(0, at: seconds(21)))
     }
 
-    @Test("What is said has curl's words")
+    @Test("The message has the words of curl")
     func message() throws {
         #expect(
             try watch(1_000, .seconds(30)).watch.message

@@ -6,9 +6,9 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Transfers at the same time: -Z", .timeLimit(.minutes(10)))
+@Suite("Parallel transfers with -Z", .timeLimit(.minutes(10)))
 struct ParallelTests {
-    /// Where requests wait until so many are there, and then all go on.
+    /// A barrier: requests wait until a given number has arrived, then all continue.
     private final class Gathering: Sendable {
         private struct State {
             var present: [CheckedContinuation<Void, Never>] = []
@@ -20,7 +20,7 @@ struct ParallelTests {
 
         init(of count: Int) { self.count = count }
 
-        /// The most that were there together.
+        /// The maximum number of concurrent requests.
         var most: Int { state.withLock { $0.most } }
 
         func enter() async {
@@ -37,12 +37,12 @@ struct ParallelTests {
         }
     }
 
-    /// Words that fetch so many URLs into files of their own.
+    /// Command line words that fetch a number of URLs into separate files.
     private func words(_ count: Int, _ scene: GetScene, _ origin: TestOrigin) -> [String] {
         (0..<count).flatMap { ["-o", scene.file("\($0)"), origin.url("/\($0)")] }
     }
 
-    @Test("All are under way together, each with its own file, also those of other groups")
+    @Test("All transfers run concurrently, each into its own file, including other option groups")
     func together() async throws {
         let scene = try GetScene()
         let gathering = Gathering(of: 6)
@@ -57,7 +57,7 @@ struct ParallelTests {
         }
     }
 
-    @Test("More than sixteen at once reach one host, which else has its limit there")
+    @Test("-Z lifts the limit of sixteen connections to one host")
     func wide() async throws {
         let scene = try GetScene()
         let gathering = Gathering(of: 40)
@@ -70,7 +70,7 @@ struct ParallelTests {
         }
     }
 
-    @Test("No more than --parallel-max are under way at once, and all are made")
+    @Test("At most --parallel-max transfers run concurrently, and all are made")
     func limit() async throws {
         let scene = try GetScene()
         let gathering = Gathering(of: 2)
@@ -85,7 +85,7 @@ struct ParallelTests {
         }
     }
 
-    @Test("Without -Z they are made one after the other")
+    @Test("Without -Z transfers run one after the other")
     func inTurn() async throws {
         let scene = try GetScene()
         let gathering = Gathering(of: 1)
@@ -99,7 +99,7 @@ struct ParallelTests {
         }
     }
 
-    @Test("One that fails is the exit status, whichever ends last, and holds up no other")
+    @Test("One failure sets the exit status, whatever ends last, and delays no other transfer")
     func failure() async throws {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { (origin) async throws in
@@ -111,7 +111,7 @@ struct ParallelTests {
         }
     }
 
-    @Test("--fail-early ends those that are under way, and its status is that of the one that failed")
+    @Test("--fail-early ends running transfers and exits with the status of the failed one")
     func failEarly() async throws {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { (origin) async throws in
@@ -122,7 +122,7 @@ struct ParallelTests {
         }
     }
 
-    @Test("The file of -D has the heads of all, whichever comes first, and nothing from before")
+    @Test("The file of -D contains the heads of all transfers in any order, and no earlier content")
     func heads() async throws {
         let scene = try GetScene()
         try scene.write("before", to: "heads")
@@ -137,7 +137,7 @@ struct ParallelTests {
         for number in 0..<9 { #expect(text.contains("X-Path: /\(number)\r\n")) }
     }
 
-    @Test("The file of -D is empty where no head came, and one that cannot be made ends all")
+    @Test("The file of -D is empty without a head, and one that cannot be created fails all transfers")
     func noHeads() async throws {
         let scene = try GetScene()
         try scene.write("before", to: "heads")
@@ -146,7 +146,7 @@ struct ParallelTests {
         #expect(try await scene.run("-D", scene.file("no/heads"), "http://127.0.0.1:1/") == .writeFailed)
     }
 
-    @Test("50 at once by default, 300 at the most; and no bars, which would be drawn over one another")
+    @Test("The default is 50 transfers, the maximum 300, and there are no progress bars")
     func options() throws {
         #expect(try GetScene.groups([])[0].global.isParallel == false)
         let global = try GetScene.groups(["-Z"])[0].global

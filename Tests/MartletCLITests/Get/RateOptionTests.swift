@@ -11,7 +11,7 @@ struct RateOptionTests {
         try GetScene.groups(words)[0]
     }
 
-    @Test("--limit-rate holds both directions back, with the units of curl, and 0 is no limit")
+    @Test("--limit-rate limits both directions, with the units of curl, and 0 means no limit")
     func rate() throws {
         for (text, bytes) in [("1000", 1000), ("2k", 2048), ("3M", 3 << 20), ("1G", 1 << 30)] {
             let limit = TransferPlan.requestOptions(try options("--limit-rate", text)).bandwidth
@@ -21,7 +21,7 @@ struct RateOptionTests {
         #expect(TransferPlan.requestOptions(try options()).bandwidth == .none)
     }
 
-    @Test("-Y alone means 30 s, -y alone 1 byte a second, and a zero neither, as in curl")
+    @Test("-Y alone means 30 s, -y alone 1 byte per second, and zero disables both, as in curl")
     func defaults() throws {
         for (words, limit, time) in [
             (["-Y", "500"], 500, 30), (["-y", "9"], 1, 9), (["-Y", "500", "-y", "9"], 500, 9),
@@ -34,7 +34,7 @@ struct RateOptionTests {
     }
 
     @Test(
-        "A value that makes no sense is refused by the option's name",
+        "An invalid value is rejected with the name of the option",
         arguments: [
             ["--limit-rate", "1x"], ["--limit-rate", "-1"], ["-Y", "1k"], ["-Y", "-1"], ["-y", "1.5"],
             ["-y", "99999999999"],
@@ -44,14 +44,14 @@ struct RateOptionTests {
         #expect(error.status == .usage && error.description.hasPrefix("option \(words[0]): "), "\(error)")
     }
 
-    @Test("A stream of events, which may rest, has no lowest speed")
+    @Test("An event stream, which may be idle, has no minimum speed")
     func events() async throws {
         let scene = try GetScene()
         #expect(try await scene.run("--sse", "-y", "5", "http://127.0.0.1:1/") == .usage)
     }
 
     @Test(
-        "A transfer whose head or body does not come ends with 28 and curl's words", arguments: ["", "/100"])
+        "A transfer whose head or body does not arrive exits with 28 and the words of curl", arguments: ["", "/100"])
     func stall(_ path: String) async throws {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { (origin) async throws in
@@ -66,7 +66,7 @@ struct RateOptionTests {
         }
     }
 
-    @Test("A transfer that is fast enough is as without a watch")
+    @Test("The detector does not affect a transfer that is fast enough")
     func fast() async throws {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain, handler: StandardRoutes().handler) { (origin) async throws in
@@ -77,7 +77,7 @@ struct RateOptionTests {
         }
     }
 
-    @Test("Retries count what is too slow as a passing failure")
+    @Test("Retries treat a slow transfer as a transient failure")
     func retry() async throws {
         let scene = try GetScene()
         let count = Mutex(0)

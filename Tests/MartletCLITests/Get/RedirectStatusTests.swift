@@ -6,7 +6,7 @@ import Testing
 @Suite("Exit codes of redirects", .timeLimit(.minutes(10)))
 struct RedirectStatusTests {
     @Test(
-        "With -L a Location that is no URL is exit code 3, one of another scheme 1, as with curl",
+        "With -L an invalid Location exits with 3, one of another scheme with 1, as in curl",
         arguments: [
             ("http://[x/", 3), ("http://a b:99999/", 3), ("http:///", 3), ("foo://x/", 1),
             ("ftp://127.0.0.1/", 1),

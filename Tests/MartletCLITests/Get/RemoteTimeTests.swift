@@ -4,7 +4,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("The time of files that get writes", .timeLimit(.minutes(10)))
+@Suite("Modification times of files that get writes", .timeLimit(.minutes(10)))
 struct RemoteTimeTests {
     private func withOrigin(_ body: (TestOrigin) async throws -> Void) async throws {
         try await TestOrigin.withOrigin(.plain) { request in
@@ -24,7 +24,7 @@ struct RemoteTimeTests {
         return try #require(attributes[.modificationDate] as? Date).timeIntervalSince1970
     }
 
-    @Test("-R gives a file the time of Last-Modified, and --no-remote-time takes that back")
+    @Test("-R gives a file the time of Last-Modified, and --no-remote-time disables that")
     func time() async throws {
         let scene = try GetScene()
         try await withOrigin { (origin) async throws in
@@ -39,7 +39,7 @@ struct RemoteTimeTests {
         }
     }
 
-    @Test("A time that makes no sense, a failure and a 304 leave the file's own")
+    @Test("An invalid time, a failure and a 304 keep the time of the file")
     func none() async throws {
         let scene = try GetScene()
         try scene.write("before", to: "304")
@@ -55,7 +55,7 @@ struct RemoteTimeTests {
         #expect(scene.text("304") == "before")
     }
 
-    @Test("What is no plain file keeps its time")
+    @Test("A path that is not a regular file keeps its time")
     func special() async throws {
         let before = try FileManager.default.attributesOfItem(atPath: "/dev/null")[.modificationDate] as? Date
         let scene = try GetScene()

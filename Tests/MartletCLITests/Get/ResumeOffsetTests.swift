@@ -7,11 +7,11 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Going on with partial files: -C", .timeLimit(.minutes(10)))
+@Suite("Resuming partial files with -C", .timeLimit(.minutes(10)))
 struct ResumeOffsetTests {
     private static let whole = "0123456789"
 
-    /// Serves ten bytes, by ranges or as the path says, and tells bodies back.
+    /// Serves ten bytes, with ranges or as the path says, and echoes request bodies.
     private func withOrigin(_ body: (TestOrigin) async throws -> Void) async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             let text = ResumeOffsetTests.whole
@@ -38,7 +38,7 @@ struct ResumeOffsetTests {
         }
     }
 
-    /// Carries a command line out whose file has five bytes, and says what is in it then.
+    /// Runs a command line whose file has five bytes, and returns the content of the file afterwards.
     private func text(_ origin: TestOrigin, _ path: String, _ words: String...) async throws -> String {
         let scene = try GetScene()
         try scene.write("01234", to: "part")
@@ -46,7 +46,7 @@ struct ResumeOffsetTests {
         return "\(status.code) \(scene.text("part") ?? "")"
     }
 
-    @Test("- takes the file's size, a number is where the resource goes on, and what comes is appended")
+    @Test("- resumes at the size of the file, a number at that offset, and the body is appended")
     func rest() async throws {
         try await withOrigin { (origin) async throws in
             #expect(try await text(origin, "/", "-C", "-") == "0 0123456789")
@@ -57,7 +57,7 @@ struct ResumeOffsetTests {
         }
     }
 
-    @Test("Without a file there is nothing to go on with")
+    @Test("Without a file the transfer starts at the first byte")
     func noFile() async throws {
         let scene = try GetScene()
         try await withOrigin { (origin) async throws in
@@ -67,7 +67,7 @@ struct ResumeOffsetTests {
         }
     }
 
-    @Test("What is whole already stays, and that is success: a 416, or a 200, of so many bytes")
+    @Test("A complete file stays as it is with success: after a 416, or a 200 of the same length")
     func complete() async throws {
         try await withOrigin { (origin) async throws in
             for path in ["/416", "/whole"] {
@@ -82,7 +82,7 @@ struct ResumeOffsetTests {
         }
     }
 
-    @Test("What is not the rest is exit code 33, or 22 with -f, and the file stays as it was")
+    @Test("A wrong range exits with 33, or with 22 under -f, and leaves the file as it was")
     func refused() async throws {
         try await withOrigin { (origin) async throws in
             for path in ["/whole", "/other", "/416", "/416-bare", "/404"] {
@@ -92,12 +92,12 @@ struct ResumeOffsetTests {
             #expect(try await text(origin, "/404", "-f", "-C", "-") == "22 01234")
             #expect(try await text(origin, "/404", "--fail-with-body", "-C", "-") == "22 01234")
             #expect(try await text(origin, "/304", "-C", "-") == "0 01234")
-            // A range of the user's own is sent, and is not the rest.
+            // An explicit range is sent, and does not match the rest of the file.
             #expect(try await text(origin, "/", "-H", "Range: bytes=1-", "-C", "-") == "33 01234")
         }
     }
 
-    @Test("Another try begins where the first one began, not where it was cut")
+    @Test("A retry starts at the offset of the first attempt, not at the cut")
     func retry() async throws {
         let scene = try GetScene()
         try scene.write("01234", to: "part")
@@ -121,7 +121,7 @@ struct ResumeOffsetTests {
         }
     }
 
-    @Test("With -T the rest of the file is sent, with - all of it, and Content-Range says which")
+    @Test("With -T the rest of the file is sent, with - all of it, and Content-Range says which part")
     func upload() async throws {
         let scene = try GetScene()
         try scene.write("01234", to: "file")
@@ -144,7 +144,7 @@ struct ResumeOffsetTests {
         }
     }
 
-    @Test("A file that cannot be continued is seen before a request, and a missing one is created")
+    @Test("A file that cannot be resumed is rejected before the request, and a missing one is created")
     func opening() async throws {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain, handler: .mirror) { (origin) async throws in
@@ -157,7 +157,7 @@ struct ResumeOffsetTests {
         #expect(scene.text("new")?.isEmpty == true)
     }
 
-    @Test("A file named by the server's head cannot have that head in it", arguments: ["-i", "-I"])
+    @Test("A file that is named by the response head cannot contain that head", arguments: ["-i", "-I"])
     func headOfProposedName(_ option: String) async throws {
         let group = try GetScene.groups(["-OJ", option, "http://127.0.0.1:1/f"])[0]
         let caller = try await CredentialPlan.load(group)
@@ -168,7 +168,7 @@ struct ResumeOffsetTests {
     }
 
     @Test(
-        "What cannot go on is refused by name",
+        "Options that cannot be resumed are rejected by name",
         arguments: [
             ["-C", "x"], ["-C", "-1"], ["-C", "-O"], ["-C", "5", "-r", "1-2"], ["-C", "5", "-d", "x"],
             ["-C", "5", "-F", "a=b"], ["-C", "-", "-OJ"], ["-C", "5", "-T", "-"], ["-C", "5", "--sse"],
@@ -182,7 +182,7 @@ struct ResumeOffsetTests {
         #expect(error?.status == .usage && error?.description.hasPrefix("option -C: ") == true)
     }
 
-    @Test("Of an answer the status and Content-Range count")
+    @Test("The status and Content-Range decide about a response")
     func answers() throws {
         func answer(_ status: Int, _ fields: (String, String)...) throws -> ResumeResponse {
             var block = FieldBlock()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("What is known of a transfer when it is over", .timeLimit(.minutes(10)))
+@Suite("Report of a finished transfer", .timeLimit(.minutes(10)))
 struct TransferReportTests {
     private func text(_ report: TransferReport, _ format: String) -> String {
         let (pieces, unknown) = WriteOut(report).text(format)
@@ -11,7 +11,7 @@ struct TransferReportTests {
         return pieces.map(\.text).joined()
     }
 
-    @Test("%{http_connect} is the status of the proxy's answer to CONNECT, granted or refused")
+    @Test("%{http_connect} is the status of the proxy's response to CONNECT, granted or rejected")
     func tunnel() async throws {
         let scene = try GetScene()
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
@@ -33,7 +33,7 @@ struct TransferReportTests {
         }
     }
 
-    @Test("Without a tunnel %{http_connect} is 000, and %{ftp_entry_path} is nothing")
+    @Test("Without a tunnel %{http_connect} is 000 and %{ftp_entry_path} is empty")
     func noTunnel() async throws {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { (origin) async throws in

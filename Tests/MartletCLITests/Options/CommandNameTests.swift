@@ -7,7 +7,7 @@ struct CommandNameTests {
     private static let names = ["get", "download", "batch", "serve", "demo", "cache", "queue", "network"]
 
     @Test(
-        "A word close to a command's name is taken for it",
+        "A word close to a command's name is recognized as a typo",
         arguments: [
             ("downlaod", "download"), ("donwload", "download"), ("downloads", "download"), ("bathc", "batch"),
             ("gte", "get"), ("Queue", "queue"), ("quue", "queue"), ("netwrk", "network"), ("dmeo", "demo"),
@@ -17,7 +17,7 @@ struct CommandNameTests {
     }
 
     @Test(
-        "Hosts, URLs and options are not",
+        "Hosts, URLs and options are not typos",
         arguments: [
             "localhost", "example", "cache1", "demo.example", "get/x", "http://get/", "-s", "--dowload", "",
             "-",
@@ -28,7 +28,7 @@ struct CommandNameTests {
     }
 
     @Test(
-        "A misspelt command is an error that names the nearest one",
+        "A misspelled command is an error that names the nearest one",
         arguments: [
             (["downlaod", "http://h/"], "unknown command “downlaod”; did you mean “download”?"),
             (["hlep"], "unknown command “hlep”; did you mean “help”?"),
@@ -49,7 +49,7 @@ struct CommandNameTests {
     }
 
     @Test(
-        "Commands, hosts and options are no mistakes",
+        "Commands, hosts and options are accepted",
         arguments: [
             ["queue", "list"], ["queue"], ["cache", "--help"], ["help", "serve"], ["intranet"], ["-s"], [],
         ])

@@ -3,16 +3,16 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Files of options: -K")
+@Suite("Option files of -K")
 struct ConfigFileTests {
-    /// Reads a file of these lines.
+    /// Parses a file of these lines.
     private func options(_ text: String) throws -> TransferOptions {
         let scene = try GetScene()
         try scene.write(text, to: "config")
         return try GetScene.groups(["-K", scene.file("config")])[0]
     }
 
-    @Test("The value of an option is on its line, and ends at a blank unless it is quoted")
+    @Test("The value of an option is on its line and ends at a blank unless it is quoted")
     func values() throws {
         let group = try options(
             """
@@ -33,7 +33,7 @@ struct ConfigFileTests {
     }
 
     @Test(
-        "An option without its value, and a value without an option for it, are mistakes that name their line",
+        "An option without its value, or a flag with a value, is an error that names its line",
         arguments: [
             ("output =\nurl = http://h/", "line 1: option --output: needs a value: FILE"),
             ("output\nurl = http://h/", "line 1: option --output: needs a value: FILE"),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("What queue add makes of its options")
+@Suite("Requests made by queue add")
 struct QueueAdditionTests {
     private func addition(_ words: String...) throws(UsageError) -> QueueAddition {
         var reader = CommandLineParser(QueueAddCommand.options)
@@ -25,7 +25,7 @@ struct QueueAdditionTests {
         #expect(try addition("-G", "-d", "a=1", "h/p").request.path == "/p?a=1")
     }
 
-    @Test("Who is calling is not in the request, but that somebody is")
+    @Test("The request stores no credentials, only that they are needed")
     func callers() throws {
         for words in [
             ["-u", "me:hunter2", "h/"], ["--oauth2-bearer", "hunter2", "h/"], ["http://me:hunter2@h/"],
@@ -42,14 +42,14 @@ struct QueueAdditionTests {
                 == "X y")
     }
 
-    @Test("No URL, two URLs, and two bodies are mistakes")
+    @Test("No URL, two URLs, and two bodies are errors")
     func counts() {
         #expect(throws: UsageError.self) { try addition() }
         #expect(throws: UsageError.self) { try addition("http://a/", "http://b/") }
         #expect(throws: UsageError.self) { try addition("-d", "x", "-T", "f", "http://a/") }
     }
 
-    @Test("That a default field is left out cannot be kept, and is refused, not forgotten")
+    @Test("A header that removes a default field cannot be stored and is rejected")
     func omitted() {
         for words in [["-H", "Accept:"], ["-A", ""]] {
             do throws(UsageError) {
@@ -61,7 +61,7 @@ struct QueueAdditionTests {
         }
     }
 
-    @Test("A key of -H does not go with --key or --no-key")
+    @Test("A key in -H excludes --key and --no-key")
     func keys() throws {
         #expect(throws: UsageError.self) { try addition("--key", "a", "-H", "Idempotency-Key: b", "h/") }
         #expect(throws: UsageError.self) { try addition("--no-key", "-H", "Idempotency-Key: b", "h/") }

@@ -3,13 +3,13 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Where a queue is")
+@Suite("Location of a queue")
 struct QueueDirectoryTests {
     private func path(_ named: String?, _ variables: [String: String]) throws(UsageError) -> String {
         try QueueDirectory.path(named) { variables[$0] }.string
     }
 
-    @Test("In the folder that was named, else in XDG_STATE_HOME, else in the user's own")
+    @Test("The directory is the named one, else in XDG_STATE_HOME, else in the home directory")
     func folders() throws {
         let both = ["XDG_STATE_HOME": "/state", "HOME": "/home/me"]
         #expect(try path("dir/q", both) == "dir/q")
@@ -18,7 +18,7 @@ struct QueueDirectoryTests {
     }
 
     @Test(
-        "An XDG_STATE_HOME that is empty or not absolute is taken for none",
+        "An XDG_STATE_HOME that is empty or not absolute is ignored",
         arguments: ["", "state", "./state"])
     func relative(_ folder: String) throws {
         #expect(
@@ -26,7 +26,7 @@ struct QueueDirectoryTests {
                 == "/home/me/.local/state/martlet/queue")
     }
 
-    @Test("Without any it is a mistake that says what to give")
+    @Test("Without any directory the error says what to set")
     func none() {
         let cases: [(String?, [String: String])] = [
             (nil, [:]), (nil, ["HOME": ""]), ("", ["HOME": "/h"]), ("a\0b", ["HOME": "/h"]),

@@ -7,7 +7,7 @@ import Testing
 @testable import MartletCLI
 @testable import MartletOffline
 
-@Suite("Events and entries of a queue as lines")
+@Suite("Text lines of queue events and entries")
 struct QueueLineTests {
     private func ticket(
         tag: String? = "note-1", lane: String = "http://h", key: String? = "\"k\""
@@ -26,7 +26,7 @@ struct QueueLineTests {
             fields: [.contentType: "text/plain", .setCookie: "secret=1"], body: [0x41, 0xFF])
     }
 
-    @Test("A line says what happened, to which request, and more behind a colon")
+    @Test("A line names the event and the request, with details after a colon")
     func texts() throws {
         let ticket = try ticket()
         let wait = OfflinePostponement(
@@ -58,7 +58,7 @@ struct QueueLineTests {
         for (event, line) in events { #expect(QueueEventLine(event).text == line) }
     }
 
-    @Test("What could command a terminal, or end the line, is escaped")
+    @Test("Control characters and line breaks are escaped")
     func escaped() throws {
         let hostile = try ticket(tag: "a\n\u{1B}[2J")
         let text = QueueEventLine(.submitted(hostile)).text
@@ -69,7 +69,7 @@ struct QueueLineTests {
     }
 
     @Test(
-        "An object has what the request is known by, and what came of it; fields that are secret are left out"
+        "A JSON object has the request's identity and result, without secret fields"
     )
     func objects() throws {
         let ticket = try ticket(tag: nil)
@@ -99,7 +99,7 @@ struct QueueLineTests {
             bodyByteCount: 12, secretFields: secrets)
     }
 
-    @Test("An entry is a line of columns, the request behind what is short")
+    @Test("An entry is one line of columns, with the request last")
     func entries() throws {
         let waiting = QueueEntryLine(try entry(.waiting, secrets: ["Cookie"]), now: 1000)
         #expect(
@@ -121,7 +121,7 @@ struct QueueLineTests {
                     + #""letter":{"reason":"refused""#))
     }
 
-    @Test("Dead and uncertain requests of earlier runs are left, and the exit status says so")
+    @Test("Dead and uncertain requests of earlier runs remain and set the exit status")
     func earlier() throws {
         let ticket = try ticket()
         var tally = QueueSummary()
@@ -133,7 +133,7 @@ struct QueueLineTests {
         #expect(tally.left(pending: 1, resting: 5) == 4)
     }
 
-    @Test("What needs somebody comes before what needs time")
+    @Test("An exit status that needs the user wins over one that needs time")
     func statuses() throws {
         let ticket = try ticket()
         var tally = QueueSummary()

@@ -18,7 +18,7 @@ struct QueueOptionTests {
         return reader.groups[0]
     }
 
-    @Test("Each option of add does what it says")
+    @Test("Each option of add sets its value")
     func own() throws {
         let group = try add(
             "--queue", "q", "--lane", "notes", "--tag", "n-1", "--key", "k", "--expires", "12h", "--copy",
@@ -34,7 +34,7 @@ struct QueueOptionTests {
     }
 
     @Test(
-        "Without options there is a random key, the origin's lane, the queue's expiry, and files stay where they are"
+        "The defaults are a random key, the origin's lane, the queue's expiry, and uncopied files"
     )
     func defaults() throws {
         let wish = try add("http://h/").queue
@@ -48,7 +48,7 @@ struct QueueOptionTests {
     }
 
     @Test(
-        "Lengths of time are seconds, or of the letter behind them",
+        "Durations are seconds, or have a unit letter",
         arguments: [
             ("90", 90), ("90s", 90), ("30m", 1800), ("12h", 43_200), ("7d", 604_800),
             ("36500d", 3_153_600_000),
@@ -58,7 +58,7 @@ struct QueueOptionTests {
     }
 
     @Test(
-        "What is no length of time is refused by name",
+        "An invalid duration is rejected with the name of the option",
         arguments: ["", "0", "0d", "-1", "d", "7w", "1.5h", "36501d", "99999999999999999999", "7 d", "7D"])
     func badLengths(_ text: String) {
         #expect(throws: UsageError.self) { try OptionValues.length(text) }
@@ -70,7 +70,7 @@ struct QueueOptionTests {
     }
 
     @Test(
-        "add refuses what has to do with sending, with showing, or with several URLs, by name and with the reason"
+        "add rejects options for sending, output or several URLs, by name and with the reason"
     )
     func refusedByAdd() {
         for (option, reason) in [
@@ -91,7 +91,7 @@ struct QueueOptionTests {
     }
 
     @Test(
-        "run refuses what is part of a request, and what a queue does by itself, by name and with the reason")
+        "run rejects options that belong to a request or to the queue, by name and with the reason")
     func refusedByRun() {
         for (option, reason) in [
             ("-d", "queue add"), ("-X", "queue add"), ("-T", "queue add"), ("--url", "queue add"),
@@ -109,7 +109,7 @@ struct QueueOptionTests {
         }
     }
 
-    @Test("No option of get is unknown to add or to run")
+    @Test("Every option of get is known to add and run")
     func complete() {
         for option in OptionTable.all {
             #expect(QueueAddCommand.options[option.name] != nil, "\(option.name)")
@@ -120,7 +120,7 @@ struct QueueOptionTests {
         }
     }
 
-    @Test("run takes credentials, cookies, proxies, TLS and clocks as get does")
+    @Test("run accepts credentials, cookies, proxies, TLS and timeouts as get does")
     func shared() throws {
         let group = try run(
             "-u", "me:secret", "--digest", "-b", "jar.txt", "-c", "out.txt", "-x", "http://p:1", "--cacert",
@@ -136,7 +136,7 @@ struct QueueOptionTests {
         #expect(!group.redirects.followsRedirects)
     }
 
-    @Test("Values that cannot be are refused by the option's name")
+    @Test("Impossible values are rejected with the name of the option")
     func badValues() {
         for words in [
             ["--lane", ""], ["--key", ""], ["--key", "ä"], ["--key", "a\nb"], ["--secret", "a b"],

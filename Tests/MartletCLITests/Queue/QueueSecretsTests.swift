@@ -6,7 +6,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("What queue run adds to requests")
+@Suite("Credentials that queue run adds to requests")
 struct QueueSecretsTests {
     private func secrets(_ words: String...) async throws(UsageError) -> QueueSecrets {
         var reader = CommandLineParser(
@@ -15,7 +15,7 @@ struct QueueSecretsTests {
         return try await QueueSecrets(reader.groups[0])
     }
 
-    @Test("A password goes to its origin alone, however many there are")
+    @Test("A password is sent only to its origin, however many origins there are")
     func password() async throws {
         let origin = try HTTPURL("https://a.example/").origin
         var options = RequestOptions()
@@ -28,7 +28,7 @@ struct QueueSecretsTests {
         #expect(none.authentication?.credentialsByOrigin.isEmpty == true)
     }
 
-    @Test("Fields and cookies take the place of what a request has, and no other origin is told")
+    @Test("Given headers and cookies replace those of a request, and no other origin receives them")
     func fields() async throws {
         var options = RequestOptions()
         let origin = try HTTPURL("https://a.example/").origin
@@ -48,7 +48,7 @@ struct QueueSecretsTests {
         #expect(nothing == nil)
     }
 
-    @Test("A request's key and framing are its own")
+    @Test("The key and the framing of a request cannot be replaced")
     func ownFields() async {
         for line in [
             "Idempotency-Key: a", "Idempotency-Key:", "Content-Length: 1", "Transfer-Encoding: chunked",

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("The help")
+@Suite("Help texts")
 struct HelpTextTests {
     @Test("The short help fits a terminal of 24 lines and 80 columns, and names every command")
     func short() throws {
@@ -16,7 +16,7 @@ struct HelpTextTests {
         #expect(HelpText.text(for: ["help", "serve"]) == nil)
     }
 
-    @Test("The whole help has the options of every command")
+    @Test("The full help has the options of every command")
     func all() throws {
         let text = try #require(HelpText.text(for: ["help", "all"]))
         for command in MartletCommand.wordsCommands {

@@ -2,9 +2,9 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("The manual page")
+@Suite("Manual page")
 struct ManualPageTests {
-    @Test("Every option that is listed is in it, and no line of text is taken for a command")
+    @Test("The manual page has every listed option, and no text line is read as a roff command")
     func options() {
         let lines = ManualPage.text.split(separator: "\n").map(String.init)
         for command in MartletCommand.wordsCommands {

@@ -4,7 +4,7 @@ import MartletTestSupport
 import MartletWire
 import Testing
 
-@Suite("What Cache-Control says")
+@Suite("Parsing of Cache-Control")
 struct CacheControlTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let text: String
@@ -78,7 +78,7 @@ struct CacheControlTests {
     ]
 
     @Test(
-        "A response's directives are read, and what is doubtful counts as the strictest", arguments: responses
+        "The directives of a response are parsed, and ambiguous ones count as the strictest", arguments: responses
     )
     func response(_ row: Row) {
         let control = CacheControl(response: Scene.fields(row.text))
@@ -102,14 +102,14 @@ struct CacheControlTests {
         Row("Cache-Control: only-if-cached") { $0.isOnlyIfCached },
     ]
 
-    @Test("A request's directives are read", arguments: requests)
+    @Test("The directives of a request are parsed", arguments: requests)
     func request(_ row: Row) {
         let control = CacheControl(request: Scene.fields(row.text))
         #expect(row.holds(control), "\(control)")
     }
 
     @Test(
-        "Reading a long field takes time in proportion to it",
+        "Parsing a long field takes linear time",
         arguments: [",", "max-age=1,", "\"", "a=\"\\", "no-cache=\"a", "public,"])
     func longField(_ pattern: String) async {
         let bytes = Array(String(repeating: pattern, count: 240_000 / pattern.utf8.count).utf8)

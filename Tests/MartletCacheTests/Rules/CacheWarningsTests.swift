@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("Keys, statuses and figures of the cache")
+@Suite("Cache keys, Cache-Status and entity tags")
 struct CacheWarningsTests {
     static let keys: [(String, String?)] = [
         ("https://example.com/a?b=c", "https://example.com/a?b=c"),
@@ -28,7 +28,7 @@ struct CacheWarningsTests {
         ("", nil),
     ]
 
-    @Test("A key is the URL in its normal form, without fragment and user info", arguments: keys)
+    @Test("A cache key is the normalized URL without fragment and user info", arguments: keys)
     func key(_ url: String, _ normal: String?) {
         #expect(CacheKey(of: url)?.url == normal)
         if let normal {
@@ -50,7 +50,7 @@ struct CacheWarningsTests {
         (CacheStatus(detail: "a\"b\\c\u{E9}\n"), "martlet; detail=\"a\\\"b\\\\c???\""),
     ]
 
-    @Test("Cache-Status is a structured item, whatever its texts hold", arguments: statuses)
+    @Test("Cache-Status is a valid structured item, whatever its texts contain", arguments: statuses)
     func status(_ status: CacheStatus, _ text: String) {
         #expect(status.text == text)
     }
@@ -63,7 +63,7 @@ struct CacheWarningsTests {
         ("", false), ("W/", false),
     ]
 
-    @Test("An entity tag is what RFC 9110 has it, and is written as it was read", arguments: tags)
+    @Test("An entity tag is parsed as in RFC 9110 and formatted unchanged", arguments: tags)
     func entityTag(_ text: String, _ isTag: Bool) {
         let tag = EntityTag(Array(text.utf8)[...])
         #expect((tag != nil) == isTag)

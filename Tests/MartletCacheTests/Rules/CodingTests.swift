@@ -2,7 +2,7 @@ import MartletCache
 import MartletWire
 import Testing
 
-@Suite("Stored responses in codings, and who takes them")
+@Suite("Content codings of stored responses")
 struct CodingTests {
     private static let base = "Date: {0}\nCache-Control: max-age=100\nETag: W/\"a\""
 
@@ -33,7 +33,7 @@ struct CodingTests {
     ]
 
     @Test(
-        "What is stored in a coding is neither served to nor validated by who does not take it",
+        "A response in a coding that the request does not accept is neither served nor validated",
         arguments: rows)
     func takes(stored: String, asked: String, isTaken: Bool) {
         let variant = Scene.stored(CodingTests.base + "\nContent-Encoding: \(stored)")
@@ -46,7 +46,7 @@ struct CodingTests {
             Scene.words(stale) == (isTaken ? "validate stale INM=W/\"a\"" : "forward vary-miss"))
     }
 
-    @Test("Of several, those alone are offered that the request takes")
+    @Test("Only variants that the request accepts are offered for validation")
     func offered() {
         let variants = [
             Scene.stored(
@@ -63,7 +63,7 @@ struct CodingTests {
         #expect(plan("Accept-Encoding: gzip, br") == "validate vary-miss INM=\"b\", W/\"a\"")
     }
 
-    @Test("A 304 that names what was not offered, in a coding that the request does not take, is asked again")
+    @Test("A 304 that names an unoffered variant in an unaccepted coding repeats the request")
     func named() {
         let variants = [
             Scene.stored(
@@ -80,7 +80,7 @@ struct CodingTests {
     }
 
     @Test(
-        "A weak tag stays where a 304 has the same as a strong one, which is of other bytes",
+        "A 304 never changes whether the stored entity tag is weak or strong",
         arguments: [
             ("W/\"a\"", "\"a\"", "W/\"a\""), ("W/\"a\"", "W/\"a\"", "W/\"a\""),
             ("\"a\"", "W/\"a\"", "W/\"a\""),

@@ -2,7 +2,7 @@ import MartletCache
 import MartletWire
 import Testing
 
-@Suite("What is done with a request")
+@Suite("Cache lookup decisions")
 struct DecisionTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let stored: String?
@@ -69,7 +69,7 @@ struct DecisionTests {
         Row(nil, "forward uri-miss", method: "HEAD"),
     ]
 
-    @Test("What is fresh is served, what is stale is validated", arguments: standard)
+    @Test("A fresh response is served, and a stale one is validated", arguments: standard)
     func decidesStandard(_ row: Row) { check(row) }
 
     static let directives: [Row] = [
@@ -101,7 +101,7 @@ struct DecisionTests {
         Row(fresh, "Cache-Control: only-if-cached", "504", method: "POST"),
     ]
 
-    @Test("A request's directives bind the cache", arguments: directives)
+    @Test("The directives of a request are obeyed", arguments: directives)
     func decidesDirectives(_ row: Row) { check(row) }
 
     static let stale: [Row] = [
@@ -135,7 +135,7 @@ struct DecisionTests {
     ]
 
     @Test(
-        "What is stale is served while it is revalidated, or in place of an error, where it says so",
+        "A stale response is served during revalidation or instead of an error if it allows that",
         arguments: stale)
     func decidesStale(_ row: Row) { check(row) }
 
@@ -191,7 +191,7 @@ struct DecisionTests {
         Row(nil, "forward uri-miss", mode: .cacheThenRevalidate),
     ]
 
-    @Test("Each mode of the cache does what its name says", arguments: modes)
+    @Test("Each cache mode behaves as documented", arguments: modes)
     func decidesModes(_ row: Row) { check(row) }
 
     static let conditions: [Row] = [
@@ -223,7 +223,8 @@ struct DecisionTests {
     ]
 
     @Test(
-        "A condition of the caller's is met by what is fresh, and else sent as it is", arguments: conditions)
+        "A condition of the caller is evaluated on a fresh response, and is otherwise sent unchanged",
+        arguments: conditions)
     func decidesConditions(_ row: Row) { check(row) }
 
     static let ranges: [Row] = [
@@ -262,7 +263,7 @@ struct DecisionTests {
         Row(fresh, "Range: bytes=0-1\nIf-None-Match: \"b\"", "serve 206 0..<2"),
     ]
 
-    @Test("Parts are answered from what is complete and fresh, after RFC 9110", arguments: ranges)
+    @Test("Ranges are served from complete and fresh responses as in RFC 9110", arguments: ranges)
     func decidesRanges(_ row: Row) { check(row) }
 
     private func check(_ row: Row) {
@@ -278,7 +279,7 @@ struct DecisionTests {
         Scene.stored(text, selections: [.init(name: "accept-language", value: language)])
     }
 
-    @Test("Of several variants the one that fits is served, and the tags of all are offered")
+    @Test("The matching variant is served, and the entity tags of all variants are offered")
     func severalVariants() {
         let variants = [
             Self.variant("en", Self.fresh),
@@ -299,7 +300,7 @@ struct DecisionTests {
         #expect(words("it", "\nCache-Control: only-if-cached") == "504")
     }
 
-    @Test("Two languages in turn, ten times, make two requests")
+    @Test("Alternating between two languages ten times sends two requests")
     func alternatingLanguages() {
         var variants: [StoredVariant] = []
         var requests = 0
@@ -320,7 +321,7 @@ struct DecisionTests {
         #expect(requests == 2)
     }
 
-    @Test("Tags beyond four thousand bytes are not offered")
+    @Test("Entity tags beyond four thousand bytes are not offered")
     func longTags() {
         let variants = (0..<8).map {
             Self.variant("\($0)", "Date: {\($0)}\nETag: \"\($0)" + String(repeating: "x", count: 1000) + "\"")
@@ -334,7 +335,7 @@ struct DecisionTests {
         #expect((plan.fields.firstValue(of: "If-None-Match")?.utf8.count ?? 0) <= 4096)
     }
 
-    // MARK: What is served
+    // MARK: Served responses
 
     private func served(_ stored: String, _ request: String = "", after: Int64 = 50) -> CachedResponse? {
         let variants = [Scene.stored(stored)]
@@ -343,7 +344,7 @@ struct DecisionTests {
         return nil
     }
 
-    @Test("What is served has the age of now in place of the one it came with")
+    @Test("A served response has its current age instead of the received one")
     func servedAge() throws {
         let answer = try #require(served("Date: {0}\nAge: 5\nAge: 7\nCache-Control: max-age=100"))
         #expect(
@@ -360,7 +361,7 @@ struct DecisionTests {
         #expect(!answer.head.fields.contains("Set-Cookie") && !answer.head.fields.contains("X"))
     }
 
-    @Test("A part says which bytes it has, and how many")
+    @Test("A partial response has its Content-Range and Content-Length")
     func partFields() throws {
         let answer = try #require(served(Self.fresh + "\nContent-Length: 1000", "Range: bytes=10-19"))
         #expect(answer.head.fields.values(of: "Content-Range") == ["bytes 10-19/1000"])
@@ -372,14 +373,14 @@ struct DecisionTests {
         #expect(!none.head.fields.contains("Content-Type"))
     }
 
-    @Test("A 304 has the fields that RFC 9110 names, and no others")
+    @Test("A 304 has only the fields that RFC 9110 names")
     func notModifiedFields() throws {
         let answer = try #require(
             served(Self.fresh + "\nContent-Type: a/b\nVary: X\nX-Own: 1", "If-None-Match: \"a\""))
         #expect(answer.head.fields.map(\.name) == ["Date", "ETag", "Cache-Control", "Vary", "Age"])
     }
 
-    @Test("Requests with no-store, parts or conditions of their own do not share their answer")
+    @Test("Requests with no-store, ranges or conditions do not share their response")
     func shareable() {
         func isShareable(_ text: String, _ method: String = "GET") -> Bool? {
             let request = Scene.request(text, method: method)

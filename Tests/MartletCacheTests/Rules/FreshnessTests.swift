@@ -2,7 +2,7 @@ import MartletCache
 import MartletWire
 import Testing
 
-@Suite("How fresh a stored response is")
+@Suite("Freshness of a stored response")
 struct FreshnessTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let text: String
@@ -62,13 +62,13 @@ struct FreshnessTests {
         Row("Date: {0}\nExpires: Fri, 31 Dec 9999 23:59:59 GMT", true, lifetime: 1 << 31),
         Row("Expires: {3600}", true, lifetime: 3600),
         Row("Date: nonsense\nExpires: {3600}", true, lifetime: 3600, age: 10),
-        // The server's clock is an hour ahead: its dates are compared with each other.
+        // The server's clock is an hour ahead, and its dates are compared with each other.
         Row("Date: {3600}\nExpires: {3660}", true, lifetime: 60, age: 10),
         Row("Date: {3600}\nExpires: {3660}", false, after: 60),
     ]
 
     @Test(
-        "A lifetime is max-age, else Expires less Date; s-maxage is for shared caches", arguments: lifetimes)
+        "The lifetime is max-age, or else Expires minus Date, and s-maxage is ignored", arguments: lifetimes)
     func lifetime(_ row: Row) { check(row) }
 
     static let ages: [Row] = [
@@ -101,7 +101,7 @@ struct FreshnessTests {
         Row("Date: Fri, 31 Dec 9999 23:59:59 GMT\nCache-Control: max-age=10", true, after: 5, age: 5),
     ]
 
-    @Test("An age is the larger of what Date and what Age tell, and the time since", arguments: ages)
+    @Test("The age is the larger of the Date-based and the Age-based value, plus the resident time", arguments: ages)
     func age(_ row: Row) { check(row) }
 
     static let heuristics: [Row] =
@@ -124,7 +124,7 @@ struct FreshnessTests {
         ]
 
     @Test(
-        "Without a lifetime a tenth of the time since Last-Modified is guessed, at most a day",
+        "Without a lifetime, a tenth of the time since Last-Modified is used, at most a day",
         arguments: heuristics)
     func heuristic(_ row: Row) { check(row) }
 
@@ -137,7 +137,7 @@ struct FreshnessTests {
         #expect(freshness.isFresh == (freshness.stalenessInMilliseconds == 0 && freshness.timeToLive > 0))
     }
 
-    @Test("A clock that was set back makes stale, however long the lifetime")
+    @Test("A clock that was set back makes a response stale, whatever its lifetime is")
     func clockSetBack() {
         let head = Scene.stored("Date: {0}\nCache-Control: max-age=31536000").head
         let freshness = Freshness(of: head, now: Scene.at(-1))
@@ -147,7 +147,7 @@ struct FreshnessTests {
         #expect(!Freshness(of: during, now: Scene.at(1)).isFresh)
     }
 
-    @Test("No moment, however far off, traps", arguments: [Int64.min, -1, 0, Int64.max])
+    @Test("No time, however distant, traps", arguments: [Int64.min, -1, 0, Int64.max])
     func extremes(_ moment: Int64) {
         for text in [
             "", "Date: {0}", "Age: 99999999999999999999\nCache-Control: max-age=99999999999999999999",
@@ -164,7 +164,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test("Responses that say nothing are fresh for ten minutes and images for seven days, if asked for")
+    @Test("Optional heuristics keep responses without a lifetime fresh for ten minutes and images for seven days")
     func defaultFreshness() {
         let rules = DefaultFreshness.tenMinutesAndImagesSevenDays
         func lifetime(_ text: String, status: Int = 200, _ rules: DefaultFreshness) -> Int64 {
@@ -179,7 +179,7 @@ struct FreshnessTests {
         #expect(lifetime("", rules) == 600)
         #expect(lifetime("", .tenMinutes) == 600)
         #expect(lifetime("Date: {0}\nLast-Modified: {-100}", rules) == 600)
-        // What a response says itself counts, and errors are not kept.
+        // The response's own directives take precedence, and errors are not stored.
         #expect(lifetime("Content-Type: image/png\nCache-Control: max-age=5", rules) == 5)
         #expect(lifetime("Content-Type: image/png\nExpires: 0", rules) == 0)
         #expect(lifetime("Content-Type: image/png", status: 500, rules) == 0)

@@ -2,7 +2,7 @@ import MartletCache
 import MartletWire
 import Testing
 
-@Suite("Which stored responses a change puts out of date")
+@Suite("Invalidation of stored responses")
 struct InvalidationTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let method: String
@@ -38,7 +38,7 @@ struct InvalidationTests {
         ]
 
     @Test(
-        "A success of an unsafe method puts its URL out of date, and those of its origin it names",
+        "A successful unsafe method invalidates its URL and the URLs of its origin that it names",
         arguments: rows)
     func targets(_ row: Row) {
         let targets = InvalidationRule.targets(
@@ -51,7 +51,7 @@ struct InvalidationTests {
         #expect(targets == row.targets)
     }
 
-    @Test("What was asked for before a URL was invalidated is not stored behind it")
+    @Test("A response that was requested before an invalidation is not stored after it")
     func ledger() {
         var ledger = InvalidationLog()
         let before = ledger.epoch
@@ -65,7 +65,7 @@ struct InvalidationTests {
         #expect(ledger.holds(ledger.epoch, for: "a"))
     }
 
-    @Test("A ledger stays within its limit, and what it forgets counts as invalidated for what is older")
+    @Test("The invalidation log stays within its limit, and URLs that it dropped count as invalidated")
     func boundedLedger() {
         var ledger = InvalidationLog(limit: 4)
         let start = ledger.epoch
@@ -76,7 +76,7 @@ struct InvalidationTests {
         #expect(ledger.holds(recent, for: "never named") && !ledger.holds(recent, for: "v0"))
     }
 
-    @Test("Invalidating one URL again and again forgets no other sooner than the limit")
+    @Test("Repeated invalidations of one URL do not evict others before the limit")
     func repeatedInvalidation() {
         var ledger = InvalidationLog(limit: 4)
         let start = ledger.epoch

@@ -3,10 +3,10 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("The fields of a request that answers depend on")
+@Suite("Request fields that affect caching")
 struct RequestFieldSetTests {
     @Test(
-        "Each is found in any case, and by its whole name alone",
+        "Each field is recognized in any case and only by its whole name",
         arguments: [
             ("Range", .range), ("If-Match", .ifMatch), ("If-Range", .ifRange),
             ("Authorization", .authorization),
@@ -22,7 +22,7 @@ struct RequestFieldSetTests {
         #expect(RequestFieldSet(FieldBlock([(String(name.dropLast()) + "_", "x")])) == [])
     }
 
-    @Test("Several are found beside each other, and none where there is none")
+    @Test("Several fields are found together, and absent fields are not found")
     func several() {
         let fields = FieldBlock([("If-Range", "x"), ("Range", "bytes=0-"), ("range", "bytes=1-")])
         #expect(RequestFieldSet(fields) == [.ifRange, .range])

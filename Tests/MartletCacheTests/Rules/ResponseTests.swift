@@ -2,7 +2,7 @@ import MartletCache
 import MartletWire
 import Testing
 
-@Suite("What is done with the network's answer")
+@Suite("Cache updates after a response")
 struct ResponseTests {
     private func decide(
         _ response: ResponseHead, to request: CacheRequest = Scene.request(), variants: [StoredVariant],
@@ -91,7 +91,8 @@ struct ResponseTests {
     ]
 
     @Test(
-        "A 304 freshens what it is about, and one about nothing known is asked again", arguments: notModified)
+        "A 304 freshens the matching variant, and one for an unknown variant repeats the request",
+        arguments: notModified)
     func answersNotModified(_ row: Row) { check(row) }
 
     static let full: [Row] = [
@@ -119,7 +120,7 @@ struct ResponseTests {
         Row([a], 304, "", "network", method: "POST"),
     ]
 
-    @Test("A new response is stored or takes the old one away; a failure does neither", arguments: full)
+    @Test("A new response is stored or removes the old one, and a failure does neither", arguments: full)
     func answersFull(_ row: Row) { check(row) }
 
     static let heads: [Row] = [
@@ -139,7 +140,7 @@ struct ResponseTests {
     ]
 
     @Test(
-        "The answer to HEAD freshens the stored response to GET, or shows that it is out of date",
+        "A response to HEAD freshens or invalidates the stored response to GET",
         arguments: heads)
     func answersHead(_ row: Row) { check(row) }
 
@@ -157,13 +158,13 @@ struct ResponseTests {
         (429, false), (200, false),
     ]
 
-    @Test("A stale response stands in for 500, 502, 503 and 504, and for no other", arguments: errors)
+    @Test("A stale response replaces a 500, 502, 503 or 504 and no other status", arguments: errors)
     func staleOnError(_ status: Int, _ isBridged: Bool) {
         let stored = Scene.stored(Self.a + "\nCache-Control: stale-if-error=300")
         let decision = decide(Scene.response(status), variants: [stored])
         if case .staleOnError(let answer) = decision.delivery {
             #expect(isBridged && answer.isStale && answer.content == .whole)
-            // The network was asked, which is no hit (RFC 9211 §2.1).
+            // The network was used, so this is not a hit (RFC 9211 §2.1).
             #expect(
                 answer.status.text
                     == "martlet; fwd=stale; fwd-status=\(status); ttl=-100; detail=\"stale-if-error\"")
@@ -203,7 +204,7 @@ struct ResponseTests {
         Failure("public", "", .standard, false),
     ]
 
-    @Test("A stale response stands in for a failed connection where nothing forbids it", arguments: failures)
+    @Test("A stale response replaces a connection failure unless a directive forbids it", arguments: failures)
     func failed(_ row: Failure) {
         let stored = Scene.stored(Self.a + "\nCache-Control: " + row.directives)
         let request = Scene.request(row.request, mode: row.mode)
@@ -214,7 +215,7 @@ struct ResponseTests {
         #expect(answer?.status.isHit != true && answer?.status.forwarding != .some(.uriMiss))
     }
 
-    @Test("The policy may let stale responses stand in for errors where nobody says")
+    @Test("The policy can allow stale responses on errors if no directive decides")
     func policyStaleIfError() {
         let policy = CachePolicy(staleIfError: 300)
         for (text, isBridged) in [(Self.a, true), (Self.a + "\nCache-Control: must-revalidate", false)] {
@@ -223,7 +224,7 @@ struct ResponseTests {
         }
     }
 
-    @Test("A 304 replaces the fields it has, but not those that describe the stored bytes")
+    @Test("A 304 replaces the stored fields except those that describe the stored bytes")
     func freshenedFields() throws {
         let stored = Scene.stored(
             Self.a + "\nAge: 77\nX-Old: 1\nX-Old: 2\nX-Kept: 3\nContent-Length: 1000\nContent-Encoding: gzip"
@@ -263,7 +264,7 @@ struct ResponseTests {
         #expect(answer.status.text == "martlet; fwd=stale; fwd-status=304; ttl=5; stored")
     }
 
-    @Test("A 304 without Date counts from when it came")
+    @Test("The freshness after a 304 without Date counts from its arrival")
     func freshenedDate() throws {
         let decision = decide(Scene.response(304), variants: [Scene.stored(Self.a + "\nAge: 99")])
         let head = try #require(decision.freshened.first).head
@@ -271,7 +272,7 @@ struct ResponseTests {
     }
 
     @Test(
-        "A 304 that names a variant of another request's answers with it, and leaves it what it is chosen by")
+        "A 304 that names another request's variant serves it, and retains its selecting fields unless it has Vary")
     func variantNamedByServer() throws {
         let selections = [StoredHead.Selection(name: "foo", value: "1")]
         let stored = Scene.stored(Self.a + "\nVary: Foo", selections: selections)
@@ -283,7 +284,7 @@ struct ResponseTests {
         #expect(other.freshened.first?.head.selections == [.init(name: "bar", value: nil)])
     }
 
-    @Test("A full answer says how long it is fresh, and that it is stored")
+    @Test("Cache-Status of a full response contains its lifetime and that it was stored")
     func fullAnswerStatus() {
         let decision = decide(Scene.response(200, "Cache-Control: max-age=60"), variants: [])
         #expect(decision.status.text == "martlet; fwd=uri-miss; fwd-status=200; ttl=60; stored")

@@ -1,15 +1,15 @@
 import MartletCache
 import MartletWire
 
-/// What the tests of the rules are written with: messages as text, and moments by their seconds from one moment.
+/// Test messages as text, and times in seconds from a fixed start.
 enum Scene {
-    /// Fri, 15 Jan 2027 08:00:00 GMT: when stored responses were asked for, and came.
+    /// The time at which stored responses were requested and received: Fri, 15 Jan 2027 08:00:00 GMT.
     static let start: Int64 = 1_800_000_000
     static let url = "https://example.com/a"
 
     static func at(_ seconds: Int64) -> WallTime { WallTime(seconds: start + seconds) }
 
-    /// Fields, one a line. `{-60}` stands for the date 60 seconds before the start.
+    /// Parses fields, one per line. `{-60}` is replaced by the date 60 seconds before the start.
     static func fields(_ text: String) -> FieldBlock {
         var block = FieldBlock()
         for line in text.split(separator: "\n") {
@@ -41,7 +41,7 @@ enum Scene {
         ResponseHead(status: status, reason: "R", fields: fields(text))
     }
 
-    /// A stored response, as it is, without any rule on what is stored.
+    /// Returns a stored response without applying the storage rules.
     static func stored(
         _ text: String, status: Int = 200, length: UInt64 = 1000, came: Int64 = 0, delay: Int64 = 0,
         selections: [StoredHead.Selection] = [], partition: String = "", wasAuthorized: Bool = false
@@ -53,12 +53,12 @@ enum Scene {
         return StoredVariant(head: head, bodyLength: length)
     }
 
-    /// Fields as text, one a line.
+    /// Returns the fields as text, one per line.
     static func text(_ fields: FieldBlock) -> String {
         fields.map { "\($0.name): \($0.value)" }.joined(separator: "\n")
     }
 
-    /// A decision as a few words.
+    /// Returns a decision as a few words.
     static func words(_ decision: CacheDecision) -> String {
         switch decision {
         case .serve(let answer): "serve " + words(answer)

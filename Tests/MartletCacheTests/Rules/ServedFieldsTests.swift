@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("The fields that a stored response is served with")
+@Suite("Fields of a served response")
 struct ServedFieldsTests {
     private func variant(_ fields: FieldBlock) -> StoredVariant {
         let head = StoredHead(
@@ -13,7 +13,7 @@ struct ServedFieldsTests {
         return StoredVariant(head: head, bodyLength: 3)
     }
 
-    @Test("Each age is told, however often one was told before, and the age that came is told no more")
+    @Test("Each served response has its own Age, and the received Age is not sent")
     func ages() {
         let variant = variant(FieldBlock([("ETag", "\"1\""), ("age", "7"), ("X-Last", "1")]))
         for age in [7, 7, 8, 8, 7, 100] as [Int64] {
@@ -24,7 +24,7 @@ struct ServedFieldsTests {
         #expect(variant.head.fields.values(of: "Age") == ["7"])
     }
 
-    @Test("What was changed in what was served is served to nobody else")
+    @Test("A change to the fields of a served response does not affect others")
     func changed() {
         let variant = variant(FieldBlock([("ETag", "\"1\"")]))
         var fields = variant.fields(ofAge: 1)

@@ -2,7 +2,7 @@ import MartletCache
 import MartletWire
 import Testing
 
-@Suite("Which responses are stored")
+@Suite("Storing of responses")
 struct StorageTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let status: Int
@@ -79,7 +79,8 @@ struct StorageTests {
         ]
 
     @Test(
-        "A response is stored where RFC 9111 lets a private cache, and refused with a reason", arguments: rows
+        "A response is stored if RFC 9111 allows it for a private cache, or else rejected with a reason",
+        arguments: rows
     )
     func stored(_ row: Row) {
         let decision = StorageDecision(
@@ -95,7 +96,7 @@ struct StorageTests {
         }
     }
 
-    @Test("Fields of the connection and of a proxy are not kept, all others are, in order")
+    @Test("Fields of the connection and of a proxy are not stored, and all others are, in order")
     func strippedFields() throws {
         let text = """
             Date: {0}
@@ -129,7 +130,7 @@ struct StorageTests {
     }
 
     @Test(
-        "A response without a date that can be read gets that of its arrival",
+        "A response without a valid date gets the date of its arrival",
         arguments: ["", "Date: soon\n"])
     func missingDate(_ date: String) throws {
         let decision = StorageDecision(
@@ -139,7 +140,7 @@ struct StorageTests {
         #expect(Scene.text(head.fields) == "X: y\nDate: Fri, 15 Jan 2027 08:00:07 GMT")
     }
 
-    @Test("A secret that a response varies with is kept as its digest alone")
+    @Test("A secret that a response varies on is stored only as a digest")
     func concealedSecret() throws {
         let request = Scene.request("Cookie: sid=hush\nCookie: b=c") { "digest of \($0.utf8.count)" }
         let decision = StorageDecision(

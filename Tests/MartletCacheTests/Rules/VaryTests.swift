@@ -2,7 +2,7 @@ import MartletCache
 import MartletWire
 import Testing
 
-@Suite("Which stored responses a request selects")
+@Suite("Selection of stored responses by Vary")
 struct VaryTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let vary: String
@@ -63,7 +63,7 @@ struct VaryTests {
         Row("Vary: Cookie", "", "Cookie: a=1", false),
     ]
 
-    @Test("A stored response answers requests that say the same of what it varies with", arguments: rows)
+    @Test("A stored response matches requests with equal values of its Vary fields", arguments: rows)
     func matching(_ row: Row) {
         let conceal: @Sendable (String) -> String = { "<\($0)>" }
         let first = Scene.request(row.first, partition: "p", conceal: conceal)
@@ -83,19 +83,19 @@ struct VaryTests {
     ]
 
     @Test(
-        "What varies with everything, or with what is no name, answers no other request", arguments: refused)
+        "A response that varies on everything or on an invalid name matches no other request", arguments: refused)
     func everything(_ vary: String) {
         #expect(VaryRule(FieldBlock([("Vary", vary)])) == .everything)
         #expect(VaryRule(FieldBlock([("Vary", vary)])).selections(of: Scene.request()) == nil)
     }
 
-    @Test("A field too long to be kept with the response keeps it from being stored")
+    @Test("A response with a selecting field that is too long is not stored")
     func longSelection() {
         let request = Scene.request("Foo: " + String(repeating: "x", count: VaryRule.selectionLimit + 1))
         #expect(VaryRule(FieldBlock([("Vary", "Foo")])).selections(of: request) == nil)
     }
 
-    @Test("Of several that fit, the newest by Date answers, then the one that came last")
+    @Test("The matching variant with the newest Date is selected, and then the one that arrived last")
     func newest() {
         let variants = [
             Scene.stored("Date: {-10}", came: 9), Scene.stored("Date: {-5}"),
@@ -105,20 +105,20 @@ struct VaryTests {
         #expect(VariantRule.matching(Scene.request(), variants) == [2, 1, 3, 0])
     }
 
-    @Test("Another key's response is never selected, even if it lies in the same place")
+    @Test("A response of another partition is never selected, even if it is stored at the same place")
     func foreignKey() {
         #expect(VariantRule.matching(Scene.request(), [Scene.stored("", partition: "other")]).isEmpty)
         #expect(VariantRule.matching(Scene.request(partition: "other"), [Scene.stored("")]).isEmpty)
     }
 
-    @Test("What was made for a credential and no longer says that all may have it is not selected")
+    @Test("A response to a request with credentials is selected only if it is public")
     func formerlyShared() {
         let open = Scene.stored("Cache-Control: public", wasAuthorized: true)
         let closed = Scene.stored("Cache-Control: max-age=60", wasAuthorized: true)
         #expect(VariantRule.matching(Scene.request(), [open, closed]) == [0])
     }
 
-    @Test("A ninth variant takes the place of the one that came first, an equal one that of its like")
+    @Test("A ninth variant replaces the oldest, and an equal variant replaces its predecessor")
     func variantLimit() {
         let heads = (0..<8).map { variant($0).head }
         #expect(VariantRule.displaced(by: variant(8).head, in: heads, limit: 8) == [0])
@@ -129,7 +129,7 @@ struct VaryTests {
         #expect(VariantRule.displaced(by: variant(8).head, in: [], limit: -1).isEmpty)
     }
 
-    @Test("What answers every request replaces all variants, is replaced by any, and so is another key's")
+    @Test("A response without Vary replaces all variants, and any variant replaces it")
     func unselected() {
         let all = Scene.stored("").head
         let foreign = Scene.stored("", selections: [.init(name: "bar", value: "1")], partition: "other").head

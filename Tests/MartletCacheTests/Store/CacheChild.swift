@@ -1,10 +1,10 @@
 import MartletTestSupport
 
-/// A process that stores and reads in a folder.
+/// A child process that stores and reads in a directory.
 enum CacheChild {
-    /// Runs it, and ends it by SIGKILL once it has done so many things; never for `nil`.
+    /// Runs the child and kills it with SIGKILL after a number of operations; never for `nil`.
     ///
-    /// - Returns: what it wrote, and its exit status.
+    /// - Returns: The output and the exit status.
     static func run(
         _ folder: String, limit: Int, seed: Int, count: Int, urls: Int, maximum: Int, killAfter: Int? = nil
     ) async throws -> (output: String, status: Int32) {

@@ -6,13 +6,13 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("The folders that a cache takes")
+@Suite("Directories that a cache accepts")
 struct CacheFolderKindTests {
-    /// The files in a folder before a cache is opened there.
+    /// The files in a directory before a cache is opened there.
     struct Contents: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let files: [String: String]
-        /// A part of the error; `nil` for a folder that is taken.
+        /// A part of the error; `nil` for a directory that is accepted.
         var refusal: String?
 
         init(_ name: String, _ files: [String: String], refusal: String? = nil) {
@@ -70,7 +70,8 @@ struct CacheFolderKindTests {
     ]
 
     @Test(
-        "A folder is taken if it is new, empty or a cache's, and else refused as it is", arguments: contents)
+        "A new or empty directory or one of a cache is accepted, and others are rejected unchanged",
+        arguments: contents)
     func taken(_ contents: Contents) throws {
         let scene = try CacheFolderScene()
         for (name, text) in contents.files { try scene.write(Array(text.utf8), to: name) }
@@ -92,13 +93,13 @@ struct CacheFolderKindTests {
         for (name, text) in contents.files { #expect(try scene.contents(name) == Array(text.utf8)) }
     }
 
-    /// Whether a cache said that its folder cannot be used.
+    /// Returns whether a cache reported that its directory cannot be used.
     private func isUnavailable(_ scene: CacheFolderScene) -> Bool {
         scene.events.contains { if case .unavailable = $0 { true } else { false } }
     }
 
     @Test(
-        "A link, a folder or a pipe is no file of a cache, and is refused as it is",
+        "A link, a directory or a pipe instead of a cache file is rejected unchanged",
         arguments: ["lock", "index"], ["link", "loose link", "folder", "pipe"])
     func things(_ name: String, _ thing: String) throws {
         let scene = try CacheFolderScene()
@@ -119,7 +120,7 @@ struct CacheFolderKindTests {
         #expect(try target.contents("target").count == 4)
     }
 
-    @Test("A folder that cannot be looked into is left as it is", arguments: ["lock", "index", ""])
+    @Test("An unreadable directory is left unchanged", arguments: ["lock", "index", ""])
     func unreadable(_ name: String) throws {
         let scene = try CacheFolderScene()
         for name in ["index", "lock"] { try scene.write([], to: name) }
@@ -137,7 +138,7 @@ struct CacheFolderKindTests {
         for name in ["index", "lock"] { #expect(try scene.contents(name).isEmpty) }
     }
 
-    @Test("A folder is used also where waiting for the disk fails")
+    @Test("A directory is accepted even if syncing the disk fails")
     func unsynced() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -147,7 +148,7 @@ struct CacheFolderKindTests {
         #expect(cache.put("a") && !isUnavailable(scene))
     }
 
-    @Test("Nothing is stored as long as the mark cannot be written")
+    @Test("Nothing is stored while the marker file cannot be written")
     func unmarked() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -157,7 +158,7 @@ struct CacheFolderKindTests {
         #expect(try scene.entryFiles.isEmpty)
     }
 
-    @Test("A folder that becomes another program's while the cache is open is not written to")
+    @Test("A directory that another program takes over while the cache is open is not written to")
     func replaced() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()

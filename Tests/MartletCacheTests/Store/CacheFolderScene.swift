@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import MartletCache
 
-/// A folder for a cache, and what caches in it said.
+/// A directory for caches, and the events of the caches in it.
 final class CacheFolderScene: Sendable {
     let path: String
     private let heard = Mutex<[DiskCacheEvent]>([])
@@ -18,10 +18,10 @@ final class CacheFolderScene: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// All that was said.
+    /// All events so far.
     var events: [DiskCacheEvent] { heard.withLock { $0 } }
 
-    /// Opens a cache on the folder.
+    /// Opens a cache on the directory.
     func cache(
         limit: UInt64 = 16 << 20, order: EvictionOrder = .leastRecentlyUsed,
         files: any FileSystem = LinuxFileSystem()
@@ -31,12 +31,12 @@ final class CacheFolderScene: Sendable {
         }
     }
 
-    /// The names in the folder.
+    /// The file names in the directory.
     var names: [String] {
         get throws { try LinuxFileSystem().names(inFolder: path).sorted() }
     }
 
-    /// The cache's files but lock and index.
+    /// The cache's files, except the lock and the index.
     var entryFiles: [String] {
         get throws { try names.filter { $0 != "lock" && $0 != "index" } }
     }
@@ -49,7 +49,7 @@ final class CacheFolderScene: Sendable {
         try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
     }
 
-    /// What `du` says of the folder, in bytes.
+    /// The disk usage of the directory in bytes, as `du` reports it.
     var allocated: UInt64 {
         get throws {
             let files = LinuxFileSystem()

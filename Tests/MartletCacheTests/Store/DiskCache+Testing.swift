@@ -16,14 +16,14 @@ extension DiskCache {
         return store(head, body: SampleResponse.body(seed: seed, count: count))
     }
 
-    /// Shows each entry that is whole, in no order, until the closure returns false. None counts as used.
+    /// Passes each valid entry to the closure, in no order, until it returns false. No entry counts as used.
     func forEachEntry(_ body: (EntryReader) -> Bool) {
         for name in (try? entryNames()) ?? [] {
             if let reader = open(name), !body(reader) { return }
         }
     }
 
-    /// Sets another limit, and gives entries up until it holds; with 0, all.
+    /// Sets another limit and evicts entries until it holds; 0 evicts all.
     func setLimit(_ byteCount: UInt64) {
         state.withLock { $0.statistics.limit = byteCount }
         guard byteCount > 0 else {
@@ -37,14 +37,14 @@ extension DiskCache {
         }
     }
 
-    /// Finds a URL.
+    /// Returns a reader of a URL's entry.
     func find(_ url: String, language: String? = nil) -> EntryReader? {
         entry(for: CacheKey(url: url)) { head in
             language == nil || head.selections.first?.value == language
         }
     }
 
-    /// The seed of the body that is found whole; 0 for a miss, `nil` for a wrong byte.
+    /// Returns the seed of the body that is found; 0 for a miss and `nil` for a wrong byte.
     func seed(of url: String, language: String? = nil) -> UInt64? {
         guard let reader = find(url, language: language), let bytes = try? reader.contents(limit: .max) else {
             return 0

@@ -7,7 +7,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("Entries that are found without waiting for a disk")
+@Suite("Lookup of entries without blocking on the disk")
 struct DiskCacheAtHandTests {
     private let scene: CacheFolderScene
     private let files = FaultyFileSystem(isAtHand: true)
@@ -23,7 +23,7 @@ struct DiskCacheAtHandTests {
     }
 
     @Test(
-        "They are the same, whatever their size and number, and so are their bodies",
+        "A nonblocking lookup finds the same entries and bodies as a blocking one, for any size and number",
         arguments: [0, 100, 32_768, 32_769, 300_000])
     func same(count: Int) throws {
         disk.put("a", seed: 1, count: count)
@@ -31,10 +31,10 @@ struct DiskCacheAtHandTests {
         #expect(seeds([found]) == ["1"] && found.byteCount == UInt64(count))
         var bytes: [UInt8] = []
         while bytes.count < count {
-            bytes += try #require(found.readAtHand(at: UInt64(bytes.count), limit: 100_000))
+            bytes += try #require(found.readNonBlocking(at: UInt64(bytes.count), limit: 100_000))
         }
         #expect(SampleResponse.matches(found.head, bytes))
-        #expect(found.readAtHand(at: UInt64(count), limit: 1) == [])
+        #expect(found.readNonBlocking(at: UInt64(count), limit: 1) == [])
         #expect(seeds(disk.variantsNonBlocking(of: CacheKey(url: "b"))) == [])
         for (number, language) in ["de", "en", "fr"].enumerated() {
             disk.put("c", seed: UInt64(number), count: count, language: language)
@@ -47,7 +47,7 @@ struct DiskCacheAtHandTests {
     }
 
     @Test(
-        "Where a disk has to be waited for, or does not do, nothing is found and nothing said",
+        "A lookup that would block or that fails returns nothing and emits no event",
         arguments: [FaultyFileSystem.Call.open, .status, .read], [EAGAIN, EIO])
     func waiting(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
         disk.put("a", seed: 1, count: 100_000)
@@ -56,13 +56,13 @@ struct DiskCacheAtHandTests {
         let events = scene.events
         files.fail(.init(call, code: code))
         #expect(disk.variantsNonBlocking(of: key) == nil)
-        if call == .read { #expect(reader.readAtHand(at: 0, limit: 10) == nil) }
+        if call == .read { #expect(reader.readNonBlocking(at: 0, limit: 10) == nil) }
         #expect(scene.events == events)
         files.mend()
         #expect(disk.seed(of: "a") == 1)
     }
 
-    @Test("What is damaged is left to those who may wait, and gone then", arguments: [100, 100_000])
+    @Test("A nonblocking lookup ignores a damaged entry, and a blocking one removes it", arguments: [100, 100_000])
     func damaged(count: Int) throws {
         disk.put("a", seed: 1, count: count)
         let key = CacheKey(url: "a")
@@ -75,13 +75,13 @@ struct DiskCacheAtHandTests {
         }
         #expect(disk.variantsNonBlocking(of: key) == nil)
         #expect(scene.events == events && disk.statistics.damaged == 0)
-        if count > 32_768 { #expect(reader.readAtHand(at: 65_536, limit: 100) == nil) }
+        if count > 32_768 { #expect(reader.readNonBlocking(at: 65_536, limit: 100) == nil) }
         #expect(disk.variants(of: key).isEmpty)
         #expect(disk.statistics.damaged == 1)
         #expect(disk.variantsNonBlocking(of: key)?.isEmpty == true)
     }
 
-    @Test("What could not be removed is not found")
+    @Test("An entry that could not be removed is not found")
     func hidden() throws {
         disk.put("a", seed: 1)
         files.fail(.init(.remove, code: EROFS))
@@ -90,16 +90,16 @@ struct DiskCacheAtHandTests {
         #expect(disk.variantsNonBlocking(of: CacheKey(url: "a"))?.isEmpty == true)
     }
 
-    @Test("A file system that cannot tell what is at hand is waited for")
+    @Test("A file system without nonblocking reads is read with blocking calls")
     func unknown() throws {
         let disk = try scene.cache(files: FaultyFileSystem())
         disk.put("a", seed: 1)
         #expect(disk.variantsNonBlocking(of: CacheKey(url: "a")) == nil)
-        #expect(disk.variants(of: CacheKey(url: "a")).first?.readAtHand(at: 0, limit: 10) == nil)
+        #expect(disk.variants(of: CacheKey(url: "a")).first?.readNonBlocking(at: 0, limit: 10) == nil)
     }
 
     @Test(
-        "Both tiers are asked as those who wait ask them, but while memory has given up what is nowhere else")
+        "A nonblocking lookup checks both tiers, except while memory has evicted entries that are not on disk")
     func tiers() throws {
         let store = ResponseStore(memoryLimit: 20_000, disk: disk)
         let key = CacheKey(url: "a")

@@ -7,10 +7,10 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("A cache on a disk that fails")
+@Suite("A cache on a failing disk")
 struct DiskCacheFaultTests {
     @Test(
-        "Whatever fails, a request sees a miss, an old or a new body, and the cache comes back",
+        "Each fault leads to a miss, an old or a new body, and the cache recovers",
         arguments: FaultyFileSystem.Call.allCases, [EIO, ENOSPC, EMFILE, EROFS])
     func failing(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
         let scene = try CacheFolderScene()
@@ -54,7 +54,7 @@ struct DiskCacheFaultTests {
         #expect(cache.seed(of: "b") == 5)
     }
 
-    @Test("A disk that fills up at any byte keeps the old entry, and nothing half")
+    @Test("A disk that is full at any byte retains the old entry and no partial one")
     func full() async throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -78,7 +78,7 @@ struct DiskCacheFaultTests {
         #expect(try scene.entryFiles.count == 2)
     }
 
-    @Test("Room is set aside in the file only for a body that takes its time")
+    @Test("File space is preallocated for a large body and not for a small one")
     func settingAside() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -107,7 +107,7 @@ struct DiskCacheFaultTests {
         #expect(try cache.statistics.byteCount == scene.allocated)
     }
 
-    @Test("A folder that is removed is a miss, and is made again for what is stored next")
+    @Test("A removed directory is a miss and is created again for the next entry")
     func vanishing() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -121,7 +121,7 @@ struct DiskCacheFaultTests {
         #expect(try cache.statistics.byteCount == scene.allocated)
     }
 
-    @Test("A folder that is a file makes everything a miss until it is a folder")
+    @Test("A file instead of the directory makes each lookup a miss until it is a directory")
     func file() throws {
         let scene = try CacheFolderScene()
         try FileManager.default.removeItem(atPath: scene.path)
@@ -138,7 +138,7 @@ struct DiskCacheFaultTests {
         #expect(scene.events.last == .recovered)
     }
 
-    @Test("A folder that others may read or write is refused, and one of another user's")
+    @Test("A directory of another user, or one that others can access, is rejected")
     func access() throws {
         let scene = try CacheFolderScene()
         for mode in [0o750, 0o705, 0o720, 0o702] {
@@ -157,7 +157,7 @@ struct DiskCacheFaultTests {
         }
     }
 
-    @Test("Files are their owner's alone, and folders above the cache's are made")
+    @Test("Files are private to their owner, and missing parent directories are created")
     func modes() throws {
         let scene = try CacheFolderScene()
         let cache = try DiskCache(directory: scene.path + "/a/b", limit: 1 << 20)
@@ -172,7 +172,9 @@ struct DiskCacheFaultTests {
         }
     }
 
-    @Test("A body's file that is cut, longer, flipped or missing is no wrong byte, and the entry goes")
+    @Test(
+        "A body file that is truncated, longer, corrupted or missing delivers no wrong byte, and its entry is removed"
+    )
     func damagedBody() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -190,7 +192,7 @@ struct DiskCacheFaultTests {
             try scene.write(bytes, to: name)
             if damage == 4 { try LinuxFileSystem().remove("\(scene.path)/\(name)") }
             if damage == 3 {
-                // What lies in whole blocks is good; the damage shows where it is.
+                // Complete blocks before the damage are readable, and reading the damaged block fails.
                 let reader = try #require(cache.find("a"))
                 #expect(try reader.read(at: 0, limit: 65_536) == Array(bytes[..<65_536]))
                 #expect(throws: EntryFormatError.checksum) { try reader.read(at: 131_072, limit: 65_536) }
@@ -203,7 +205,7 @@ struct DiskCacheFaultTests {
         #expect(try cache.statistics.byteCount == scene.allocated)
     }
 
-    @Test("An entry's file that is damaged at any byte, cut or of the future is a miss, and goes")
+    @Test("An entry file that is damaged, truncated or of a newer version is a miss and is removed")
     func damagedEntry() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -221,7 +223,7 @@ struct DiskCacheFaultTests {
         #expect(cache.seed(of: "a") == 7)
     }
 
-    @Test("Stopped at any call, a store leaves the old or the new body, and the next process tidies up")
+    @Test("A store that stops at any call leaves the old or the new body, and the next process cleans up")
     func stops() async throws {
         var calls = 0
         while calls < 400 {

@@ -4,9 +4,9 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("What a cache's folder occupies itself")
+@Suite("Size of the cache directory itself")
 struct DiskCacheFolderSizeTests {
-    @Test("With the names of many small entries in it, the folder and they are within the limit")
+    @Test("The directory, with the names of many small entries, and its files stay within the limit")
     func manyNames() async throws {
         let scene = try CacheFolderScene()
         let limit: UInt64 = 6 << 20
@@ -24,7 +24,7 @@ struct DiskCacheFolderSizeTests {
         #expect(try cache.statistics.byteCount == scene.allocated)
     }
 
-    @Test("A folder that is larger than the limit has no room for anything, and nothing fails")
+    @Test("A directory that is larger than the limit stores no entry, and no call fails")
     func noRoom() async throws {
         let scene = try CacheFolderScene()
         do {

@@ -4,10 +4,10 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("The limit of a cache on disk")
+@Suite("Size limit of the disk cache")
 struct DiskCacheLimitTests {
     @Test(
-        "What du says never exceeds the limit by a MiB, whatever is stored", arguments: EvictionOrder.allCases
+        "The disk usage never exceeds the limit by a MiB, whatever is stored", arguments: EvictionOrder.allCases
     )
     func hard(_ order: EvictionOrder) async throws {
         let scene = try CacheFolderScene()
@@ -31,7 +31,7 @@ struct DiskCacheLimitTests {
         #expect(counted + 65_536 >= cache.statistics.byteCount)
     }
 
-    @Test("A body above an eighth of the limit is not stored, and an event says so")
+    @Test("A body above an eighth of the limit is not stored, and an event reports it")
     func tooLarge() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache(limit: 1 << 20)
@@ -51,7 +51,7 @@ struct DiskCacheLimitTests {
         #expect(cache.statistics.refusals == 2)
     }
 
-    @Test("A limit that is lowered holds at once, and with 0 nothing is stored or found")
+    @Test("A lowered limit applies immediately, and a limit of 0 stores and finds nothing")
     func lowered() async throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache(limit: 8 << 20)
@@ -68,7 +68,7 @@ struct DiskCacheLimitTests {
         #expect(cache.seed(of: "u49") == 0)
     }
 
-    @Test("The order of use holds across a restart", arguments: EvictionOrder.allCases)
+    @Test("The order of use is retained across a restart", arguments: EvictionOrder.allCases)
     func restart(_ order: EvictionOrder) throws {
         let scene = try CacheFolderScene()
         do {
@@ -81,14 +81,14 @@ struct DiskCacheLimitTests {
         cache.load()
         #expect(scene.events.contains(.indexed(count: 20, hadFile: true)))
         #expect(cache.statistics.entryCount == 20)
-        // Room for all, and then for about ten.
+        // The limit first has room for all entries, and then for about ten.
         cache.setLimit(360_000)
         for number in [3, 0, 7, 19] { #expect(cache.seed(of: "u\(number)") == 1, "u\(number)") }
         for number in [1, 2, 4, 5, 6] { #expect(cache.seed(of: "u\(number)") == 0, "u\(number)") }
     }
 
     @Test(
-        "A run that ends before the index is complete leaves the order of others, and what it used is newest",
+        "A run that ends before the index is loaded retains the order, with its own uses as the newest",
         arguments: EvictionOrder.allCases)
     func shortRun(_ order: EvictionOrder) throws {
         let scene = try CacheFolderScene()
@@ -107,7 +107,7 @@ struct DiskCacheLimitTests {
             #expect(!short.statistics.isIndexComplete)
         }
         do {
-            // One that used nothing at all.
+            // This run used no entry.
             let idle = try scene.cache(limit: 1 << 20, order: order)
             #expect(idle.saveIndex() && !idle.statistics.isIndexComplete)
         }
@@ -118,7 +118,7 @@ struct DiskCacheLimitTests {
         for number in 2...6 { #expect(cache.seed(of: "u\(number)") == 0, "u\(number)") }
     }
 
-    @Test("Without an index, or with one that is damaged, everything is found and evicted all the same")
+    @Test("With a missing or damaged index every entry is still found and evicted")
     func noIndex() throws {
         for bytes in [nil, [], Array("garbage".utf8)] as [[UInt8]?] {
             let scene = try CacheFolderScene()
@@ -131,20 +131,20 @@ struct DiskCacheLimitTests {
             #expect(cache.seed(of: "u0") == 1)
             cache.put("x", count: 30_000)
             #expect(try scene.allocated <= 400_000)
-            // What was found before the folder was looked at counts as used.
+            // Entries that were found before the directory was scanned count as used.
             #expect(cache.seed(of: "u0") == 1)
             #expect(cache.statistics.isIndexComplete)
         }
     }
 
-    @Test("A lock file that is damaged makes the folder be counted again")
+    @Test("A damaged lock file makes the cache count the directory again")
     func damagedLedger() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache(limit: 1 << 20)
         for number in 0..<10 { cache.put("u\(number)", count: 30_000) }
         let counted = cache.statistics.byteCount
         for damage in [[], [1, 2, 3], [UInt8](repeating: 0xFF, count: 28)] as [[UInt8]] {
-            // Written into the same file: another one would be another lock.
+            // The lock is overwritten in place, because a new file would be another lock.
             let files = LinuxFileSystem()
             let file = try files.open("\(scene.path)/lock", for: .updating)
             try files.truncate(file, to: 0)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("Looking into a folder that others use")
+@Suite("Inspecting a directory that others use")
 struct DiskCacheLookingTests {
-    @Test("A cache that is looked into is neither made nor changed, and gives nothing up")
+    @Test("Inspecting a cache neither creates nor changes it, and evicts nothing")
     func changesNothing() throws {
         let scene = try CacheFolderScene()
         let owner = try scene.cache(limit: 1 << 20)
@@ -26,7 +26,7 @@ struct DiskCacheLookingTests {
         #expect(try scene.contents("index") == index)
     }
 
-    @Test("Entries come by URL, and what is damaged last, where it stays")
+    @Test("Entries are listed by URL, and damaged ones follow and are retained")
     func order() throws {
         let scene = try CacheFolderScene()
         let owner = try scene.cache()
@@ -50,7 +50,7 @@ struct DiskCacheLookingTests {
         #expect(guest.statistics.damaged == 0)
     }
 
-    @Test("What is not there is not made, and what is no cache is not opened")
+    @Test("A missing directory is not created, and one that is not a cache is not opened")
     func opening() throws {
         let scene = try CacheFolderScene()
         #expect(throws: CacheOpeningError.missing(path: "\(scene.path)/none")) {
@@ -68,7 +68,7 @@ struct DiskCacheLookingTests {
         }
     }
 
-    @Test("A cache whose entries are all gone is one still")
+    @Test("A cache without entries is still a cache")
     func emptied() throws {
         let scene = try CacheFolderScene()
         let owner = try scene.cache()
@@ -78,7 +78,7 @@ struct DiskCacheLookingTests {
         #expect(try DiskCache(existing: scene.path).entryNames().isEmpty)
     }
 
-    @Test("A folder that goes while it is looked into does not come back")
+    @Test("A directory that is removed during an inspection is not created again")
     func vanishes() throws {
         let scene = try CacheFolderScene()
         try scene.cache().put("a")
@@ -90,7 +90,7 @@ struct DiskCacheLookingTests {
         #expect(!FileManager.default.fileExists(atPath: scene.path))
     }
 
-    @Test("Removing all says how much that was, and the owner's count follows")
+    @Test("Removing all entries returns their number and size, and the owner's counts follow")
     func counts() throws {
         let scene = try CacheFolderScene()
         let owner = try scene.cache()

@@ -5,9 +5,9 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("Caches that share a folder")
+@Suite("Caches that share a directory")
 struct DiskCacheSharingTests {
-    @Test("Two caches find what the other has stored, and keep one limit")
+    @Test("Two caches find each other's entries and share one limit")
     func two() async throws {
         let scene = try CacheFolderScene()
         let limit: UInt64 = 2 << 20
@@ -29,7 +29,7 @@ struct DiskCacheSharingTests {
     }
 
     @Test(
-        "While another holds the lock, nothing is stored and everything is found; afterwards both work")
+        "While another process holds the lock, entries are found but not stored; afterwards both caches work")
     func locked() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -47,7 +47,7 @@ struct DiskCacheSharingTests {
         #expect(cache.seed(of: "b") == 3)
     }
 
-    @Test("A file that a living process writes stays, one that a dead process has left goes")
+    @Test("A file of a running process is retained, and a file of a dead process is removed")
     func leftovers() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -64,7 +64,7 @@ struct DiskCacheSharingTests {
         #expect(other.seed(of: "a") == 1)
     }
 
-    @Test("Two processes store and read the same URLs: never a wrong body, and neither fails")
+    @Test("Two processes that store and read the same URLs never see a wrong body or an error")
     func processes() async throws {
         let scene = try CacheFolderScene()
         async let first = CacheChild.run(
@@ -83,7 +83,7 @@ struct DiskCacheSharingTests {
         #expect(try scene.allocated <= 2 << 20)
     }
 
-    @Test("Killed at any moment, with another process reading, every hit is what was stored")
+    @Test("After a kill at any moment every hit of another process is a stored body")
     func kills() async throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache(limit: 2 << 20)

@@ -9,7 +9,7 @@ import Testing
 @Suite("Responses on disk")
 struct DiskCacheTests {
     @Test(
-        "What was stored is found, also by the next process",
+        "A stored response is found, also by the next process",
         arguments: [0, 1, 32_768, 32_769, 65_536, 300_000])
     func stores(_ count: Int) throws {
         let scene = try CacheFolderScene()
@@ -40,7 +40,7 @@ struct DiskCacheTests {
         #expect(try reader.read(at: .max, limit: 10) == [])
     }
 
-    @Test("A reader reads to the end, also when its entry is replaced, removed or wiped")
+    @Test("A reader reads to the end even if its entry is replaced, removed or cleared")
     func readsOn() throws {
         for change in 0..<3 {
             let scene = try CacheFolderScene()
@@ -58,7 +58,7 @@ struct DiskCacheTests {
         }
     }
 
-    @Test("A body that is cut or given up is not stored, and the one before stays")
+    @Test("A truncated or discarded body is not stored, and the previous one is retained")
     func abandons() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -79,7 +79,7 @@ struct DiskCacheTests {
         #expect(try scene.entryFiles.count == 1)
     }
 
-    @Test("What became outdated while it came is not committed")
+    @Test("A response that is invalidated while it arrives is not committed")
     func outdated() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -89,7 +89,7 @@ struct DiskCacheTests {
         #expect(cache.seed(of: "a") == 0)
     }
 
-    @Test("Of two writers of one key the last to commit wins")
+    @Test("The last of two writers of one key to commit wins")
     func writers() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -103,7 +103,7 @@ struct DiskCacheTests {
         #expect(try scene.entryFiles.count == 2)
     }
 
-    @Test("A second reader gets a body as it comes, from memory and from the file, to its end")
+    @Test("A second reader receives a body while it is written, from memory and from the file")
     func joins() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -124,7 +124,7 @@ struct DiskCacheTests {
         #expect(try other.read(at: 0, limit: 1).isEmpty && other.phase == .abandoned)
     }
 
-    @Test("A 304 replaces the head and not the body", arguments: [100, 100_000])
+    @Test("A 304 replaces the head but not the body", arguments: [100, 100_000])
     func updates(_ count: Int) throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -140,7 +140,7 @@ struct DiskCacheTests {
         #expect(cache.updateHead(of: updated, to: reader.head))
     }
 
-    @Test("The head of an entry that is gone or was replaced is not updated")
+    @Test("The head of an entry that was removed or replaced is not updated")
     func updatesNothing() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -154,7 +154,7 @@ struct DiskCacheTests {
         #expect(cache.seed(of: "a") == 0)
     }
 
-    @Test("Up to eight variants of a URL are kept, and a response that was chosen by nothing replaces them")
+    @Test("At most eight variants of a URL are stored, and a response without Vary replaces them")
     func variants() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -175,7 +175,7 @@ struct DiskCacheTests {
         #expect(cache.seed(of: "a") == 61)
     }
 
-    @Test("Another key under the same digest is a miss")
+    @Test("Another key with the same digest is a miss")
     func collisions() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -188,7 +188,7 @@ struct DiskCacheTests {
         #expect(cache.seed(of: "b") == 2)
     }
 
-    @Test("Entries can be listed and verified, and the damaged ones go")
+    @Test("Entries are listed and verified, and damaged ones are removed")
     func verifies() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()
@@ -208,7 +208,7 @@ struct DiskCacheTests {
         #expect(cache.verify().whole == 4)
     }
 
-    @Test("What is not the cache's is neither followed, nor counted, nor removed")
+    @Test("Files that are not the cache's are not followed, counted or removed")
     func foreign() throws {
         let scene = try CacheFolderScene()
         let outside = try CacheFolderScene()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("The form of a stored entry")
+@Suite("Format of a stored entry")
 struct EntryCodecTests {
     private func entry(body: [UInt8] = Array("hello".utf8)) -> StoredEntry {
         let head = StoredHead(
@@ -23,7 +23,7 @@ struct EntryCodecTests {
             checksums: checksums)
     }
 
-    @Test("Everything of an entry comes back")
+    @Test("An entry is read back completely")
     func roundTrip() throws {
         let bytes = try #require(EntryCodec.encode(entry()))
         #expect(try EntryCodec.decode(bytes) == entry())
@@ -38,7 +38,7 @@ struct EntryCodecTests {
         #expect(try EntryCodec.decode(#require(EntryCodec.encode(large))) == large)
     }
 
-    @Test("A flipped bit at any place makes it no entry")
+    @Test("A flipped bit at any position makes the entry invalid")
     func flips() throws {
         let bytes = try #require(EntryCodec.encode(entry()))
         for bit in 0..<(bytes.count * 8) {
@@ -48,7 +48,7 @@ struct EntryCodecTests {
         }
     }
 
-    @Test("Cut at any length, or with bytes behind it, it is no entry")
+    @Test("An entry that is truncated or has trailing bytes is invalid")
     func cuts() throws {
         let bytes = try #require(EntryCodec.encode(entry()))
         for count in 0..<bytes.count {
@@ -59,7 +59,7 @@ struct EntryCodecTests {
         #expect(throws: EntryFormatError.length) { try EntryCodec.decode(bytes + [0]) }
     }
 
-    @Test("An entry of another version says which")
+    @Test("An entry of another version reports its version")
     func versions() throws {
         var bytes = try #require(EntryCodec.encode(entry()))
         bytes[4] = 1
@@ -69,14 +69,14 @@ struct EntryCodecTests {
         }
     }
 
-    @Test("A metadata length of 4 GB, with a matching checksum or not, costs nothing")
+    @Test("A metadata length of 4 GB allocates nothing, with or without a matching checksum")
     func hugeLength() throws {
         var bytes = try #require(EntryCodec.encode(entry()))
         for offset in 8..<12 { bytes[offset] = 0xFF }
         #expect(throws: EntryFormatError.length) { try EntryCodec.decode(bytes) }
     }
 
-    @Test("A head that could not be read again is not written")
+    @Test("A head that could not be read back is not written")
     func limits() {
         var wide = entry()
         wide.head.fields = FieldBlock([("X", String(repeating: "a", count: 1_048_577))])
@@ -89,7 +89,7 @@ struct EntryCodecTests {
         #expect(EntryCodec.encode(status) == nil)
     }
 
-    @Test("Checksums of blocks do not depend on the pieces the body came in")
+    @Test("Block checksums do not depend on how the body was split")
     func blocks() {
         let body = SampleResponse.body(seed: 3, count: 150_000)
         var whole = BlockChecksums()
@@ -104,7 +104,7 @@ struct EntryCodecTests {
         #expect(pieces == whole)
     }
 
-    @Test("File names are digests, whatever the key holds")
+    @Test("File names are digests, whatever the key contains")
     func names() {
         for url in ["", "../../etc/passwd", "a\0b", String(repeating: "x", count: 1_000_000)] {
             let name = CacheFile.entry(EntryName(digest: CacheDigest(CacheKey(url: url)), slot: 3)).name
@@ -116,7 +116,7 @@ struct EntryCodecTests {
                 != CacheDigest(CacheKey(url: "a", partition: "bc")))
     }
 
-    @Test("A name that the cache does not give is not the cache's")
+    @Test("A file with a foreign name is not the cache's")
     func foreignNames() {
         let digest = String(repeating: "0a", count: 16)
         let files: [CacheFile] = [

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("What goes first")
+@Suite("Eviction order")
 struct EvictionPolicyTests {
     private func drain(_ policy: inout EvictionPolicy) -> [Int] {
         var order: [Int] = []
@@ -13,7 +13,7 @@ struct EvictionPolicyTests {
         return order
     }
 
-    @Test("LRU gives up what was used longest ago")
+    @Test("LRU evicts the least recently used entry")
     func leastRecentlyUsed() {
         var policy = EvictionPolicy(.leastRecentlyUsed)
         for entry in [3, 0, 1, 2] { policy.insert(entry) }
@@ -23,7 +23,7 @@ struct EvictionPolicyTests {
         #expect(drain(&policy) == [0, 3, 1])
     }
 
-    @Test("SIEVE spares what was used since its hand passed, once")
+    @Test("SIEVE spares an entry that was used since its hand passed, once")
     func sieve() {
         var policy = EvictionPolicy(.sieve)
         for entry in 0..<5 { policy.insert(entry) }
@@ -33,11 +33,11 @@ struct EvictionPolicyTests {
         policy.remove(1)
         policy.insert(5)
         #expect(policy.isMarked(2))
-        // The hand goes on to 2, spares it, and finds 3; then 4, 5, and from the oldest again.
+        // The hand moves to 2, spares it and finds 3, then 4 and 5, and restarts at the oldest.
         #expect(drain(&policy) == [3, 4, 5, 0, 2])
     }
 
-    @Test("One pass over many entries drives the used ones out of LRU and not out of SIEVE")
+    @Test("One pass over many entries evicts the used ones from LRU but not from SIEVE")
     func scans() {
         for (order, survivors) in [(EvictionOrder.leastRecentlyUsed, 0), (.sieve, 10)] {
             var policy = EvictionPolicy(order)
@@ -57,7 +57,7 @@ struct EvictionPolicyTests {
     }
 
     @Test(
-        "Entries that are not there, twice there or negative change nothing",
+        "Missing, duplicate and negative entries change nothing",
         arguments: EvictionOrder.allCases)
     func strangers(_ order: EvictionOrder) {
         var policy = EvictionPolicy(order)

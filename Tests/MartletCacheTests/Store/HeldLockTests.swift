@@ -4,9 +4,9 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("A cache whose lock another process keeps")
+@Suite("A cache whose lock another process holds")
 struct HeldLockTests {
-    @Test("A process waits once for a lock that is kept, and then each call tries once, until it is free")
+    @Test("A process waits once for a held lock, and then each call tries once until it is free")
     func waitsOnce() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -16,7 +16,7 @@ struct HeldLockTests {
         #expect(try LinuxFileSystem().tryLock(holder))
         #expect(!cache.put("b"))
         #expect(cache.lock.isHeldUp)
-        // What is known of the folder is known to each cache of the process.
+        // All caches of the process share their knowledge of the directory.
         for cache in [cache, try scene.cache(files: files)] {
             let calls: [(DiskCache) -> Void] = [
                 { _ = $0.put("c") }, { _ = $0.put("d", count: 50_000) }, { $0.saveIndex() },
@@ -35,7 +35,7 @@ struct HeldLockTests {
         #expect(scene.events.last == .recovered)
     }
 
-    @Test("An entry that is removed while the lock is kept is not found again")
+    @Test("An entry that is removed while the lock is held is not found again")
     func removes() throws {
         let scene = try CacheFolderScene()
         let cache = try scene.cache()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("The form of the index")
+@Suite("Format of the index")
 struct IndexCodecTests {
     private let records = (1...5).map { number in
         IndexRecord(
@@ -10,13 +10,13 @@ struct IndexCodecTests {
             tick: UInt64(number) * 3, isMarked: number % 2 == 0)
     }
 
-    @Test("All records come back in their order")
+    @Test("All records are read back in their order")
     func roundTrip() {
         #expect(IndexCodec.decode(IndexCodec.encode(records)) == records)
         #expect(IndexCodec.decode(IndexCodec.encode([])) == [])
     }
 
-    @Test("Cut at any length, the records before the cut are kept")
+    @Test("A truncated index retains the records before the cut")
     func cuts() {
         let bytes = IndexCodec.encode(records)
         for count in 0..<bytes.count {
@@ -25,7 +25,7 @@ struct IndexCodecTests {
         }
     }
 
-    @Test("A flipped bit costs one record, or in the first bytes all")
+    @Test("A flipped bit loses one record, or all records if it is in the header")
     func flips() {
         let bytes = IndexCodec.encode(records)
         for bit in 0..<(bytes.count * 8) {

@@ -17,7 +17,7 @@ struct MemoryCacheTests {
     private func urls(_ entries: [MemoryEntry]) -> [String] { entries.map(\.head.key.url) }
 
     @Test(
-        "What they cost never exceeds the limit, and the count of it is exact",
+        "The cost of the entries never exceeds the limit, and the count of it is exact",
         arguments: EvictionOrder.allCases)
     func bounded(_ order: EvictionOrder) {
         let cache = MemoryCache(limit: 50_000, order: order)
@@ -35,7 +35,7 @@ struct MemoryCacheTests {
         #expect(cache.statistics.byteCount == 0)
     }
 
-    @Test("What was used last stays")
+    @Test("The most recently used entries are retained")
     func order() {
         let cache = MemoryCache(limit: 20_000)
         let cost = entry("a").cost
@@ -46,7 +46,7 @@ struct MemoryCacheTests {
         #expect(cache.entry(for: CacheKey(url: "1")) { _ in true } == nil)
     }
 
-    @Test("For want of memory it is trimmed, and what is not on disk is handed over to be written there")
+    @Test("Under memory pressure the cache is trimmed, and entries that are not on disk are returned for writing")
     func trim() {
         let cache = MemoryCache(limit: 100_000)
         cache.insert(entry("a"), isOnDisk: false)
@@ -62,7 +62,7 @@ struct MemoryCacheTests {
         #expect(cache.statistics.entryCount == 1)
     }
 
-    @Test("What goes to make room is handed over as well, oldest first")
+    @Test("Entries that are evicted to make room are returned too, oldest first")
     func evicts() {
         let cache = MemoryCache(limit: 20_000)
         var given: [MemoryEntry] = []
@@ -71,7 +71,7 @@ struct MemoryCacheTests {
         #expect(urls(given).allSatisfy { (Int($0) ?? 0) % 2 == 1 })
     }
 
-    @Test("An entry above an eighth of the limit is not taken, and with a limit of 0 none is")
+    @Test("An entry above an eighth of the limit is not accepted, and a limit of 0 accepts none")
     func large() {
         let cache = MemoryCache(limit: 80_000)
         cache.insert(entry("a"), isOnDisk: true)
@@ -82,7 +82,7 @@ struct MemoryCacheTests {
         #expect(none.statistics.entryCount == 0)
     }
 
-    @Test("Variants live side by side, up to eight, and one that was chosen by nothing replaces them")
+    @Test("At most eight variants are stored, and a response without Vary replaces them")
     func variants() {
         let cache = MemoryCache(limit: 1_000_000)
         for number in 0..<10 {
@@ -99,7 +99,7 @@ struct MemoryCacheTests {
         #expect(cache.statistics.entryCount == 0)
     }
 
-    @Test("What is trimmed to a size holds it at once")
+    @Test("A trimmed cache is immediately within the new size")
     func trimmed() {
         let cache = MemoryCache(limit: 100_000)
         for number in 0..<20 { cache.insert(entry("\(number)"), isOnDisk: false) }
@@ -107,7 +107,7 @@ struct MemoryCacheTests {
         #expect(cache.statistics.byteCount <= 10_000)
     }
 
-    @Test("A use that is noted where another entry lies by now counts for none but its own")
+    @Test("A use at a position that another entry now occupies counts only for the entry itself")
     func movedUse() throws {
         let cache = MemoryCache(limit: 20_000)
         let cost = entry("a").cost
@@ -125,7 +125,7 @@ struct MemoryCacheTests {
 }
 
 extension MemoryCache {
-    /// The newest variant of a key that a test accepts, which counts as used.
+    /// Returns the newest accepted variant of a key, and counts it as used.
     fileprivate func entry(for key: CacheKey, where isAcceptable: (StoredHead) -> Bool) -> MemoryEntry? {
         let found = variants(of: key).filter { isAcceptable($0.head) }
             .max { $0.head.responseTime < $1.head.responseTime }

@@ -4,7 +4,7 @@ import MartletWire
 @testable import MartletCache
 
 extension ResponseStore {
-    /// A head of a seed's body, as tests store it.
+    /// Returns a head for the body of a seed.
     static func head(_ url: String, seed: UInt64, count: Int, language: String? = nil, time: Int64 = 1000)
         -> StoredHead
     {
@@ -24,7 +24,7 @@ extension ResponseStore {
         return writer?.commit(trailers: nil)
     }
 
-    /// Finds a URL as a client does: in memory, and where there is nothing, everywhere; what is found moves up.
+    /// Finds a URL as a client does: first in memory, then in both tiers. A hit is promoted to memory.
     func find(_ url: String) -> StoredResponse? {
         let key = CacheKey(url: url)
         let found = inMemory(key).first ?? all(key).first
@@ -33,26 +33,26 @@ extension ResponseStore {
         return found
     }
 
-    /// The seed of the body that is found whole; 0 for a miss, `nil` for a wrong byte.
+    /// Returns the seed of the body that is found; 0 for a miss and `nil` for a wrong byte.
     func seed(of url: String) -> UInt64? { find(url).map { $0.seed } ?? 0 }
 
-    /// Whether memory has a URL.
+    /// Returns whether memory has an entry for a URL.
     func remembers(_ url: String) -> Bool { !inMemory(CacheKey(url: url)).isEmpty }
 }
 
 extension TierStatistics {
-    /// Requests that a tier answered.
+    /// The number of requests that a tier served.
     var hits: Int { memory.hits + (disk?.hits ?? 0) }
 
-    /// Requests that none did.
+    /// The number of requests that no tier served.
     var misses: Int { disk?.misses ?? memory.misses }
 }
 
 extension StoredResponse {
-    /// Whether memory answered.
+    /// Whether the response was found in memory.
     var isInMemory: Bool { entry != nil }
 
-    /// All of the body.
+    /// Returns the complete body.
     func bytes() throws -> [UInt8] {
         switch body {
         case .bytes(let bytes): bytes
@@ -60,7 +60,7 @@ extension StoredResponse {
         }
     }
 
-    /// The seed of a whole body; `nil` for a wrong byte.
+    /// The seed of a complete body; `nil` for a wrong byte.
     var seed: UInt64? {
         guard let bytes = try? bytes(), SampleResponse.matches(head, bytes) else { return nil }
         return head.fields.firstValue(of: "x-seed").flatMap { UInt64($0) }
@@ -68,7 +68,7 @@ extension StoredResponse {
 }
 
 extension ResponseWriter {
-    /// All that can be read back now, in pieces.
+    /// Returns all bytes that can be read back now, in pieces.
     func readable(limit: Int = 5000) throws -> [UInt8] {
         var bytes: [UInt8] = []
         while UInt64(bytes.count) < readableByteCount {

@@ -8,10 +8,10 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("Memory before a disk that fails")
+@Suite("Memory cache with a failing disk")
 struct ResponseStoreFaultTests {
     @Test(
-        "Whatever fails, memory serves what is stored, and writes it down when the disk is back",
+        "During any fault memory serves its entries, and writes them when the disk recovers",
         arguments: FaultyFileSystem.Call.allCases, [EIO, ENOSPC, EROFS])
     func failing(_ call: FaultyFileSystem.Call, _ code: Int32) throws {
         let scene = try CacheFolderScene()
@@ -38,7 +38,7 @@ struct ResponseStoreFaultTests {
         #expect(next.seed(of: "new") == 12)
     }
 
-    @Test("What is not on disk is written down for want of memory, and a cache opened later has it")
+    @Test("Under memory pressure unwritten entries are written, and a later cache finds them")
     func pressure() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -59,7 +59,7 @@ struct ResponseStoreFaultTests {
         }
     }
 
-    @Test("What makes room for others in memory and is not on disk is written down")
+    @Test("Unwritten entries that are evicted from memory are written to disk")
     func evicted() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -74,7 +74,7 @@ struct ResponseStoreFaultTests {
     }
 
     @Test(
-        "What a hit that moves up drives out is written down by whoever blocks next, unless it is invalidated"
+        "Entries that a promoted hit evicts are written by the next blocking call, unless they are invalidated"
     )
     func drivenOut() throws {
         let scene = try CacheFolderScene()
@@ -96,7 +96,7 @@ struct ResponseStoreFaultTests {
         #expect(store.all(CacheKey(url: "b")).isEmpty)
     }
 
-    @Test("A head that only memory could take is written down over the disk's, the body staying")
+    @Test("A head that only memory could store is later written to disk, and the body is retained")
     func freshened() throws {
         let scene = try CacheFolderScene()
         let files = FaultyFileSystem()
@@ -118,7 +118,7 @@ struct ResponseStoreFaultTests {
         #expect(try disk.statistics.byteCount == scene.allocated)
     }
 
-    @Test("A folder that vanishes leaves memory serving, and is made again")
+    @Test("If the directory disappears, memory still serves, and the directory is created again")
     func vanishing() throws {
         let scene = try CacheFolderScene()
         let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())

@@ -9,13 +9,13 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("Both tiers, used by many at once")
+@Suite("Concurrent use of both tiers")
 struct ResponseStoreRaceTests {
-    /// Which versions are out of date: written before the invalidation ends, read before a look-up begins.
+    /// The oldest valid version per URL, written before the invalidation ends and read before a lookup begins.
     private final class Versions: Sendable {
         private let state = Mutex((last: UInt64(0), floors: [Int: UInt64]()))
 
-        /// A version that is newer than all others.
+        /// Returns a version that is newer than all others.
         func next() -> UInt64 {
             state.withLock { state in
                 state.last += 1
@@ -23,17 +23,17 @@ struct ResponseStoreRaceTests {
             }
         }
 
-        /// What is found of a URL must be newer.
+        /// Returns the version that every response to a URL must exceed.
         func floor(of number: Int) -> UInt64 { state.withLock { $0.floors[number] ?? 0 } }
 
-        /// Notes that all versions so far are out of date.
+        /// Records that all versions so far are invalidated.
         func raise(_ number: Int, to version: UInt64) {
             state.withLock { $0.floors[number] = max($0.floors[number] ?? 0, version) }
         }
     }
 
     @Test(
-        "Eight who store, read and invalidate the same URLs see no wrong body, and none from before an invalidation",
+        "Eight concurrent users of the same URLs see no wrong body and none from before an invalidation",
         arguments: [true, false])
     func race(_ hasDisk: Bool) async throws {
         let scene = try CacheFolderScene()
@@ -67,13 +67,13 @@ struct ResponseStoreRaceTests {
         }
     }
 
-    /// What takes a response away.
+    /// The change that removes a response.
     enum Change: CaseIterable {
         case invalidate, remove, removeAll, replaceInMemory
     }
 
     @Test(
-        "What is found on disk while it is being taken away does not move up behind that",
+        "An entry that is found on disk during its removal is not promoted to memory",
         arguments: Change.allCases)
     func movingUp(_ change: Change) throws {
         let scene = try CacheFolderScene()
@@ -84,7 +84,7 @@ struct ResponseStoreRaceTests {
         store.trim(to: 0)
         let old = try #require(store.all(key).first)
         let found = Mutex<[StoredResponse]>([])
-        // The last moment at which it can still be found.
+        // The last moment at which the response can still be found.
         files.interrupt(.remove) {
             let isDone = DispatchSemaphore(value: 0)
             Thread.detachNewThread {
@@ -98,7 +98,7 @@ struct ResponseStoreRaceTests {
         case .remove: store.remove(old)
         case .removeAll: store.removeAll()
         case .replaceInMemory:
-            // Disk and memory differ, since one of the two is full.
+            // Disk and memory differ, because one of the two is full.
             files.fill(after: 0)
             store.put("a", seed: 2, time: 2000)
         }
@@ -113,7 +113,7 @@ struct ResponseStoreRaceTests {
         let url = "u\(number)"
         switch kind {
         case 0, 1, 2:
-            // As a request does: first the epoch, then what the server says at that time.
+            // The order of a request: first the epoch, and then the server's response.
             let epoch = store.epoch
             let version = versions.next()
             let count = Int(version % 3 == 0 ? 40_000 + version : 10 + version)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("Memory before the disk")
+@Suite("Memory cache with a disk cache")
 struct ResponseStoreTests {
     private let scene: CacheFolderScene
     private let disk: DiskCache
@@ -34,7 +34,7 @@ struct ResponseStoreTests {
     }
 
     @Test(
-        "What is stored is in both tiers, as one body with one number, and outlives the process on disk")
+        "A response is stored in both tiers with one identifier, and remains on disk after the process ends")
     func both() throws {
         let stored = try #require(store.put("a", seed: 3))
         #expect(stored.isInMemory && stored.seed == 3)
@@ -46,7 +46,7 @@ struct ResponseStoreTests {
         #expect(found.seed == 3 && found.representation == stored.representation && !found.isInMemory)
     }
 
-    @Test("A hit on disk moves up, and the next is memory's, with the same number")
+    @Test("A hit on disk is promoted, and the next hit is from memory with the same identifier")
     func movesUp() throws {
         let stored = try #require(store.put("a", seed: 3))
         store.trim(to: 0)
@@ -57,12 +57,12 @@ struct ResponseStoreTests {
         #expect(store.statistics.memory.entryCount == 1)
     }
 
-    @Test("Memory does not answer alone where the disk has other variants: the newest of all has to")
+    @Test("Memory serves a URL only if it has all variants that are on disk")
     func otherVariants() throws {
         store.put("a", seed: 1, language: "de", time: 1000)
         store.put("a", seed: 2, language: "en", time: 2000)
         #expect(store.inMemory(key).count == 2)
-        // Another run, of which memory has none, and gets them one by one.
+        // Memory of the next run is empty, and the variants are promoted one by one.
         let next = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())
         let found = next.all(key)
         #expect(found.count == 2)
@@ -70,22 +70,22 @@ struct ResponseStoreTests {
         #expect(next.inMemory(key).isEmpty && next.all(key).count == 2)
         next.promote(try #require(next.all(key).first { $0.seed == 2 }))
         #expect(next.inMemory(key).count == 2)
-        // One that is too large for memory is on disk alone.
+        // A variant that is too large for memory is stored only on disk.
         next.put("a", seed: 3, count: 200_000, language: "fr", time: 3000)
         #expect(next.inMemory(key).isEmpty && next.all(key).count == 3)
-        // What is gone leaves those that are there as all there are.
+        // After the removal, memory again has all variants that are on disk.
         for response in next.all(key) where response.seed == 3 { next.remove(response) }
         #expect(next.all(key).count == 2 && next.inMemory(key).count == 2)
     }
 
-    @Test("Where memory gives one variant up for want of room, it does not answer with the others alone")
+    @Test("After memory evicts one variant, it does not serve the URL from the others alone")
     func otherVariantsGivenUp() throws {
         store.put("a", seed: 1, count: 60_000, language: "de", time: 1000)
         store.put("a", seed: 2, count: 60_000, language: "en", time: 2000)
         store.trim(to: 70_000)
         #expect(store.statistics.memory.entryCount == 1)
         #expect(store.inMemory(key).isEmpty && store.all(key).count == 2)
-        // Without a disk what is left is all there is.
+        // Without a disk the remaining variants are all variants.
         let alone = ResponseStore(memoryLimit: 1 << 20, disk: nil)
         alone.put("a", seed: 1, count: 60_000, language: "de", time: 1000)
         alone.put("a", seed: 2, count: 60_000, language: "en", time: 2000)
@@ -93,7 +93,7 @@ struct ResponseStoreTests {
         #expect(alone.inMemory(key).count == 1)
     }
 
-    @Test("A hit that was replaced, removed or invalidated since it was found does not move up")
+    @Test("A hit that was replaced, removed or invalidated since the lookup is not promoted")
     func staysDown() throws {
         for change in 0..<4 {
             store.put("a", seed: 3)
@@ -113,7 +113,7 @@ struct ResponseStoreTests {
         }
     }
 
-    @Test("A body too large for memory is on disk alone, and takes the place of what memory has")
+    @Test("A body that is too large for memory is stored only on disk, and replaces the entry in memory")
     func large() throws {
         store.put("a", seed: 1)
         #expect(store.remembers("a"))
@@ -124,7 +124,7 @@ struct ResponseStoreTests {
         #expect(!store.remembers("a"))
     }
 
-    @Test("A body too large for any tier is refused, said and counted")
+    @Test("A body that is too large for both tiers is rejected, reported and counted")
     func tooLarge() throws {
         let head = ResponseStore.head("a", seed: 1, count: 1)
         #expect(store.begin(head, expectedByteCount: disk.bodyLimit + 1, epoch: store.epoch) == nil)
@@ -135,7 +135,7 @@ struct ResponseStoreTests {
             ])
     }
 
-    @Test("A head that a 304 updates is updated in both tiers, and stays so when memory gives it up")
+    @Test("A head that a 304 updates changes in both tiers, and is retained after an eviction from memory")
     func freshened() throws {
         let stored = try #require(store.put("a", seed: 3))
         var head = stored.head
@@ -149,14 +149,14 @@ struct ResponseStoreTests {
         let found = try #require(store.all(key).first)
         #expect(found.head == head && found.representation == stored.representation)
         #expect(store.statistics.disk?.updates == 1)
-        // One found on disk alone is updated there, and may move up with its new head.
+        // A response that was found only on disk is updated there, and can be promoted with its new head.
         let again = store.freshen(found, to: stored.head, epoch: store.epoch)
         #expect(!again.isInMemory && again.head == stored.head)
         store.promote(again)
         #expect(store.inMemory(key).first?.head == stored.head)
     }
 
-    @Test("A 304 from before an invalidation has its answer, and stores nothing")
+    @Test("A 304 from before an invalidation is served but not stored")
     func lateFreshening() throws {
         let stored = try #require(store.put("a", seed: 3))
         let epoch = store.epoch
@@ -169,7 +169,7 @@ struct ResponseStoreTests {
         #expect(try scene.entryFiles.isEmpty)
     }
 
-    @Test("What another process stored later wins over memory's, which goes")
+    @Test("A newer response of another process replaces the one in memory")
     func otherProcess() throws {
         let ends = self.ends()
         let old = try #require(store.put("a", seed: 1, time: 1000))
@@ -179,13 +179,13 @@ struct ResponseStoreTests {
         #expect(store.all(key).map(\.seed) == [2])
         #expect(!store.remembers("a"))
         #expect(ends() == [old.representation])
-        // One that came at the same time or before is not asked for.
+        // A variant with the same or an earlier time does not count as newer.
         store.put("b", seed: 3, time: 2000)
         other.put("b", seed: 4, time: 1000)
         #expect(store.all(CacheKey(url: "b")).map(\.seed) == [3])
     }
 
-    @Test("Variants live side by side in both tiers, and one that was chosen by nothing replaces them")
+    @Test("Variants are stored in both tiers, and a response without Vary replaces them")
     func variants() throws {
         store.put("a", seed: 1, language: "en")
         store.trim(to: 0)
@@ -197,7 +197,7 @@ struct ResponseStoreTests {
         #expect(store.all(key).map(\.seed) == [3])
     }
 
-    @Test("What was asked for before an invalidation is in neither tier, whether begun before it or after")
+    @Test("A response that was requested before an invalidation is stored in neither tier")
     func invalidated() throws {
         let epoch = store.epoch
         for count in [100, 200_000] {
@@ -216,7 +216,7 @@ struct ResponseStoreTests {
         #expect(!store.holds(epoch, for: "a") && store.holds(epoch, for: "b"))
     }
 
-    @Test("An invalidation removes what is kept for one credential, and for everybody")
+    @Test("An invalidation removes the responses of one credential and those for all")
     func partitions() throws {
         let own = CacheKey(url: "a", partition: "p")
         for key in [key, own, CacheKey(url: "a", partition: "q")] {
@@ -232,7 +232,7 @@ struct ResponseStoreTests {
     }
 
     @Test(
-        "An unsafe request makes what is kept for other credentials out of date, in both tiers",
+        "An unsafe request invalidates the responses of other credentials in both tiers",
         arguments: [0, 1 << 20])
     func otherPartitions(memoryLimit: Int) throws {
         let store = ResponseStore(memoryLimit: memoryLimit, disk: store.disk)
@@ -251,7 +251,7 @@ struct ResponseStoreTests {
         store.invalidate(CacheKey(url: "a", partition: "p"), others: WallTime(milliseconds: 2000))
         #expect(store.inMemory(other).isEmpty && store.allNonBlocking(other)?.isEmpty != false)
         #expect(store.all(other).isEmpty)
-        // What was asked for afterwards counts, and within the same millisecond, too.
+        // A request after the invalidation counts, even within the same millisecond.
         for (url, now, expected) in [
             ("a", 2000, 2001), ("b", 1999, 1999), ("a", 1999, 1999), ("c", 2000, 2000),
         ] {
@@ -260,7 +260,7 @@ struct ResponseStoreTests {
         }
         try put(at: store.requestTime(for: "a", now: WallTime(milliseconds: 2000)))
         #expect(store.all(other).count == 1)
-        // Of too many URLs the earliest is forgotten.
+        // With too many URLs the oldest invalidation is dropped.
         store.invalidate(CacheKey(url: "a"), others: WallTime(milliseconds: 3000))
         #expect(store.all(other).isEmpty)
         try put(at: WallTime(milliseconds: 1000))
@@ -272,7 +272,7 @@ struct ResponseStoreTests {
         #expect(store.all(other).count == 1)
     }
 
-    @Test("What is removed while it is read is read to its end, and a later one stays")
+    @Test("A response that is removed during a read is read to its end, and a later one is retained")
     func removal() throws {
         store.put("a", seed: 1, count: 200_000)
         let old = try #require(store.find("a"))
@@ -289,7 +289,7 @@ struct ResponseStoreTests {
     }
 
     @Test(
-        "Each body that is replaced, removed or invalidated is told of once; what makes room or is updated is not"
+        "Each body that is replaced, removed or invalidated is reported once, and evictions and updates are not"
     )
     func ended() throws {
         let ends = self.ends()
@@ -312,7 +312,7 @@ struct ResponseStoreTests {
         #expect(ends().count == 5 && ends().last == last.representation)
     }
 
-    @Test("One request is one hit or one miss, and each tier's count says who answered")
+    @Test("Each request counts as one hit or one miss, and each tier counts its own hits")
     func counted() throws {
         #expect(store.seed(of: "a") == 0)
         store.put("a", seed: 1)
@@ -327,7 +327,7 @@ struct ResponseStoreTests {
         #expect(statistics.stores == 1 && statistics.disk?.stores == 1)
     }
 
-    @Test("What memory answers counts as used on disk, too, and is not what goes there first")
+    @Test("A hit in memory also counts as a use on disk and protects the entry from eviction")
     func usedOnDisk() throws {
         let scene = try CacheFolderScene()
         let disk = try scene.cache(limit: 256 << 10)
@@ -341,7 +341,7 @@ struct ResponseStoreTests {
         #expect(disk.variants(of: CacheKey(url: "u1")).isEmpty)
     }
 
-    @Test("Without a disk, memory stores, validates, removes and forgets; without memory, the disk does")
+    @Test("Each tier stores, validates, removes and invalidates without the other")
     func oneTier() throws {
         for store in [
             ResponseStore(memoryLimit: 1 << 20, disk: nil), ResponseStore(memoryLimit: 0, disk: disk),

@@ -8,7 +8,7 @@ import Testing
 
 @testable import MartletCache
 
-@Suite("A response on its way into both tiers")
+@Suite("Writing a response to both tiers")
 struct ResponseWriterTests {
     private func begin(_ store: ResponseStore, count: Int, expected: UInt64? = nil) throws -> ResponseWriter {
         let head = ResponseStore.head("a", seed: 5, count: count)
@@ -16,7 +16,7 @@ struct ResponseWriterTests {
     }
 
     @Test(
-        "It can be read from its beginning while it comes, when it is stored, and when it is given up",
+        "A body can be read from its beginning while it arrives, after it is stored and after it is discarded",
         arguments: [100, 20_000, 60_000, 400_000], [true, false])
     func readable(_ count: Int, _ isKnown: Bool) throws {
         let scene = try CacheFolderScene()
@@ -47,7 +47,7 @@ struct ResponseWriterTests {
     }
 
     @Test(
-        "One that is withdrawn is in neither tier, be it before it is stored or behind that",
+        "A response that is withdrawn before or after it is stored is in neither tier",
         arguments: [100, 400_000], [true, false])
     func withdrawn(_ count: Int, _ isStored: Bool) throws {
         let scene = try CacheFolderScene()
@@ -64,13 +64,13 @@ struct ResponseWriterTests {
             #expect(!writer.isAlive && writer.commit(trailers: nil) == nil)
             #expect(store.seed(of: "a") == 0)
             #expect(try writer.readable() == body)
-            // It takes nothing with it that came in its place.
+            // The withdrawal does not remove the entry that replaced it.
             store.put("a", seed: 6)
             #expect(!writer.withdraw() && store.seed(of: "a") == 6)
         }
     }
 
-    @Test("A body that is shorter or longer than was announced is in neither tier")
+    @Test("A body that is shorter or longer than its announced length is in neither tier")
     func wrongLength() throws {
         let scene = try CacheFolderScene()
         let stores = [
@@ -89,7 +89,7 @@ struct ResponseWriterTests {
         #expect(try scene.entryFiles.isEmpty)
     }
 
-    @Test("Trailers are stored in both tiers, and an empty body is a body")
+    @Test("Trailers are stored in both tiers, and an empty body is stored")
     func trailers() throws {
         let scene = try CacheFolderScene()
         let store = ResponseStore(memoryLimit: 1 << 20, disk: try scene.cache())
@@ -101,7 +101,7 @@ struct ResponseWriterTests {
         #expect(store.find("a")?.head.trailers == trailers)
     }
 
-    @Test("Without a disk a body that outgrows memory is refused, and the end of what came can be told")
+    @Test("Without a disk a body that outgrows memory is rejected, and the received part stays readable")
     func outgrows() throws {
         let store = ResponseStore(memoryLimit: 80_000, disk: nil)
         let writer = try begin(store, count: 20_000)
@@ -114,7 +114,7 @@ struct ResponseWriterTests {
     }
 
     @Test(
-        "A disk that refuses in the middle leaves a small body to memory, and a large one to nobody",
+        "If the disk fails during a write, memory stores a small body, and a large one is discarded",
         arguments: [90_000, 300_000])
     func diskFails(_ count: Int) throws {
         let scene = try CacheFolderScene()
@@ -132,7 +132,7 @@ struct ResponseWriterTests {
     }
 
     @Test(
-        "A body that outgrows memory goes on to disk, and one that the disk is too small for stays in memory")
+        "A body that outgrows memory moves to disk, and one that is too large for the disk stays in memory")
     func otherTier() throws {
         let scene = try CacheFolderScene()
         let disk = try scene.cache(limit: 256 << 10)
@@ -150,7 +150,7 @@ struct ResponseWriterTests {
         #expect(!stored.isInMemory && stored.seed == 5)
     }
 
-    @Test("What a larger body occupied that was replaced is given back when the writer lets it go")
+    @Test("Releasing a replaced larger body frees its disk space")
     func letsGo() throws {
         let scene = try CacheFolderScene()
         let store = ResponseStore(memoryLimit: 0, disk: try scene.cache())
@@ -165,7 +165,7 @@ struct ResponseWriterTests {
         }
     }
 
-    /// How many files this process has open whose names in the folder are gone.
+    /// Returns the number of files in the directory that this process has open after their removal.
     private func deletedFiles(in scene: CacheFolderScene) -> Int {
         let names = (try? LinuxFileSystem().names(inFolder: "/proc/self/fd")) ?? []
         return names.count { name in

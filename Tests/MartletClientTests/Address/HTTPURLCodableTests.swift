@@ -3,9 +3,9 @@ import FoundationEssentials
 import MartletCore
 import Testing
 
-@Suite("Stored addresses")
+@Suite("Codable URLs")
 struct HTTPURLCodableTests {
-    @Test("An address is stored as a string with its password and reads back equal")
+    @Test("A URL is encoded as a string with its password and decodes to an equal URL")
     func roundTrip() throws {
         let urls = [
             try HTTPURL("https://ann:hunter2@bücher.example:8443/a%2fb?q#f"),
@@ -16,7 +16,7 @@ struct HTTPURLCodableTests {
         #expect(try JSONDecoder().decode([String].self, from: data) == urls.map(\.absoluteString))
     }
 
-    @Test("A stored string that is no address is corrupt data, and the error says why")
+    @Test("A string that is not a URL decodes to an error that gives the reason and the position")
     func corrupt() throws {
         let error = #expect(throws: DecodingError.self) {
             try JSONDecoder().decode([HTTPURL].self, from: Data("[\"http://h:0/\"]".utf8))

@@ -3,16 +3,16 @@ import MartletURL
 import MartletCore
 import Testing
 
-@Suite("Errors of addresses")
+@Suite("URL parse errors")
 struct HTTPURLErrorTests {
-    @Test("A port out of range is named together with its position")
+    @Test("The error for a port out of range contains the port and its position")
     func portMessage() {
         let error = #expect(throws: HTTPURL.ParseError.self) { try HTTPURL("http://example:65536/") }
         #expect(error?.description == "port 65536 is out of range 1–65535 at character 15")
     }
 
     @Test(
-        "A port must be digits within 1–65535",
+        "A port must consist of digits and be within 1–65535",
         arguments: [
             ("http://h:0/", 9), ("http://h:65536", 9), ("http://h:99999999999999999999999/", 9),
             ("http://h:8a/", 10),
@@ -27,7 +27,7 @@ struct HTTPURLErrorTests {
     }
 
     @Test(
-        "Control characters and backslashes are refused wherever they stand",
+        "Control characters, backslashes and surrounding spaces are rejected at any position",
         arguments: [
             ("ht\ttp://h/", 2), ("http://h\n/", 8), ("http://a\\@b/", 8), ("http:\\\\h/", 5),
             ("http://h/a\rb", 10),
@@ -41,9 +41,9 @@ struct HTTPURLErrorTests {
         #expect(error?.offset == offset)
     }
 
-    @Test("Positions count characters, not bytes")
+    @Test("Error positions count characters, not bytes")
     func characterOffsets() {
-        // A family of five scalars, é in two of them, and CRLF, which is one character.
+        // An emoji of five scalars, é as two scalars, and CRLF: each of them is one character.
         let family = "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}"
         let cases = [("http://h/é\(family)\t", 11), ("http://h/e\u{301}\t", 10), ("http://h/a\r\nb", 10)]
         for (input, offset) in cases {
@@ -53,7 +53,7 @@ struct HTTPURLErrorTests {
     }
 
     @Test(
-        "Something without http or https in front is refused",
+        "A URL without http:// or https:// at its start is rejected",
         arguments: [
             ("", HTTPURL.ParseError.Code.empty, 0), ("example.com/a", .missingScheme, 0),
             ("/a", .missingScheme, 0),
@@ -72,7 +72,7 @@ struct HTTPURLErrorTests {
     }
 
     @Test(
-        "User info that decodes to control characters or no UTF-8 is refused",
+        "User info that decodes to control characters or invalid UTF-8 is rejected",
         arguments: [
             ("http://u%0d%0a:p@h/", 7), ("http://u:p%00@h/", 9), ("http://%ff@h/", 7), ("http://u:%c3@h/", 9),
         ])
@@ -83,7 +83,7 @@ struct HTTPURLErrorTests {
     }
 
     @Test(
-        "An error never repeats a password",
+        "A parse error never contains a password",
         arguments: [
             "http://ann:hunter2#x@h/", "http://ann:hunter2/x@h/", "http://ann:hunter2%00@h/",
             "http://ann:hunter2\t@h/",
@@ -94,10 +94,10 @@ struct HTTPURLErrorTests {
         #expect(error.map { "\($0)".contains("hunter2") } == false)
     }
 
-    @Test("An address of the limit is taken, one byte more is refused")
+    @Test("A URL within the length limit is accepted, and one byte above the limit is rejected")
     func lengthLimit() throws {
         let start = "http://h/"
-        // Serialising may add what the longest authority needs, so the very limit is for the input.
+        // The parser reserves space for the longest authority, so an accepted URL is slightly shorter than the limit.
         let fits = start + String(repeating: "a", count: HTTPURL.lengthLimit - 40)
         #expect(try HTTPURL(fits).absoluteString == fits)
         let long = start + String(repeating: "a", count: HTTPURL.lengthLimit - start.utf8.count + 1)
@@ -105,7 +105,7 @@ struct HTTPURLErrorTests {
         #expect(error?.code == .tooLong)
     }
 
-    @Test("An address that grows too long by encoding is refused")
+    @Test("A URL that exceeds the length limit after percent-encoding is rejected")
     func encodedLength() {
         let error = #expect(throws: HTTPURL.ParseError.self) {
             try HTTPURL("http://h/" + String(repeating: "é", count: 20_000))
@@ -114,7 +114,7 @@ struct HTTPURLErrorTests {
     }
 
     @Test(
-        "A huge input is dealt with at once",
+        "Huge inputs are parsed in linear time",
         arguments: [
             String(repeating: "a", count: 1_000_000), "http://" + String(repeating: "a.", count: 500_000),
             "http://h/" + String(repeating: "../", count: 20_000),
@@ -128,7 +128,7 @@ struct HTTPURLErrorTests {
             "http://h/?" + String(repeating: "a\u{301}", count: 20_000) + "\t",
         ])
     func hugeInputs(input: String) {
-        // Milliseconds in truth; the bound only has to tell linear from quadratic on a slow machine.
+        // Parsing takes milliseconds. The bound separates linear from quadratic time on a slow machine.
         #expect(ThreadTime.of { _ = try? HTTPURL(input) }.time < .seconds(5))
     }
 }

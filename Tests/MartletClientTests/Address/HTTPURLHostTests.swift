@@ -4,10 +4,10 @@ import MartletCore
 import MartletHosts
 import Testing
 
-@Suite("Hosts of addresses")
+@Suite("URL hosts")
 struct HTTPURLHostTests {
     @Test(
-        "Every spelling of an IPv4 address becomes the dotted quad",
+        "Every spelling of an IPv4 address becomes dotted decimal",
         arguments: [
             ("127.0.0.1", "127.0.0.1"), ("127.1", "127.0.0.1"), ("127.0.1", "127.0.0.1"),
             ("0x7f.1", "127.0.0.1"), ("0x7F000001", "127.0.0.1"), ("017700000001", "127.0.0.1"),
@@ -23,7 +23,7 @@ struct HTTPURLHostTests {
     }
 
     @Test(
-        "A host that ends in a number but is no address is refused",
+        "A host that ends in a number but is not an IPv4 address is rejected",
         arguments: [
             "256.1.1.1", "1.2.3.256", "1.2.3.4.5", "4294967296", "0x100000000", "09", "1.2.3.08", "a.1",
             "a.0x1",
@@ -36,7 +36,7 @@ struct HTTPURLHostTests {
     }
 
     @Test(
-        "An IPv6 address is written in its canonical form",
+        "An IPv6 address is serialized in its canonical form",
         arguments: [
             ("::", "::"), ("::1", "::1"), ("1::", "1::"), ("0:0:0:0:0:0:0:1", "::1"),
             ("2001:DB8::0001", "2001:db8::1"), ("2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),
@@ -54,7 +54,7 @@ struct HTTPURLHostTests {
     }
 
     @Test(
-        "What is no IPv6 address is refused where it stops being one",
+        "An invalid IPv6 address is rejected at its first invalid character",
         arguments: [
             ("", 8), ("1", 9), (":1", 8), ("1:", 10), (":::", 10), ("1::2::3", 13), ("1:2:3:4:5:6:7", 21),
             ("1:2:3:4:5:6:7:8:9", 24), ("1:2:3:4:5:6:7::8", 24), ("12345::", 12), ("g::", 8), ("::1.2.3", 15),
@@ -69,7 +69,7 @@ struct HTTPURLHostTests {
     }
 
     @Test(
-        "An IPv6 zone is refused at its percent sign",
+        "An IPv6 zone is rejected at its percent sign",
         arguments: ["fe80::1%25eth0", "fe80::1%eth0", "fe80::1%"])
     func zone(input: String) {
         let error = #expect(throws: HTTPURL.ParseError.self) { try HTTPURL("http://[\(input)]/") }
@@ -78,7 +78,7 @@ struct HTTPURLHostTests {
     }
 
     @Test(
-        "A host name is lower-cased, decoded and mapped",
+        "A host name is lowercased, percent-decoded and mapped by IDNA",
         arguments: [
             ("EXAMPLE.com", "example.com"), ("ex%61mple.com", "example.com"), ("a_b.example", "a_b.example"),
             ("example.com.", "example.com."), ("bücher.example", "xn--bcher-kva.example"),
@@ -106,19 +106,19 @@ struct HTTPURLHostTests {
     }
 
     @Test(
-        "A label that IDNA does not allow is refused at its first character",
+        "A label that IDNA does not allow is rejected at its first character",
         arguments: [
-            // Not Punycode, of nothing, of ASCII alone, of capitals, of what is not normalised, of a prefix
-            // again.
+            // Invalid Punycode: empty, of ASCII only, of capitals, of characters that are not normalized, and of a
+            // second prefix.
             ("a.xn--a", 9), ("xn--", 7), ("xn--abc-", 7), ("xn--\u{E9}", 7), ("xn--dca", 7), ("xn--iua", 7),
             ("xn--72g", 7),
             ("xn--x-gea", 7), ("xn--0", 7),
             ("xn--u-ccb", 7), ("xn--xn--bcher-kva-", 7), ("xn---", 7),
-            // A combining mark in front, which forms one character with the dot before it.
+            // A leading combining mark, which forms one character with the dot before it.
             ("a.\u{301}b", 8),
-            // Joiners that join nothing.
+            // Joiners (U+200C, U+200D) without a context that allows them.
             ("a\u{200D}b", 7), ("a\u{200C}b", 7), ("xn--ab-m1t", 7), ("\u{200C}", 6),
-            // Mixed directions.
+            // Labels that mix directions (bidi).
             ("\u{5D0}a", 7), ("1\u{5D0}", 7), ("0a.\u{5D0}", 7), ("\u{5D0}1\u{661}", 7), ("b.a\u{5D0}", 9),
         ])
     func invalidNames(input: String, offset: Int) {
@@ -128,7 +128,7 @@ struct HTTPURLHostTests {
     }
 
     @Test(
-        "A character no host may hold is refused where it stands",
+        "A character that a host must not contain is rejected at its position",
         arguments: [
             ("a%2fb", 8), ("a%2Fb.c", 8), ("a%00", 8), ("a%40b", 8), ("a%3ab", 8), ("a%5cb", 8), ("%", 7),
             ("a%zz", 8),
@@ -145,15 +145,15 @@ struct HTTPURLHostTests {
     }
 
     @Test(
-        "A character that maps to a forbidden one is refused", arguments: ["a℀b", "a／b", "a％b", "a＠b", "a：b"])
+        "A character that maps to a forbidden one is rejected", arguments: ["a℀b", "a／b", "a％b", "a＠b", "a：b"])
     func mappedToForbidden(input: String) {
-        // U+2100 is "a/c" once mapped: the host would end early.
+        // U+2100 maps to "a/c", so the host would end early.
         let error = #expect(throws: HTTPURL.ParseError.self) { try HTTPURL("http://\(input)/") }
         #expect(error?.code == .forbiddenHostCharacter)
     }
 
     @Test(
-        "A host with nothing in it is refused",
+        "A URL with an empty host is rejected",
         arguments: [
             ("http://", 7), ("http:///a", 7), ("http://?q", 7), ("http://#f", 7), ("http://:80/", 7),
             ("http://u@/", 9),
@@ -166,21 +166,21 @@ struct HTTPURLHostTests {
     }
 
     @Test(
-        "A host of ignored characters or dots alone is refused", arguments: ["\u{AD}", ".", "..", "。", "%2e"])
+        "A host of only ignored characters or dots is rejected", arguments: ["\u{AD}", ".", "..", "。", "%2e"])
     func nothingLeft(input: String) {
         let error = #expect(throws: HTTPURL.ParseError.self) { try HTTPURL("http://\(input)/") }
         #expect(error?.code == .emptyHost)
     }
 
     @Test(
-        "An empty label is refused where it is", arguments: [("a..b", 9), (".a", 7), ("a..", 9), ("é..b", 7)])
+        "An empty label is rejected at its position", arguments: [("a..b", 9), (".a", 7), ("a..", 9), ("é..b", 7)])
     func emptyLabel(input: String, offset: Int) {
         let error = #expect(throws: HTTPURL.ParseError.self) { try HTTPURL("http://\(input)/") }
         #expect(error?.code == .invalidHostName)
         #expect(error?.offset == offset)
     }
 
-    @Test("A label has up to 63 characters, a name up to 253 and a trailing dot")
+    @Test("A label has at most 63 characters and a name at most 253, without a trailing dot")
     func lengths() throws {
         let label = String(repeating: "a", count: 63)
         #expect(try HTTPURL("http://\(label).b/").host == "\(label).b")
@@ -194,7 +194,7 @@ struct HTTPURLHostTests {
         }
     }
 
-    @Test("User info never becomes the host")
+    @Test("User info is never parsed as the host")
     func userInfoIsNotHost() throws {
         #expect(try HTTPURL("http://good.example@evil.example/").host == "evil.example")
         #expect(try HTTPURL("http://a@b@c/").host == "c")

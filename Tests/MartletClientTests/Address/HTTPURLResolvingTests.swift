@@ -3,10 +3,10 @@ import MartletURL
 import MartletCore
 import Testing
 
-@Suite("References")
+@Suite("Relative URL references")
 struct HTTPURLResolvingTests {
     @Test(
-        "The examples of RFC 3986 resolve as it says",
+        "Relative references resolve as in the examples of RFC 3986",
         arguments: [
             ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"),
             ("/g", "http://a/g"),
@@ -17,7 +17,7 @@ struct HTTPURLResolvingTests {
             ("..", "http://a/b/"),
             ("../", "http://a/b/"), ("../g", "http://a/b/g"), ("../..", "http://a/"), ("../../", "http://a/"),
             ("../../g", "http://a/g"),
-            // §5.4.2, abnormal ones.
+            // §5.4.2, abnormal examples.
             ("../../../g", "http://a/g"), ("../../../../g", "http://a/g"), ("/./g", "http://a/g"),
             ("/../g", "http://a/g"), ("g.", "http://a/b/c/g."), (".g", "http://a/b/c/.g"),
             ("g..", "http://a/b/c/g.."),
@@ -34,7 +34,7 @@ struct HTTPURLResolvingTests {
     }
 
     @Test(
-        "A reference with another scheme is refused",
+        "A reference with another scheme is rejected",
         arguments: ["g:h", "ftp://x/", "data:,x", "a:1/b", "mailto:a@b"])
     func otherSchemes(reference: String) throws {
         let base = try HTTPURL("http://a/b/c/d;p?q")
@@ -42,7 +42,7 @@ struct HTTPURLResolvingTests {
         #expect(error?.code == .unsupportedScheme)
     }
 
-    @Test("http:g has no host and is refused, as strict parsers do")
+    @Test("The reference http:g has no host and is rejected, as in strict parsers")
     func schemeWithoutAuthority() throws {
         let base = try HTTPURL("http://a/b/c/d;p?q")
         let error = #expect(throws: HTTPURL.ParseError.self) { try base.resolving("http:g") }
@@ -50,7 +50,7 @@ struct HTTPURLResolvingTests {
     }
 
     @Test(
-        "Scheme, user info and port are kept or replaced together",
+        "Scheme, user info and port are inherited together or replaced together",
         arguments: [
             ("/x", "https://u:p@h:8443/x"), ("x", "https://u:p@h:8443/a/x"), ("?", "https://u:p@h:8443/a/b?"),
             ("#", "https://u:p@h:8443/a/b?q#"), ("", "https://u:p@h:8443/a/b?q"), ("//i", "https://i/"),
@@ -66,7 +66,7 @@ struct HTTPURLResolvingTests {
         #expect((try? base.resolving(reference))?.absoluteString == output)
     }
 
-    @Test("A host in a reference is parsed as strictly as any other")
+    @Test("A host in a reference is parsed as strictly as the host of a URL")
     func hosts() throws {
         let base = try HTTPURL("https://h/")
         #expect(try base.resolving("//0x7f.1/").host == "127.0.0.1")
@@ -75,7 +75,7 @@ struct HTTPURLResolvingTests {
         #expect(error?.offset == 3)
     }
 
-    @Test("Base and reference together are held to the limit")
+    @Test("The length limit applies to the resolved URL")
     func lengthLimit() throws {
         let half = String(repeating: "a", count: 40_000)
         let base = try HTTPURL("http://h/\(half)/")

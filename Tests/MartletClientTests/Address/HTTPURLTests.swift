@@ -4,9 +4,9 @@ import MartletCore
 import MartletHosts
 import Testing
 
-@Suite("Addresses")
+@Suite("URL parsing")
 struct HTTPURLTests {
-    @Test("An address falls apart into its components")
+    @Test("A URL is split into its components")
     func components() throws {
         let url = try HTTPURL("HTTPS://Ann:s%20x@Example.COM:8443/a/b?q=1#top")
         #expect(url.scheme == .https)
@@ -21,7 +21,7 @@ struct HTTPURLTests {
         #expect(!url.isIPLiteral)
     }
 
-    @Test("The shortest address has a path and the default port")
+    @Test("The shortest URL has the path / and the default port")
     func shortest() throws {
         let url = try HTTPURL("http://h")
         #expect(url.path == "/")
@@ -35,7 +35,7 @@ struct HTTPURLTests {
     }
 
     @Test(
-        "An address is serialised as the URL Standard says",
+        "A URL is serialized as the URL Standard specifies",
         arguments: [
             ("http://h:80/", "http://h/"),
             ("https://h:443", "https://h/"),
@@ -68,7 +68,7 @@ struct HTTPURLTests {
     }
 
     @Test(
-        "What may not stand in a component is encoded, what was encoded stays",
+        "Characters that a component does not allow are encoded, and encoded characters stay",
         arguments: [
             ("http://h/a b", "http://h/a%20b"),
             ("http://h/%2f%2F%7e", "http://h/%2f%2F%7e"),
@@ -90,7 +90,7 @@ struct HTTPURLTests {
     }
 
     @Test(
-        "Dot segments are removed, encoded ones too",
+        "Dot segments are removed, also when they are percent-encoded",
         arguments: [
             ("/.", "/"), ("/..", "/"), ("/./", "/"), ("/../", "/"), ("/a/.", "/a/"), ("/a/..", "/"),
             ("/a/../", "/"), ("/a/b/../c", "/a/c"), ("/a/b/../../../c", "/c"), ("/a/./b", "/a/b"),
@@ -102,13 +102,13 @@ struct HTTPURLTests {
         #expect(try HTTPURL("http://h" + input).path == output)
     }
 
-    @Test("A path taken as it is keeps its dot segments")
+    @Test("A URL with pathAsIs keeps the dot segments of its path")
     func pathAsIs() throws {
         let url = try HTTPURL("http://h/a/../%2e/./b c", pathAsIs: true)
         #expect(url.path == "/a/../%2e/./b%20c")
     }
 
-    @Test("Origin form is path and query, absolute form leaves out user info and fragment")
+    @Test("The origin form has path and query, and the absolute form omits user info and fragment")
     func targets() throws {
         let url = try HTTPURL("http://u:p@h:8080/a%20b?x=1#f")
         #expect(url.requestTarget == "/a%20b?x=1")
@@ -118,14 +118,14 @@ struct HTTPURLTests {
         #expect(try HTTPURL("http://h#f").requestTarget == "/")
     }
 
-    @Test("The Host field has brackets for IPv6 and only a port that is not the default")
+    @Test("The Host field has brackets for IPv6 and omits the default port")
     func hostField() throws {
         #expect(try HTTPURL("https://[::1]:443/").hostFieldValue == "[::1]")
         #expect(try HTTPURL("https://[::1]:80/").hostFieldValue == "[::1]:80")
         #expect(try HTTPURL("http://h:80/").hostFieldValue == "h")
     }
 
-    @Test("An origin is scheme, host and port with the default filled in")
+    @Test("An origin consists of scheme, host and port, with the default port filled in")
     func origin() throws {
         let origin = try HTTPURL("https://u@EXAMPLE.com/x").origin
         #expect(origin.description == "https://example.com:443")
@@ -136,7 +136,7 @@ struct HTTPURLTests {
         #expect(try HTTPURL("https://[::1]/").origin.description == "https://[::1]:443")
     }
 
-    @Test("No way of printing an address shows its password")
+    @Test("Descriptions and dumps of a URL do not contain its password")
     func redaction() throws {
         let url = try HTTPURL("https://ann:hunter2@h/p")
         #expect(url.redacted == "https://ann:***@h/p")
@@ -150,7 +150,7 @@ struct HTTPURLTests {
         #expect(url.withoutUserInfo.absoluteString == "https://h/p")
     }
 
-    @Test("Query items are encoded and go behind the query that is there")
+    @Test("Appended query items are encoded and follow the existing query")
     func queryItems() throws {
         let url = try HTTPURL("http://h/p?a=1#f")
         let items = [QueryItem(name: "b c", value: "x+y&z=ü"), QueryItem(name: "flag", value: nil)]
@@ -162,7 +162,7 @@ struct HTTPURLTests {
         #expect(try url.appending(queryItems: []) == url)
     }
 
-    @Test("Added query items cannot make an address too long")
+    @Test("Appending query items beyond the length limit is an error")
     func tooManyQueryItems() throws {
         let item = QueryItem(name: "a", value: String(repeating: "x", count: HTTPURL.lengthLimit))
         let error = #expect(throws: HTTPURL.ParseError.self) {
@@ -171,7 +171,7 @@ struct HTTPURLTests {
         #expect(error?.code == .tooLong)
     }
 
-    @Test("A fragment is inherited only where there is none")
+    @Test("A URL inherits a fragment only if it has none")
     func fragmentInheritance() throws {
         let old = try HTTPURL("http://h/a#old")
         #expect(try HTTPURL("http://h/b").inheritingFragment(of: old).absoluteString == "http://h/b#old")

@@ -5,11 +5,11 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("Names beyond ASCII in TLS settings for single hosts")
+@Suite("TLS settings for internationalized host names")
 struct HostRuleNameTests {
-    // Such a rule applied to no host, and with it no pin and no private root.
+    // Without the conversion, the rule applied to no host and its pins and private roots were ignored.
     @Test(
-        "A rule for a name beyond ASCII applies to the host that URLs mean by it",
+        "A TLS rule for an internationalized name applies to the host with its A-labels",
         arguments: [
             ("bücher.example", "https://bücher.example/"),
             ("BÜCHER.example.", "https://xn--bcher-kva.example/"),
@@ -25,7 +25,7 @@ struct HostRuleNameTests {
         #expect(configuration.dialSettings.tls.hosts.rule(for: "other.example") == nil)
     }
 
-    @Test("A rule in ASCII goes before one that is not")
+    @Test("A TLS rule with A-labels has precedence over one with the Unicode name")
     func both() {
         var configuration = SessionConfiguration.default
         configuration.tls.hosts["bücher.example"] = TLSHostSettings(verifiesHostName: true)

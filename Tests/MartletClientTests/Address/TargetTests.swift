@@ -4,14 +4,14 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// Each kind of target, for each function that makes a call.
+/// Tests every kind of target with every function that makes a call.
 @Suite("Targets of calls", .timeLimit(.minutes(20)))
 struct TargetTests {
-    /// A call of a session, and the method that it sends for a URL.
+    /// A function of a session that makes a call, and the method that it sends for a URL.
     struct Shape: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let method: HTTPRequest.Method
-        /// Whether a request's own method is ignored.
+        /// Whether the function ignores the method of a request.
         var decidesMethod = false
         let call: @Sendable (HTTPSession, any HTTPTarget, TemporaryFolder) async throws -> Void
     }
@@ -90,7 +90,7 @@ struct TargetTests {
         200, fields: ["Content-Type": "text/event-stream"], body: .text("data: a\n\n"))
 
     @Test(
-        "A string, a part of one, both kinds of URL and a request lead to the same place", arguments: shapes)
+        "Strings, substrings, both URL types and requests all lead to the same URL", arguments: shapes)
     func kinds(_ shape: Shape) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(handler: .fixed(Self.response)) { origin in
@@ -113,7 +113,7 @@ struct TargetTests {
     }
 
     @Test(
-        "A request brings its header fields, and its method where the function does not name one",
+        "A request contributes its header fields, and its method unless the function sets one",
         arguments: shapes)
     func requests(_ shape: Shape) async throws {
         let folder = try TemporaryFolder()
@@ -130,7 +130,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A bad string is a typed error that names the character, and nothing is sent", arguments: shapes)
+    @Test("An invalid string is rejected before sending, with an error that names the character", arguments: shapes)
     func bad(_ shape: Shape) async throws {
         let folder = try TemporaryFolder()
         let session = HTTPSession.own()
@@ -144,7 +144,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A download in parts sends GET and says so for another request")
+    @Test("A segmented download only accepts GET requests, and the error names the other method")
     func otherMethod() async throws {
         let folder = try TemporaryFolder()
         let request = try HTTPRequest(method: .post, url: "http://a.test/")
@@ -155,7 +155,7 @@ struct TargetTests {
         #expect(error?.message.contains("POST") == true)
     }
 
-    @Test("Literals and variables of mixed values, and any Encodable, become the query of each verb")
+    @Test("Each verb encodes query literals and Encodable values into the URL's query")
     func queries() async throws {
         struct Filter: Encodable {
             var tag: String
@@ -187,7 +187,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A query that cannot be encoded is a typed error that does not repeat a value")
+    @Test("A query that cannot be encoded is a typed error that does not repeat its values")
     func badQueries() async throws {
         struct Node: Encodable {
             var value = Double.nan
@@ -212,7 +212,7 @@ struct TargetTests {
         }
     }
 
-    @Test("The timeout of a call is its total timeout, and the other timeouts are those of the session")
+    @Test("The timeout argument sets the total timeout and keeps the session's other timeouts")
     func timeout() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .awaitClose)) { origin in
             let session = HTTPSession.own { $0.timeouts.idle = .seconds(7) }
@@ -226,7 +226,7 @@ struct TargetTests {
         }
     }
 
-    @Test("Lines of a URL come one by one, and a status that is not 2xx ends them with an error")
+    @Test("Lines of a response are delivered one by one, and a status other than 2xx is an error")
     func lines() async throws {
         try await TestOrigin.withOrigin(respond: { request in
             request.target == "/404" ? .text("no\n", status: 404) : .text("a\r\nb\n\nlast")

@@ -7,21 +7,21 @@ import Testing
 @testable import MartletAuthentication
 @testable import MartletCore
 
-@Suite("Who is calling: one call and its servers")
+@Suite("Authentication of one call")
 struct AuthenticationMachineTests {
     private let basic = #"Basic realm="r""#
     private let digest = #"Digest realm="r", nonce="n1", qop="auth""#
 
-    // MARK: Nothing to say
+    // MARK: No credentials
 
-    @Test("Without credentials a 401 is an answer as any other")
+    @Test("Without credentials, a 401 is returned as a normal response")
     func noCredentials() async throws {
         var scene = AuthenticationScene(AuthenticationSettings())
         #expect(try await scene.sent("http://a/") == nil)
         #expect(try await !scene.isResent("http://a/", after: basic, digest))
     }
 
-    @Test("A field the caller set is sent as it is, and its refusal is the answer")
+    @Test("An Authorization field of the caller is sent unchanged, and the 401 for it is returned")
     func ownField() async throws {
         let script = HandlerScript([.basic(user: "u", password: "p")])
         var scene = AuthenticationScene(
@@ -33,7 +33,7 @@ struct AuthenticationMachineTests {
         #expect(script.asked.isEmpty)
     }
 
-    @Test("Other statuses ask nothing, whatever fields they have")
+    @Test("Other statuses are not treated as challenges, whatever fields they have")
     func otherStatus() async throws {
         var scene = AuthenticationScene(AuthenticationSettings(credentials: .any(user: "u", password: "p")))
         for status in [200, 403, 407, 500] {
@@ -45,7 +45,7 @@ struct AuthenticationMachineTests {
 
     // MARK: Basic
 
-    @Test("Basic goes out with the first request, and is not tried again when it is refused")
+    @Test("Basic credentials are sent preemptively and not retried when rejected")
     func basicUnasked() async throws {
         var scene = AuthenticationScene(AuthenticationSettings(credentials: .basic(user: "u", password: "p")))
         #expect(try await scene.sent("http://a/") == "Basic dTpw")
@@ -53,14 +53,14 @@ struct AuthenticationMachineTests {
         #expect(scene.flow.machine.failureCount == 1)
     }
 
-    @Test("Credentials for Basic do not answer Digest")
+    @Test("Basic credentials are not used for a Digest challenge")
     func basicAlone() async throws {
         var scene = AuthenticationScene(AuthenticationSettings(credentials: .basic(user: "u", password: "p")))
         _ = try await scene.sent("http://a/")
         #expect(try await !scene.isResent("http://a/", after: digest))
     }
 
-    @Test("Credentials that cannot be written are an error before anything is sent")
+    @Test("Credentials that cannot be serialized are an error before anything is sent")
     func unwritable() async throws {
         var scene = AuthenticationScene(
             AuthenticationSettings(credentials: .basic(user: "a:b", password: "p")))
@@ -73,7 +73,7 @@ struct AuthenticationMachineTests {
     }
 
     @Test(
-        "Where any scheme is allowed, Basic waits for the server's word, and is remembered for what lies beside and below"
+        "With any scheme allowed, Basic is sent after a challenge, and then preemptively below its path"
     )
     func basicWhenAsked() async throws {
         let settings = AuthenticationSettings(credentials: .any(user: "u", password: "p"))
@@ -92,7 +92,7 @@ struct AuthenticationMachineTests {
 
     // MARK: Digest
 
-    @Test("Digest waits for the server's word, answers it, and counts the nonce's uses from call to call")
+    @Test("Digest waits for a challenge, and later calls reuse the nonce with a higher count")
     func digestCounts() async throws {
         let settings = AuthenticationSettings(credentials: .digest(user: "user", password: "pass"))
         var scene = AuthenticationScene(settings)
@@ -110,7 +110,7 @@ struct AuthenticationMachineTests {
         #expect(second.contains(#"uri="/b""#))
     }
 
-    @Test("A nonce that a server gives again goes on being counted, whatever was made of it")
+    @Test("A nonce that the server repeats keeps its count, after rejections and for other users too")
     func sameNonceAgain() async throws {
         let settings = AuthenticationSettings(
             credentials: .digest(user: "user", password: "pass"), attemptLimit: 9)
@@ -123,17 +123,17 @@ struct AuthenticationMachineTests {
         _ = try await first.sent("http://a/a/1")
         #expect(try await first.isResent("http://a/a/1", after: challenge))
         try note(try await first.sent("http://a/a/1"))
-        // Outside of what it was given for, it has to be asked for again.
+        // The nonce is not valid outside of its domain, so a new challenge is needed.
         var second = AuthenticationScene(settings, memory: first.memory)
         #expect(try await second.sent("http://a/b") == nil)
         #expect(try await second.isResent("http://a/b", after: challenge))
         try note(try await second.sent("http://a/b"))
-        // Refused as if it were stale, and given again.
+        // The nonce is rejected as if it were stale, and the server sends it again.
         var third = AuthenticationScene(settings, memory: first.memory)
         try note(try await third.sent("http://a/a/2"))
         #expect(try await third.isResent("http://a/a/2", after: challenge))
         try note(try await third.sent("http://a/a/2"))
-        // Another user's requests count, too: the nonce is the server's.
+        // Another user's requests count, too, because the nonce belongs to the server.
         let other = AuthenticationSettings(credentials: .digest(user: "other", password: "pass"))
         var fourth = AuthenticationScene(other, memory: first.memory)
         _ = try await fourth.sent("http://a/a/3")
@@ -142,7 +142,7 @@ struct AuthenticationMachineTests {
         #expect(counts == ["00000001", "00000002", "00000003", "00000004", "00000005"])
     }
 
-    @Test("Of what a server offers Digest comes before Basic, and the stronger hash before the weaker")
+    @Test("Digest is preferred over Basic, and a stronger hash over a weaker one")
     func preference() async throws {
         var scene = AuthenticationScene(AuthenticationSettings(credentials: .any(user: "u", password: "p")))
         _ = try await scene.sent("http://a/")
@@ -152,7 +152,7 @@ struct AuthenticationMachineTests {
         #expect(try #require(try await scene.sent("http://a/")).hasSuffix("algorithm=SHA-256"))
     }
 
-    @Test("What was refused in Digest is not sent as Basic")
+    @Test("Credentials that were rejected with Digest are not sent with Basic")
     func noDowngrade() async throws {
         var scene = AuthenticationScene(AuthenticationSettings(credentials: .any(user: "u", password: "p")))
         _ = try await scene.sent("http://a/")
@@ -162,7 +162,7 @@ struct AuthenticationMachineTests {
         #expect(scene.memory.withTable { $0.count } == 0)
     }
 
-    @Test("A nonce that is too old is no refusal: the new one is used, and its count begins anew")
+    @Test("A stale nonce is not a rejection: the new nonce is used with a count of one")
     func stale() async throws {
         var scene = AuthenticationScene(
             AuthenticationSettings(credentials: .digest(user: "u", password: "p")))
@@ -177,7 +177,7 @@ struct AuthenticationMachineTests {
         #expect(scene.flow.machine.failureCount == 0)
     }
 
-    @Test("A server that calls each nonce too old, or the same one, does not make a call go round for ever")
+    @Test("A server that marks every nonce as stale cannot make a call retry endlessly")
     func staleForever() async throws {
         for sameNonce in [false, true] {
             var scene = AuthenticationScene(
@@ -196,7 +196,7 @@ struct AuthenticationMachineTests {
         }
     }
 
-    @Test("A nonce from an earlier call that is refused is replaced, whatever the server says about its age")
+    @Test("A rejected nonce of an earlier call is replaced once, even without stale=true")
     func oldNonce() async throws {
         let settings = AuthenticationSettings(credentials: .digest(user: "u", password: "p"))
         var scene = AuthenticationScene(settings)
@@ -211,7 +211,7 @@ struct AuthenticationMachineTests {
         #expect(try await !later.isResent("http://a/", after: "Digest realm=r, nonce=n3, qop=auth"))
     }
 
-    @Test("The nonce a response brings is used from then on")
+    @Test("The nextnonce of a response is used for the next request")
     func nextNonce() async throws {
         let settings = AuthenticationSettings(credentials: .digest(user: "u", password: "p"))
         var scene = AuthenticationScene(settings)
@@ -221,7 +221,7 @@ struct AuthenticationMachineTests {
         try await scene.accept("http://a/", #"nextnonce="n2""#)
         let sent = try #require(try await scene.sent("http://a/"))
         #expect(sent.contains(#"nonce="n2""#) && sent.contains("nc=00000001,"))
-        // What one response says of a nonce that is not in force any more does not count.
+        // A nextnonce for a nonce that is no longer in use is ignored.
         var table = ProtectionSpaceTable()
         let key = AuthenticationKey(
             party: .origin, origin: try HTTPURL("http://a").origin,
@@ -237,7 +237,7 @@ struct AuthenticationMachineTests {
         #expect(session.nonce == Array("n1".utf8) && count == 2)
     }
 
-    @Test("A session's key stays when its nonce is renewed, and its client nonce too")
+    @Test("A session algorithm keeps its key and client nonce when the nonce changes")
     func sessionKey() async throws {
         var scene = AuthenticationScene(
             AuthenticationSettings(credentials: .digest(user: "u", password: "p")))
@@ -256,7 +256,7 @@ struct AuthenticationMachineTests {
         #expect(sent.contains("response=\"\(response)\""))
     }
 
-    @Test("A server that proves that it knows the password is believed, and one that fails to is refused")
+    @Test("A correct or empty rspauth is accepted, and a wrong one is an authentication error")
     func mutual() async throws {
         let settings = AuthenticationSettings(credentials: .digest(user: "user", password: "pass"))
         for (proof, isBelieved) in [("6f867444023e7000901dc470e02a68f6", true), ("00", false), ("", true)] {
@@ -276,7 +276,7 @@ struct AuthenticationMachineTests {
         }
     }
 
-    @Test("A domain bounds where a nonce is used unasked, and what it names elsewhere does not count")
+    @Test("The domain parameter limits preemptive use of a nonce, and other origins in it are ignored")
     func domain() async throws {
         let settings = AuthenticationSettings(credentials: .digest(user: "u", password: "p"))
         var scene = AuthenticationScene(settings)
@@ -293,7 +293,7 @@ struct AuthenticationMachineTests {
     }
 
     @Test(
-        "A body that must be covered is hashed where it is known, and the challenge not answered where it is not"
+        "The body is hashed for auth-int if it is known, and otherwise the challenge is not used"
     )
     func bodies() async throws {
         let field = [("WWW-Authenticate", #"Digest realm="r", nonce="n", qop="auth-int""#)]
@@ -307,7 +307,7 @@ struct AuthenticationMachineTests {
         }
     }
 
-    @Test("A body that cannot be sent again leaves the 401 as the answer, and nobody is asked")
+    @Test("A body that cannot be resent leaves the 401 as the response, and the handler is not called")
     func notRepeatable() async throws {
         let script = HandlerScript([.any(user: "u", password: "p")])
         var scene = AuthenticationScene(
@@ -318,7 +318,7 @@ struct AuthenticationMachineTests {
         #expect(script.asked.isEmpty)
     }
 
-    @Test("A malformed challenge is absent: what is beside it is answered, and it alone is not")
+    @Test("A malformed challenge is ignored, and a valid one next to it is used")
     func malformed() async throws {
         var scene = AuthenticationScene(AuthenticationSettings(credentials: .any(user: "u", password: "p")))
         _ = try await scene.sent("http://a/")
@@ -331,7 +331,7 @@ struct AuthenticationMachineTests {
     // MARK: Handler
 
     @Test(
-        "A handler is asked with what the server offers, again when refused, and three refusals are the end")
+        "A handler gets the challenges and is called again after a rejection, at most three times")
     func handlerLimit() async throws {
         let script = HandlerScript(
             (1...9).map { .basic(user: "u\($0)", password: "p") })
@@ -344,13 +344,13 @@ struct AuthenticationMachineTests {
         }
         #expect(rounds == 3)
         #expect(script.asked.map(\.failureCount) == [0, 1, 2])
-        #expect(script.asked.map(\.refusedUser) == [nil, "u1", "u2"])
+        #expect(script.asked.map(\.rejectedUser) == [nil, "u1", "u2"])
         let challenge = try #require(script.asked.first)
         #expect(challenge.realm == "r" && challenge.offers("BASIC") && challenge.faults.count == 1)
         #expect(challenge.party == .origin && challenge.origin.description == "http://a:80")
     }
 
-    @Test("A handler that has nothing to say leaves the 401 as the answer, and its error is the call's")
+    @Test("A handler that returns nil leaves the 401 as the response, and its error fails the call")
     func handlerDeclines() async throws {
         var scene = AuthenticationScene(AuthenticationSettings(handler: { _ in nil }))
         _ = try await scene.sent("http://a/")
@@ -362,7 +362,7 @@ struct AuthenticationMachineTests {
     }
 
     @Test(
-        "A handler is asked when the credentials that were given are refused, or answer nothing that is offered"
+        "The handler is called when the given credentials are rejected or fit no challenge"
     )
     func handlerLast() async throws {
         for credentials in [Credentials.basic(user: "u", password: "p"), .digest(user: "u", password: "p")] {
@@ -376,7 +376,7 @@ struct AuthenticationMachineTests {
         }
     }
 
-    @Test("Credentials of a handler's that answer nothing the server offers are not sent")
+    @Test("Credentials of a handler that fit no offered scheme are not sent")
     func handlerMisses() async throws {
         let script = HandlerScript([.digest(user: "v", password: "q")])
         var scene = AuthenticationScene(AuthenticationSettings(handler: script.handler))
@@ -385,9 +385,9 @@ struct AuthenticationMachineTests {
         #expect(try await scene.sent("http://a/") == nil)
     }
 
-    // MARK: The proxy
+    // MARK: Proxy
 
-    @Test("A proxy is asked and told by its own fields, and what an origin knows is not what it knows")
+    @Test("A proxy uses its own fields and status, and shares no state with an origin")
     func proxy() async throws {
         let credentials = Credentials.digest(user: "u", password: "p")
         var origin = AuthenticationScene(AuthenticationSettings(credentials: credentials))
@@ -407,12 +407,12 @@ struct AuthenticationMachineTests {
                 request, after: 407, [("Proxy-Authenticate", "\(digest), domain=\"/elsewhere\"")]))
         let sent = try #require(try await proxy.sent(request))
         #expect(sent.contains(#"uri="b:443""#))
-        // What lies behind a proxy is one protection space.
+        // All targets of a proxy are one protection space.
         request.target = "c:443"
         #expect(try #require(try await proxy.sent(request)).contains("nc=00000002,"))
     }
 
-    @Test("A netrc is not for proxies")
+    @Test("A netrc file is not used for proxies")
     func proxyNetrc() async throws {
         var proxy = AuthenticationScene(
             AuthenticationSettings(netrc: try NetrcFile("default login u password p")), party: .proxy)

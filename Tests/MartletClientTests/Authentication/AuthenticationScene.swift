@@ -7,7 +7,7 @@ import Testing
 @testable import MartletAuthentication
 @testable import MartletCore
 
-/// A call and its servers, without a network: what is sent is looked at, what is answered is a literal.
+/// Authentication of a call without a network: tests inspect the value to be sent and give responses as literals.
 struct AuthenticationScene {
     var flow: AuthenticationFlow
     let memory: AuthenticationCache
@@ -33,7 +33,7 @@ struct AuthenticationScene {
             isRepeatable: isRepeatable, hasOwnField: hasOwnField)
     }
 
-    /// What the request is sent with.
+    /// Returns the value of the authorization field for the request; `nil` for none.
     mutating func sent(_ request: AuthenticatedRequest) async throws -> String? {
         try await flow.value(for: request).map { String(decoding: $0.bytes, as: UTF8.self) }
     }
@@ -42,7 +42,7 @@ struct AuthenticationScene {
         try await sent(AuthenticationScene.request(url))
     }
 
-    /// Whether the request is sent again after an answer with these fields.
+    /// Whether the request is sent again after a response with these fields.
     mutating func isResent(
         _ request: AuthenticatedRequest, after status: Int, _ fields: [(String, String)] = []
     ) async throws -> Bool {
@@ -58,7 +58,7 @@ struct AuthenticationScene {
             challenges.map { (flow.machine.party.challengeField, $0) })
     }
 
-    /// Lets a request through, with what the server says of itself.
+    /// Accepts a response with status 200 and an optional Authentication-Info field.
     mutating func accept(_ url: String, _ information: String? = nil) async throws {
         let fields = information.map { [(flow.machine.party.informationField, $0)] } ?? []
         let isResent = try await isResent(AuthenticationScene.request(url), after: 200, fields)
@@ -66,7 +66,7 @@ struct AuthenticationScene {
     }
 }
 
-/// What a handler was asked, and what it says.
+/// A handler that returns scripted credentials and records its challenges.
 final class HandlerScript: Sendable {
     private let state: Mutex<(answers: [Credentials?], asked: [AuthenticationChallenge])>
 

@@ -4,7 +4,7 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-/// Challenges as one line each, so that a test reads as what was sent and what came of it.
+/// Parses fields and returns each challenge as one line of text.
 private func read(_ values: String...) -> [String] {
     ChallengeParser.challenges(in: values.map { Array($0.utf8)[...] }).challenges.map(spelled)
 }
@@ -21,10 +21,10 @@ private func faults(_ values: String...) -> [String] {
     }
 }
 
-@Suite("Challenges are read")
+@Suite("Challenge parsing")
 struct ChallengeParserTests {
     @Test(
-        "What the grammar allows is read as it is meant",
+        "Challenges are parsed as the grammar specifies",
         arguments: [
             (#"Basic realm="foo""#, ["Basic|realm=foo"]),
             ("Basic", ["Basic"]),
@@ -67,7 +67,7 @@ struct ChallengeParserTests {
         #expect(faults(value).isEmpty)
     }
 
-    @Test("Several fields are one list")
+    @Test("Several fields are parsed as one list")
     func fields() {
         #expect(
             read(#"Newauth realm="newauth""#, "", #"Basic realm="basic", Digest realm=d"#, "nonce=n")
@@ -75,18 +75,18 @@ struct ChallengeParserTests {
     }
 
     @Test(
-        "What servers send though the grammar forbids it is read where only one thing can be meant",
+        "Malformed challenges with only one possible meaning are parsed",
         arguments: [
-            // Values without quotes that are no tokens.
+            // Values without quotes that are not tokens.
             ("Digest nonce=a/b+c==, uri=/x?y=1, realm=r", ["Digest|nonce=a/b+c==|uri=/x?y=1|realm=r"]),
             (#"Basic realm=\f\o\o"#, [#"Basic|realm=\f\o\o"#]),
             ("Digest realm=, nonce=n", ["Digest|realm=|nonce=n"]),
             (#"Digest realm="", nonce="n""#, ["Digest|realm=|nonce=n"]),
-            // The comma is missing, or too early.
+            // Missing or misplaced commas.
             (#"Digest realm="r" nonce="n"  qop=auth"#, ["Digest|realm=r|nonce=n|qop=auth"]),
             (#"Basic realm="a" Digest realm="b""#, ["Basic|realm=a", "Digest|realm=b"]),
             (#"Basic, realm="foo""#, ["Basic|realm=foo"]),
-            // The same twice.
+            // A repeated parameter with the same value.
             ("Basic realm=r, realm=r", ["Basic|realm=r"]),
         ])
     func lenience(_ value: String, _ expected: [String]) {
@@ -95,7 +95,7 @@ struct ChallengeParserTests {
     }
 
     @Test(
-        "A malformed challenge is absent, with the place of its fault, and those around it count",
+        "A malformed challenge is skipped, with its position as a fault, and the others are used",
         arguments: [
             (#"Basic realm="basic"#, [], ["0:12 unterminatedString"]),
             (#"A, Basic realm="basic, B"#, ["A"], ["0:15 unterminatedString"]),
@@ -113,7 +113,7 @@ struct ChallengeParserTests {
             ("Digest realm=r, @, nonce=n, C", ["C"], ["0:16 notAToken"]),
             ("Basic realm=\"a\u{7F}b, c\", C", ["C"], ["0:14 controlByte"]),
             ("Basic realm=\"a\\\u{1}\", C", ["C"], ["0:15 controlByte"]),
-            // A token68 stands for all parameters.
+            // A challenge has either a token68 or parameters.
             ("Other abc==, realm=r", ["Other|<abc==>"], ["0:13 parameterAfterToken68"]),
             ("Other a/b=, realm=r", ["Other|<a/b=>"], ["0:12 parameterAfterToken68"]),
         ])
@@ -122,7 +122,7 @@ struct ChallengeParserTests {
         #expect(faults(value) == places)
     }
 
-    @Test("A fault names the field, which of them it is, and the byte, and nothing that stood there")
+    @Test("A fault contains the field name, the field's index and the byte position, but no value")
     func faultText() throws {
         let values = ["Basic realm=r", #"Digest nonce="hunter2"#].map { Array($0.utf8)[...] }
         let result = ChallengeParser.challenges(in: values, field: "Proxy-Authenticate")
@@ -130,17 +130,17 @@ struct ChallengeParserTests {
         let fault = try #require(result.faults.first)
         #expect(
             fault.description
-                == "Proxy-Authenticate (the one at index 1), byte 13: a quoted string that does not end")
+                == "Proxy-Authenticate (the one at index 1), byte 13: a quoted string is not closed")
     }
 
-    @Test("Positions are those in the field, also where it is a slice of a head")
+    @Test("Fault positions are relative to the field value, also for a slice of a head")
     func slicedPositions() {
         let head = Array("xxxxxBasic realm=\"".utf8)
         let faults = ChallengeParser.challenges(in: [head[5...]]).faults
         #expect(faults.map(\.position) == [12])
     }
 
-    @Test("Bytes that are no UTF-8 stay what they were, and are shown as Latin-1")
+    @Test("Invalid UTF-8 is kept as raw bytes and decoded as Latin-1")
     func latin1() throws {
         let value = Array("Basic realm=\"foo-".utf8) + [0xE4] + Array("\"".utf8)
         let challenge = try #require(ChallengeParser.challenges(in: [value[...]]).challenges.first)
@@ -148,7 +148,7 @@ struct ChallengeParserTests {
         #expect(challenge.parameters.first?.rawValue == Array("foo-".utf8) + [0xE4])
     }
 
-    @Test("Names are found in whatever case, and so are schemes")
+    @Test("Parameter names and schemes are matched without regard to case")
     func lookUp() throws {
         let value = Array(#"DIgEsT rEaLm="r", NONCE=n"#.utf8)
         let challenge = try #require(ChallengeParser.challenges(in: [value[...]]).challenges.first)
@@ -156,7 +156,7 @@ struct ChallengeParserTests {
         #expect(challenge["Nonce"] == "n" && challenge.realm == "r" && challenge["opaque"] == nil)
     }
 
-    @Test("Authentication-Info is parameters without a scheme")
+    @Test("Authentication-Info is parsed as parameters without a scheme")
     func information() {
         let value = Array(#"rspauth="ab", , nc=00000001,qop=auth"#.utf8)
         let result = ChallengeParser.parameters(in: [value[...], Array("nextnonce=\"x\"".utf8)[...]])
@@ -167,14 +167,14 @@ struct ChallengeParserTests {
     }
 
     @Test(
-        "Of a malformed Authentication-Info nothing counts",
+        "A malformed Authentication-Info is ignored as a whole",
         arguments: ["nextnonce=\"x", "nextnonce=a, Digest", "Digest nextnonce=a", "nextnonce=a, nextnonce=b"])
     func malformedInformation(_ value: String) {
         let result = ChallengeParser.parameters(in: [Array(value.utf8)[...]])
         #expect(result.parameters.isEmpty && !result.faults.isEmpty)
     }
 
-    @Test("Challenges, parameters, values and faults are bounded")
+    @Test("The numbers of challenges, parameters and faults and the length of values are limited")
     func bounds() {
         let many = (0..<1000).map { "S\($0)" }.joined(separator: ",")
         #expect(read(many).count == ChallengeParser.challengeLimit)
@@ -189,7 +189,7 @@ struct ChallengeParserTests {
     }
 
     @Test(
-        "A megabyte of anything is read in linear time",
+        "A field of a megabyte is parsed in linear time",
         arguments: [
             ",", "a,", "a=b,", "\"", "\\", "a=\"", "a=\"\\", "a=\"\u{1}", "=", " ", "a ", "Basic ", "a=b ",
             "\",",
@@ -200,8 +200,8 @@ struct ChallengeParserTests {
         for prefix in ["", "Basic ", "Basic a="] {
             let bytes = Array(prefix.utf8) + megabyte
             let (_, time) = ThreadTime.of { ChallengeParser.challenges(in: [bytes[...]]) }
-            // Optimised it takes a few milliseconds. The bound is for debug builds on slow machines; quadratic time would be
-            // minutes.
+            // An optimized build takes a few milliseconds. The bound is for debug builds on slow machines.
+            // Quadratic time would take minutes.
             #expect(time < .seconds(20), "\(prefix)\(piece)")
         }
     }

@@ -6,8 +6,8 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-/// Credentials are for the origin they were given for. Each test follows a chain of redirects and looks at every request.
-@Suite("No credential leaves its origin")
+/// Follows chains of redirects and checks that credentials are sent only to the origin that they were given for.
+@Suite("Credentials stay at their origin")
 struct CredentialSeparationTests {
     private let digest = #"Digest realm="r", nonce="n1", qop="auth""#
     private static let elsewhere = [
@@ -15,7 +15,7 @@ struct CredentialSeparationTests {
     ]
 
     @Test(
-        "Credentials of the call are not sent to another origin, nor any more when the chain comes back",
+        "A call's credentials are not sent to another origin, nor after the chain returns",
         arguments: elsewhere)
     func callCredentials(_ other: String) async throws {
         for credentials in [
@@ -35,7 +35,7 @@ struct CredentialSeparationTests {
         }
     }
 
-    @Test("Tokens are not sent to another origin, nor fetched for it", arguments: elsewhere)
+    @Test("Tokens are not sent to another origin and not fetched for it", arguments: elsewhere)
     func tokens(_ other: String) async throws {
         let provider = CountingTokens()
         var scene = AuthenticationScene(AuthenticationSettings(tokens: SingleFlightTokens(provider)))
@@ -46,7 +46,7 @@ struct CredentialSeparationTests {
         #expect(provider.counts == [1, 0])
     }
 
-    @Test("Credentials of the call are for the origin it is for, wherever its first request is sent")
+    @Test("A call's credentials are not sent if its first request goes to another origin")
     func sentElsewhereAtFirst() async throws {
         let provider = CountingTokens()
         let first = try HTTPURL("http://a/").origin
@@ -61,7 +61,7 @@ struct CredentialSeparationTests {
         #expect(try await scene.sent("http://a/") == "Basic dTpw")
     }
 
-    @Test("What one origin asked for is not answered to another, though both have credentials")
+    @Test("A nonce of one origin is not used for another origin")
     func noStateAcross() async throws {
         let credentials = Credentials.digest(user: "u", password: "p")
         let settings = AuthenticationSettings(credentialsByOrigin: [
@@ -78,7 +78,7 @@ struct CredentialSeparationTests {
         #expect(try #require(try await scene.sent("http://a/")).contains(#"nonce="n1""#))
     }
 
-    @Test("A challenge that was about to be answered at one origin is not answered at another")
+    @Test("A challenge that is pending at one origin is dropped on a redirect to another")
     func pendingAnswer() async throws {
         var scene = AuthenticationScene(AuthenticationSettings(credentials: .any(user: "u", password: "p")))
         _ = try await scene.sent("http://a/")
@@ -87,7 +87,7 @@ struct CredentialSeparationTests {
         #expect(try await scene.sent("http://a/") == nil)
     }
 
-    @Test("A handler is asked for each origin by itself, and what it said for one is not sent to another")
+    @Test("A handler is called once per origin, and its credentials are sent to that origin only")
     func handler() async throws {
         let script = HandlerScript([.basic(user: "a", password: "a"), .basic(user: "b", password: "b")])
         var scene = AuthenticationScene(AuthenticationSettings(handler: script.handler))
@@ -101,7 +101,7 @@ struct CredentialSeparationTests {
         #expect(script.asked.map(\.origin.host) == ["a", "b"])
     }
 
-    @Test("A netrc is looked at for each host, and not in the clear for one that a call reached over TLS")
+    @Test("A netrc file is consulted for each host, but not for plain HTTP after HTTPS")
     func netrc() async throws {
         let netrc = try NetrcFile("machine a login a password a\nmachine b login b password b")
         var scene = AuthenticationScene(AuthenticationSettings(netrc: netrc))
@@ -114,7 +114,7 @@ struct CredentialSeparationTests {
         #expect(try await plain.sent("http://a:8080/") == "Basic YTph")
     }
 
-    @Test("What a call has of its own comes first: credentials, tokens, the origin's, the netrc's")
+    @Test("Credentials come first, then tokens, then credentials by origin, then netrc")
     func precedence() async throws {
         let origin = try HTTPURL("http://a").origin
         var settings = AuthenticationSettings(
@@ -138,7 +138,7 @@ struct CredentialSeparationTests {
     }
 
     @Test(
-        "A field of the caller's that a redirect strips does not make room for credentials given for its origin"
+        "A redirect that strips the caller's Authorization field does not enable other credentials"
     )
     func strippedField() async throws {
         var scene = AuthenticationScene(AuthenticationSettings(credentials: .basic(user: "u", password: "p")))
@@ -147,7 +147,7 @@ struct CredentialSeparationTests {
         #expect(try await scene.sent("http://a/") == nil)
     }
 
-    @Test("One user's nonces and keys are not used for another of the same session")
+    @Test("The nonces and keys of one user are not used for another user of the session")
     func users() async throws {
         let memory = AuthenticationCache()
         for user in ["u", "v"] {
@@ -159,7 +159,7 @@ struct CredentialSeparationTests {
         }
     }
 
-    @Test("What is remembered is bounded, and the least lately used goes first")
+    @Test("The number of remembered nonces is limited, and the least recently used is evicted first")
     func bounded() throws {
         var table = ProtectionSpaceTable()
         let known = try #require(DigestChallenge(challenge(digest)))
@@ -177,7 +177,7 @@ struct CredentialSeparationTests {
         #expect(table.answer(for: try key(0), path: "/") != nil)
         #expect(table.answer(for: try key(1), path: "/") == nil)
         for number in 0..<1000 {
-            table.noteBasic(try key(0), extent: ProtectionSpace(around: "/\(number)/"))
+            table.recordBasic(try key(0), extent: ProtectionSpace(around: "/\(number)/"))
         }
         #expect(table.answer(for: try key(0), path: "/\(1000 - ProtectionSpaceTable.spaceLimit)/") != nil)
         #expect(table.answer(for: try key(0), path: "/\(999 - ProtectionSpaceTable.spaceLimit)/") == nil)

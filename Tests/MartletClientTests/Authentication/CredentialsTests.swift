@@ -15,7 +15,7 @@ struct CredentialsTests {
     }
 
     @Test(
-        "Basic is name, colon and password in Base64 of their UTF-8",
+        "A Basic value is the Base64 of user, colon and password in UTF-8",
         arguments: [
             ("Aladdin", "open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="),
             ("test", "123\u{A3}", "Basic dGVzdDoxMjPCow=="), ("user", "", "Basic dXNlcjo="),
@@ -25,7 +25,7 @@ struct CredentialsTests {
         #expect(try text(Credentials.basic(user: user, password: password).preemptiveValue()) == expected)
     }
 
-    @Test("A colon in a name for Basic, and control characters anywhere, are refused")
+    @Test("A colon in a Basic user name and control characters in any part are rejected")
     func refused() {
         #expect(throws: CredentialsError.colonInUser) {
             try Credentials.basic(user: "a:b", password: "c").preemptiveValue()
@@ -41,26 +41,26 @@ struct CredentialsTests {
     }
 
     @Test(
-        "A token that is no token is refused",
+        "A bearer token with invalid characters is rejected",
         arguments: ["", "=", "a b", "a\r\nX: y", "a=b", "\u{E4}", "a,b", "a\u{0}"])
     func refusedToken(_ token: String) {
         #expect(throws: CredentialsError.invalidToken) { try Credentials.bearer(token).preemptiveValue() }
     }
 
-    @Test("A token is sent as it is")
+    @Test("A bearer token is sent unchanged")
     func bearer() throws {
         #expect(
             try text(Credentials.bearer("mF_9.B5f-4.1JqM~+/==").preemptiveValue())
                 == "Bearer mF_9.B5f-4.1JqM~+/==")
     }
 
-    @Test("Digest, and whatever the server offers, is not sent unasked")
+    @Test("Digest credentials and credentials for any scheme are not sent preemptively")
     func unasked() throws {
         #expect(try Credentials.digest(user: "a", password: "b").preemptiveValue() == nil)
         #expect(try Credentials.any(user: "a", password: "b").preemptiveValue() == nil)
     }
 
-    @Test("No secret is in a description or a mirror")
+    @Test("Descriptions and dumps contain no secrets")
     func masked() throws {
         let secret = "hunter2"
         let basic = Credentials.basic(user: "jane", password: secret)

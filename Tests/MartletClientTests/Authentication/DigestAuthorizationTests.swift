@@ -5,19 +5,19 @@ import Testing
 
 @testable import MartletCore
 
-/// A challenge of one field.
+/// Parses the first challenge of a field value.
 func challenge(_ value: String) throws -> HTTPChallenge {
     try #require(ChallengeParser.challenges(in: [Array(value.utf8)[...]]).challenges.first)
 }
 
-/// A request that a Digest response is computed for.
+/// Makes the request that a Digest response is computed for.
 private func digested(
     _ method: String, _ target: String, _ body: AuthenticatedBody = .bytes([])
 ) throws -> AuthenticatedRequest {
     AuthenticatedRequest(origin: try HTTPURL("http://a/").origin, method: method, target: target, body: body)
 }
 
-/// The parameters of a field that was sent, without the quotes.
+/// Returns the parameters of an authorization value, unquoted.
 func parameters(_ value: AuthorizationValue) throws -> [String: String] {
     let challenge = try #require(ChallengeParser.challenges(in: [value.bytes[...]]).challenges.first)
     return Dictionary(uniqueKeysWithValues: challenge.parameters.map { ($0.name, $0.value) })
@@ -25,7 +25,7 @@ func parameters(_ value: AuthorizationValue) throws -> [String: String] {
 
 @Suite("Digest responses")
 struct DigestAuthorizationTests {
-    /// The first response of a session.
+    /// Computes the first response to a challenge.
     private func answer(
         _ text: String, user: String, password: String, cnonce: String, method: String = "GET",
         target: String, body: AuthenticatedBody = .bytes([])
@@ -46,7 +46,7 @@ struct DigestAuthorizationTests {
         String(decoding: authorization.value.bytes, as: UTF8.self)
     }
 
-    @Test("RFC 2617's example comes out")
+    @Test("The example of RFC 2617 gives its response")
     func rfc2617() throws {
         let answer = try answer(
             #"Digest realm="testrealm@host.com", qop="auth,auth-int", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093", "#
@@ -60,7 +60,7 @@ struct DigestAuthorizationTests {
     }
 
     @Test(
-        "RFC 7616's example comes out, by MD5 and by SHA-256",
+        "The example of RFC 7616 gives its responses for MD5 and SHA-256",
         arguments: [
             ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
             ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
@@ -77,8 +77,8 @@ struct DigestAuthorizationTests {
         #expect(sent["algorithm"] == algorithm && sent["nc"] == "00000001" && sent["qop"] == "auth")
     }
 
-    /// As erratum 4897 corrects it: what the RFC prints was made with SHA-512, cut to 256 bits.
-    @Test("RFC 7616's example with SHA-512-256 and a hashed name comes out as corrected")
+    /// Follows erratum 4897: the RFC's own values were computed with SHA-512, truncated to 256 bits.
+    @Test("The example of RFC 7616 for SHA-512-256 with userhash gives the response of its erratum")
     func rfc7616UserHash() throws {
         let answer = try answer(
             #"Digest realm="api@example.org", qop="auth", algorithm=SHA-512-256, "#
@@ -93,7 +93,7 @@ struct DigestAuthorizationTests {
     }
 
     @Test(
-        "Each algorithm covers the request, and the body too where that is asked, as Python's hashes have it",
+        "Each algorithm with auth and auth-int gives the response and proof that Python computes",
         arguments: [
             ("MD5", "auth", "64a0399678597f17fc4aadc9da17c32e", "d8efdbb6579577edee8e8a24627f5341"),
             ("MD5", "auth-int", "66b53c79b75509bda38051ca8b360b0f", "6ad4c371894dff10dd15bb35ec8f0d5b"),
@@ -152,7 +152,7 @@ struct DigestAuthorizationTests {
         #expect(answer.proof.verdict(on: Array(proof.utf8)) == (isBound ? .unproven : .proven))
     }
 
-    @Test("Without qop it is the form of RFC 2069: no nonce of the client's, no count")
+    @Test("Without qop, the response has no client nonce and no count (RFC 2069)")
     func legacy() throws {
         let answer = try answer(
             #"Digest realm="testrealm", nonce="1053604145""#, user: "testuser", password: "testpass",
@@ -164,7 +164,7 @@ struct DigestAuthorizationTests {
         #expect(answer.proof.verdict(on: Array("00".utf8)) == .unproven)
     }
 
-    @Test("Quotes and backslashes are escaped in what is sent, and not in what is hashed")
+    @Test("Quotes and backslashes are escaped in the field but not in the hash")
     func quoting() throws {
         let answer = try answer(
             #"Digest realm="a\"b\\c", nonce="n\"", opaque="\\", qop=auth"#, user: #"u"\"#, password: "p",
@@ -176,7 +176,7 @@ struct DigestAuthorizationTests {
         #expect(read["realm"] == #"a"b\c"# && read["username"] == #"u"\"#)
     }
 
-    @Test("A realm that is no UTF-8 goes back byte for byte")
+    @Test("A realm that is not UTF-8 is sent back byte for byte")
     func realmBytes() throws {
         let field = Array("Digest realm=\"".utf8) + [0xE4] + Array("\", nonce=n, qop=auth".utf8)
         let challenge = try #require(
@@ -194,7 +194,7 @@ struct DigestAuthorizationTests {
         #expect(authorization.value.bytes.contains(0xE4))
     }
 
-    @Test("A name beyond ASCII is username* where the server says UTF-8, and bytes where it does not")
+    @Test("A non-ASCII user is sent as username* with charset=UTF-8, and as raw bytes without it")
     func extendedName() throws {
         let told = try answer(
             "Digest realm=r, nonce=n, qop=auth, charset=utf-8", user: "J\u{E4}s\u{F8}n Doe", password: "p",
@@ -209,7 +209,7 @@ struct DigestAuthorizationTests {
         #expect(text(plain).hasPrefix("Digest username=\"Jane\", "))
     }
 
-    @Test("The algorithm goes back as it was written, and not at all where none was")
+    @Test("The algorithm is sent back as the server wrote it, and omitted if the server omitted it")
     func algorithmText() throws {
         let written = try answer(
             #"Digest realm=r, nonce=n, qop="auth", algorithm="md5""#, user: "u", password: "p", cnonce: "c",
@@ -220,7 +220,7 @@ struct DigestAuthorizationTests {
         #expect(!text(silent).contains("algorithm"))
     }
 
-    @Test("A body that must be covered and is not known is not answered for")
+    @Test("An auth-int challenge gets no response if the body is unknown")
     func unknownBody() throws {
         let challenge = try #require(DigestChallenge(challenge("Digest realm=r, nonce=n, qop=auth-int")))
         let answer = try DigestAuthorization(
@@ -229,7 +229,7 @@ struct DigestAuthorizationTests {
         #expect(answer?.value == nil)
     }
 
-    @Test("Counts are eight hexadecimal digits, and a nonce whose count is used up is not used")
+    @Test("The nonce count is sent as eight hexadecimal digits")
     func counts() throws {
         let challenge = try #require(DigestChallenge(challenge("Digest realm=r, nonce=n, qop=auth")))
         let session = DigestSession(challenge: challenge, clientNonce: [], key: [])
@@ -241,7 +241,7 @@ struct DigestAuthorizationTests {
     }
 }
 
-@Suite("Digest challenges")
+@Suite("Digest challenge selection")
 struct DigestChallengeTests {
     private func strongest(_ value: String, hasBodyDigest: Bool = true) -> String? {
         let challenges = ChallengeParser.challenges(in: [Array(value.utf8)[...]]).challenges
@@ -250,7 +250,7 @@ struct DigestChallengeTests {
         }
     }
 
-    @Test("Of several challenges the strongest is answered, wherever it stands")
+    @Test("The challenge with the strongest algorithm is used, regardless of order")
     func strongestFirst() {
         let md5 = "Digest nonce=a, algorithm=MD5, qop=auth"
         let sha = "Digest nonce=b, algorithm=SHA-256, qop=auth"
@@ -263,7 +263,7 @@ struct DigestChallengeTests {
     }
 
     @Test(
-        "What Martlet does not know is passed over",
+        "Challenges with an unknown algorithm or qop, or without a nonce, are skipped",
         arguments: [
             ("Digest nonce=a, algorithm=SHA-1, qop=auth", nil),
             ("Digest nonce=a, algorithm=SHA3-512, qop=auth, Digest nonce=b, qop=auth", "MD5 b"),
@@ -283,7 +283,7 @@ struct DigestChallengeTests {
         #expect(strongest(value) == expected)
     }
 
-    @Test("A challenge that insists on the body is passed over where the body is not known")
+    @Test("A challenge with only auth-int is skipped if the body is unknown")
     func insistsOnBody() {
         let both =
             "Digest nonce=a, algorithm=SHA-256, qop=auth-int, Digest nonce=b, algorithm=MD5, qop=\"auth,auth-int\""
@@ -291,7 +291,7 @@ struct DigestChallengeTests {
         #expect(strongest(both, hasBodyDigest: false) == "MD5 b")
     }
 
-    @Test("Flags are true in whatever case, and nothing else is")
+    @Test("Flags are true only for the value true, without regard to case")
     func flags() throws {
         let loud = try #require(DigestChallenge(challenge("Digest nonce=n, stale=TRUE, userhash=\"True\"")))
         #expect(loud.isStale && loud.hashesUser)

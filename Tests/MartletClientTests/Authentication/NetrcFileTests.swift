@@ -4,7 +4,7 @@ import MartletCore
 import MartletHosts
 import Testing
 
-@Suite("netrc")
+@Suite("netrc files")
 struct NetrcFileTests {
     private func found(_ text: String, _ host: String, _ login: String? = nil) throws -> String? {
         try NetrcFile(text).entry(forHost: host, login: login).map {
@@ -13,7 +13,7 @@ struct NetrcFileTests {
     }
 
     @Test(
-        "An entry is found however its words are laid out",
+        "An entry is found in every layout of its words",
         arguments: [
             "machine example.com login jane password secret",
             "machine example.com\nlogin jane\npassword secret\n",
@@ -35,7 +35,7 @@ struct NetrcFileTests {
     }
 
     @Test(
-        "Values may hold what would part words, in quotes",
+        "Quoted values may contain spaces, quotes and escapes",
         arguments: [
             (#"machine a login "jane doe" password "se\"cr\\et""#, #"jane doe se"cr\et"#),
             (#"machine a login j password "a\nb\rc\td\ee""#, "j a\nb\rc\tdee"),
@@ -50,7 +50,7 @@ struct NetrcFileTests {
         #expect(try found(text, "a") == expected)
     }
 
-    @Test("The first entry that fits counts, and the one for all hosts stands for those behind it too")
+    @Test("The first matching entry is used, and a default entry also hides the entries after it")
     func order() throws {
         let text =
             "machine a login one password 1\nmachine a login two password 2\nmachine b login three password 3"
@@ -61,7 +61,7 @@ struct NetrcFileTests {
         #expect(try found(text + "\ndefault login d password 0", "b") == "three 3")
     }
 
-    @Test("With a name given, the entry of that name is found, its case heeded")
+    @Test("With a login given, the entry with exactly that login is found")
     func byLogin() throws {
         let text = """
             machine github.com
@@ -87,7 +87,7 @@ struct NetrcFileTests {
         #expect(try found("machine a login b", "a", "b") == "b -")
     }
 
-    @Test("A host is itself, and nothing below, above or beside it")
+    @Test("A host matches only an equal name, without regard to case")
     func hosts() throws {
         let text = "machine example.com login j password p\nmachine ::1 login six password 6"
         for host in ["www.example.com", "com", "example.com.", "example.com.evil.net", "xexample.com", ""] {
@@ -98,7 +98,7 @@ struct NetrcFileTests {
     }
 
     @Test(
-        "A file that cannot be understood is an error that names the line and no secret",
+        "A malformed file is an error that contains the line number and no secret",
         arguments: [
             ("machine", 1, NetrcError.Code.missingValue),
             ("machine a\nlogin j\npassword", 3, .missingValue),
@@ -118,7 +118,7 @@ struct NetrcFileTests {
         }
     }
 
-    @Test("Bytes that are no UTF-8, and files beyond the limit, are errors")
+    @Test("Invalid UTF-8 and a file above the size limit are errors")
     func bytes() {
         #expect(throws: NetrcError.self) {
             try NetrcFile(bytes: Array("machine a login j password ".utf8) + [0xFF])
@@ -128,7 +128,7 @@ struct NetrcFileTests {
         }
     }
 
-    @Test("Empty files, comments and words outside an entry are nothing")
+    @Test("An empty file, comments and words outside of an entry give no entries")
     func nothing() throws {
         for text in [
             "", "\n\n", "# machine a login b password c", "login a password b", "macdef x\nmachine a",
@@ -137,7 +137,7 @@ struct NetrcFileTests {
         }
     }
 
-    @Test("A macro ends with an empty line, or with the file")
+    @Test("A macro ends with an empty line or at the end of the file")
     func macros() throws {
         let text =
             "machine a login j password p\nmacdef m\nmachine b login x password y\n  \nmachine c login k password q"
@@ -145,7 +145,7 @@ struct NetrcFileTests {
         #expect(try NetrcFile(text).entries.map(\.line) == [1, 5])
     }
 
-    @Test("A file that others may read is read, and remarked upon")
+    @Test("A file that others can read or write is loaded with a warning")
     func files() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/netrc"

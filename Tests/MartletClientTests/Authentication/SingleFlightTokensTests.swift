@@ -7,7 +7,7 @@ import Testing
 @testable import MartletAuthentication
 @testable import MartletCore
 
-/// Tokens `t0`, `t1` and so on; what was asked is counted.
+/// A provider of the tokens `t0`, `t1` and so on, which counts its calls.
 final class CountingTokens: TokenProvider {
     struct Refused: Error {}
 
@@ -19,7 +19,7 @@ final class CountingTokens: TokenProvider {
     }
 
     private let state: Mutex<State>
-    /// What a refresh waits for.
+    /// The event that a refresh waits for.
     private let gate: Outcome<Void>?
 
     init(gate: Outcome<Void>? = nil, failures: Int = 0) {
@@ -27,9 +27,9 @@ final class CountingTokens: TokenProvider {
         state = Mutex(State(failures: failures))
     }
 
-    /// How many times a token, and how many times another, was asked for.
+    /// The numbers of calls of `token()` and of `refresh(after:)`.
     var counts: [Int] { state.withLock { [$0.tokens, $0.refreshes] } }
-    /// Whether a refresh found itself cancelled.
+    /// Whether a refresh ran in a cancelled task.
     var sawCancellation: Bool { state.withLock { $0.isCancelled } }
 
     func token() async throws -> String {
@@ -51,9 +51,9 @@ final class CountingTokens: TokenProvider {
     }
 }
 
-@Suite("One token for all", .timeLimit(.minutes(20)))
+@Suite("Single-flight tokens", .timeLimit(.minutes(20)))
 struct SingleFlightTokensTests {
-    @Test("A hundred refusals at once refresh the token once, and all get the new one")
+    @Test("A hundred concurrent rejections refresh the token once, and all callers get the new token")
     func hundred() async throws {
         let gate = Outcome<Void>()
         let provider = CountingTokens(gate: gate)
@@ -76,7 +76,7 @@ struct SingleFlightTokensTests {
         #expect(try await tokens.token() == "t1")
     }
 
-    @Test("A refusal of an older token gets the present one, and nothing is fetched")
+    @Test("A rejection of an older token returns the current token without a refresh")
     func older() async throws {
         let provider = CountingTokens()
         let tokens = SingleFlightTokens(provider)
@@ -87,7 +87,7 @@ struct SingleFlightTokensTests {
         #expect(try await tokens.refresh(after: "t1") == "t2")
     }
 
-    @Test("One that is cancelled stops waiting and leaves the fetch to the others")
+    @Test("A cancelled caller stops waiting, and the refresh continues for the others")
     func cancelled() async throws {
         let gate = Outcome<Void>()
         let provider = CountingTokens(gate: gate)
@@ -102,7 +102,7 @@ struct SingleFlightTokensTests {
         #expect(provider.counts == [0, 1] && !provider.sawCancellation)
     }
 
-    @Test("A failure is told to all who waited, and the next asks anew")
+    @Test("A failed refresh fails for its callers, and the next call starts a new refresh")
     func failure() async throws {
         let gate = Outcome<Void>()
         let provider = CountingTokens(gate: gate, failures: 1)
@@ -112,14 +112,14 @@ struct SingleFlightTokensTests {
         let waiting = Task { try await tokens.token() }
         gate.settle(.success(()))
         await #expect(throws: CountingTokens.Refused.self) { try await first.value }
-        // Whoever waited for the failed fetch hears of it; one that came later fetched for itself.
+        // A caller that waited for the failed refresh gets its error. A later caller fetched for itself.
         let others = await waiting.result
         if case .success(let token) = others { #expect(token == "t0") }
         #expect(try await tokens.refresh(after: "t0") == "t2")
         #expect(provider.counts[1] == 2)
     }
 
-    @Test("A token that was forgotten while it was fetched serves those who waited, and is not kept")
+    @Test("A token that is invalidated during its refresh is returned to its waiters and not stored")
     func invalidated() async throws {
         let gate = Outcome<Void>()
         let provider = CountingTokens(gate: gate)
@@ -132,7 +132,7 @@ struct SingleFlightTokensTests {
         #expect(try await tokens.token() == "t0")
     }
 
-    @Test("A call fetches a token, refreshes it after a 401, and takes a second refusal for the answer")
+    @Test("A call sends a token, refreshes it after a 401, and later calls use the new token")
     func call() async throws {
         let provider = CountingTokens()
         let tokens = SingleFlightTokens(provider)
@@ -147,7 +147,7 @@ struct SingleFlightTokensTests {
         #expect(provider.counts == [1, 1])
     }
 
-    @Test("A server that refuses every token is not asked more than three times")
+    @Test("A server that rejects every token is sent at most three tokens")
     func refusedForever() async throws {
         let provider = CountingTokens()
         var scene = AuthenticationScene(AuthenticationSettings(tokens: SingleFlightTokens(provider)))
@@ -161,7 +161,7 @@ struct SingleFlightTokensTests {
         #expect(try await scene.sent("http://a/") == nil)
     }
 
-    @Test("A refresh that brings the refused token again is the end")
+    @Test("A refresh that returns the rejected token ends the attempts")
     func sameAgain() async throws {
         struct Stuck: TokenProvider {
             func token() async throws -> String { "t" }

@@ -7,12 +7,12 @@ import MartletTestSupport
 import Testing
 
 extension OneAtATime {
-    @Suite("Limits of bandwidth")
+    @Suite("Bandwidth limits")
     struct BandwidthTests {
         private static let size = 900_000
         private static let perSecond = 1_000_000
 
-        /// The shortest time that the bytes can take: the burst of 50 ms is free, and 5 % are.
+        /// The shortest time for the bytes: the burst of 50 ms is free, with a tolerance of 5 %.
         private static func shortest(_ byteCount: Int, at rate: Int) -> Duration {
             .seconds(0.95 * (Double(byteCount) / Double(rate) - 0.05))
         }
@@ -22,7 +22,7 @@ extension OneAtATime {
         }
 
         @Test(
-            "Bodies keep to a rate, down and up, for the session, a host and a call",
+            "Uploads and downloads keep to the rate of a session, of a host and of a call",
             arguments: Way.allCases)
         func keepsRate(_ way: Way) async throws {
             let folder = try TemporaryFolder()
@@ -68,7 +68,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Transfers at once share the session's rate, over TLS too")
+        @Test("Concurrent transfers share the session's rate, over TLS too")
         func shared() async throws {
             try await TestOrigin.withOrigin(.tls()) { _ in
                 .pattern(300_000)
@@ -90,7 +90,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A change acts on calls that run, either way")
+        @Test("Changing the limits applies to running calls, whether the limits rise or fall")
         func change() async throws {
             try await TestOrigin.withOrigin { _ in
                 .pattern(1 << 40)
@@ -106,20 +106,20 @@ extension OneAtATime {
                     await eventually { progress.current.completedByteCount > 4 << 20 })
                 session.setBandwidthLimits(
                     BandwidthLimits(total: BandwidthLimit(download: .bytesPerSecond(1_000))))
-                // What was being read when the limit came is through; from then on it is the limit's.
+                // The read that was running when the limit was set completes. The limit applies to the next one.
                 #expect(await eventually { session.core.bandwidth.waitingCount == 1 })
                 let start = ContinuousClock.now
                 let before = progress.current.completedByteCount
                 _ = await settledFor(.milliseconds(400))
                 let moved = progress.current.completedByteCount - before
-                // A thousand a second, and a second's worth at once.
+                // The rate is 1,000 bytes per second, with a burst of one second.
                 #expect(Double(moved) < 1_100 + 1_000 * ((ContinuousClock.now - start) / .seconds(1)))
                 await task.cancel()
                 await #expect(throws: CancellationError.self) { try await task.value }
             }
         }
 
-        @Test("The idle clock does not run while a limit holds a body back", arguments: [false, true])
+        @Test("The idle timeout does not count while a bandwidth limit delays a body", arguments: [false, true])
         func idleClock(isUpload: Bool) async throws {
             try await TestOrigin.withOrigin { request in
                 var count = 0
@@ -140,7 +140,7 @@ extension OneAtATime {
         }
 
         @Test(
-            "A call that waits for its turn is cancelled at once, and the total clock ends it",
+            "A call that waits for bandwidth ends immediately on cancellation and at its total timeout",
             arguments: [false, true], [false, true])
         func ending(isUpload: Bool, isCancelled: Bool) async throws {
             try await TestOrigin.withOrigin { request in
@@ -171,7 +171,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A limit of a call ends with it")
+        @Test("A call's bandwidth limit ends with the call")
         func callsEnd() async throws {
             try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin async throws in
                 let session = HTTPSession.own()
@@ -183,7 +183,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A paused task takes none of what others may have")
+        @Test("A paused task uses no bandwidth of other calls")
         func paused() async throws {
             try await TestOrigin.withOrigin { request in
                 request.path == "/big" ? .pattern(1 << 30) : .pattern(100_000)
@@ -198,13 +198,13 @@ extension OneAtATime {
                 let paused = progress.current.completedByteCount
                 #expect(try await session.get(origin.url()).body.count == 100_000)
                 let still = await settled { progress.current.completedByteCount }
-                // A piece that was being read when the pause came may still be told.
+                // The progress may still include the piece that was being read when the task was paused.
                 #expect(still - paused <= 256 << 10)
                 await task.cancel()
             }
         }
 
-        /// Lets time pass, with the thread free.
+        /// Waits for a duration without blocking a thread.
         private func settledFor(_ duration: Duration) async -> Bool {
             let end = ContinuousClock.now + duration
             return await eventually { ContinuousClock.now >= end }

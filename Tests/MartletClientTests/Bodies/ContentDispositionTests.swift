@@ -5,9 +5,9 @@ import MartletHosts
 import MartletTransport
 import Testing
 
-@Suite("Content-Disposition")
+@Suite("Content-Disposition parsing")
 struct ContentDispositionTests {
-    @Test("A type, and the name of a file as a token or between quotes")
+    @Test("The type is parsed, and the filename as a token or a quoted string")
     func plain() throws {
         let quoted = try #require(ContentDisposition("attachment; filename=\"a b.txt\""))
         #expect(quoted.type == "attachment")
@@ -18,12 +18,12 @@ struct ContentDispositionTests {
         #expect(ContentDisposition("inline")?.suggestedFilename == nil)
     }
 
-    @Test("A backslash takes the next character as it is")
+    @Test("A backslash escapes the next character of a quoted string")
     func escapes() {
         #expect(ContentDisposition("attachment; filename=\"f\\\"oo\\\\.html\"")?.filename == "f\"oo\\.html")
     }
 
-    @Test("filename* counts before filename, wherever it stands")
+    @Test("The filename* parameter has precedence over filename in any order")
     func extended() throws {
         let first = try #require(
             ContentDisposition("attachment; filename*=UTF-8''foo-%c3%a4.html; filename=\"foo-ae.html\""))
@@ -34,7 +34,7 @@ struct ContentDispositionTests {
     }
 
     @Test(
-        "A malformed filename* is ignored, and the plain one counts",
+        "A malformed filename* is ignored and filename is used",
         arguments: [
             "UTF-8''%E4", "UTF-8''a%2", "UTF-8''a%gg", "UTF-8'a", "''a", "koi8-r''a", "\"UTF-8''a\"",
             "UTF-8''a b",
@@ -46,12 +46,12 @@ struct ContentDispositionTests {
         #expect(found?.suggestedFilename == "plain.txt")
     }
 
-    @Test("Of several parameters with one name the first counts")
+    @Test("The first of several parameters with the same name is used")
     func repeated() {
         #expect(ContentDisposition("attachment; filename=a; filename=b")?.filename == "a")
     }
 
-    @Test("Parameters that are malformed are passed over")
+    @Test("Malformed parameters are skipped")
     func malformed() {
         #expect(ContentDisposition("attachment; filename=\"open")?.filename == nil)
         #expect(ContentDisposition("attachment; filename=\"a\" x; foo; ;filename=b")?.filename == "b")
@@ -60,25 +60,25 @@ struct ContentDispositionTests {
         #expect(ContentDisposition("attachment; xfilename=a")?.filename == nil)
     }
 
-    @Test("A semicolon between quotes ends nothing")
+    @Test("A semicolon in a quoted string does not end the parameter")
     func semicolon() {
         #expect(
             ContentDisposition("attachment; other=\"; filename=evil\"; filename=good")?.filename == "good")
     }
 
-    @Test("A value without a type is none", arguments: ["", ";", "\"a.txt\"", "filename=a", "a b", "="])
+    @Test("A value without a type is invalid", arguments: ["", ";", "\"a.txt\"", "filename=a", "a b", "="])
     func noType(_ value: String) {
         #expect(ContentDisposition(value) == nil)
     }
 
-    @Test("Bytes in UTF-8 stand for themselves")
+    @Test("A filename in raw UTF-8 is accepted, quoted and unquoted")
     func utf8() {
         #expect(ContentDisposition("attachment; filename=\"ä.txt\"")?.suggestedFilename == "ä.txt")
         #expect(ContentDisposition("attachment; filename=ä.txt")?.suggestedFilename == "ä.txt")
     }
 
     @Test(
-        "A megabyte of semicolons, quotes or backslashes takes linear time",
+        "A value of 200,000 semicolons, quotes or backslashes is parsed in linear time",
         arguments: [";", "\"", "\\", "; a=\""])
     func linear(_ unit: String) {
         let text = "attachment" + String(repeating: unit, count: 200_000 / unit.utf8.count)
@@ -86,10 +86,10 @@ struct ContentDispositionTests {
     }
 }
 
-@Suite("Names that peers propose for files")
+@Suite("Safe file names")
 struct SafeFilenameTests {
     @Test(
-        "The last component alone is taken, without what hides or deceives",
+        "Only the last path component is used, without leading dots and invisible characters",
         arguments: [
             ("a.txt", "a.txt"), ("../x", "x"), ("/etc/passwd", "passwd"), ("..\\x", "x"), ("C:\\x", "x"),
             ("C:x.txt", "x.txt"), ("a/b", "b"), ("a/../../b\\c", "c"), (".bashrc", "bashrc"), ("...x", "x"),
@@ -104,20 +104,20 @@ struct SafeFilenameTests {
     }
 
     @Test(
-        "What leaves nothing is no name",
+        "A name of only dots, separators or invisible characters is rejected",
         arguments: ["", ".", "..", "...", "a/", "\\", "/", " ", "\u{0}", "\u{202E}", ". .", "C:\\", "../.."])
     func nothing(_ proposed: String) {
         #expect(SafeFilename(proposed) == nil)
         #expect(SafeFilename(proposed, allowsDotFile: true) == nil)
     }
 
-    @Test("A dot at the beginning stays only where that is asked for")
+    @Test("A leading dot stays only if dot files are allowed")
     func dotFile() {
         #expect(SafeFilename(".bashrc", allowsDotFile: true)?.text == ".bashrc")
         #expect(SafeFilename("../.ssh", allowsDotFile: true)?.text == ".ssh")
     }
 
-    @Test("A name that is too long keeps its extension, and its characters stay whole")
+    @Test("A name that is too long is cut at a character boundary and keeps its extension")
     func long() throws {
         let name = try #require(SafeFilename(String(repeating: "é", count: 300) + ".tar.gz")?.text)
         #expect(name.utf8.count <= 255)
@@ -130,7 +130,7 @@ struct SafeFilenameTests {
         #expect(stacked.utf8.count <= 255)
     }
 
-    @Test("The field's name counts, else the URL's last segment, percent-decoded")
+    @Test("The suggested name is that of the field, or else the decoded last segment of the URL")
     func suggestion() throws {
         let url = try HTTPURL("https://h.example/files/a%20b.txt?x=/c")
         #expect(SuggestedFilename.of(contentDisposition: "attachment; filename=c", url: url) == "c")

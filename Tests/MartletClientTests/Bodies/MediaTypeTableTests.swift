@@ -5,11 +5,11 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("Types by file names")
+@Suite("Media types by file extension")
 struct MediaTypeTableTests {
     private func table(_ text: String) -> MediaTypeTable { MediaTypeTable(parsing: Array(text.utf8)) }
 
-    @Test("A suffix has the type of its line, in any case, and the common ones have a type in any case")
+    @Test("Extensions are looked up without regard to case, in the table and among the common types")
     func lines() {
         let found = table(
             "# a comment\n\nx-world/x-sea\t\tsea SEE  # of these\r\nimage/png\ntext/x-late sea2\ntext/x-later sea2\n"
@@ -28,7 +28,7 @@ struct MediaTypeTableTests {
         }
     }
 
-    @Test("Lines that are none are skipped, and no type can end a part's head")
+    @Test("Malformed lines are skipped, so no type can break the head of a part")
     func malformedLines() {
         let found = table(
             "text sea\n/x sea\ntext/x;a=b sea\na/b/c sea\ntext/x:y sea\n\u{0} sea\nte\u{0}xt/y sea\n sea")
@@ -38,13 +38,13 @@ struct MediaTypeTableTests {
     }
 
     @Test(
-        "A megabyte of anything is read in linear time", arguments: ["\n", " ", "#", "a/b c\n", "a/b ", "\t"])
+        "A table of a megabyte is parsed in linear time", arguments: ["\n", " ", "#", "a/b c\n", "a/b ", "\t"])
     func hugeTables(unit: String) {
         let (_, time) = ThreadTime.of { table(String(repeating: unit, count: (1 << 20) / unit.utf8.count)) }
         #expect(time < .seconds(60))
     }
 
-    @Test("A table is read from a file; one that is not there is an error")
+    @Test("A table is read from a file, and a missing file is an error")
     func files() async throws {
         let folder = try TemporaryFolder()
         try folder.write(Array("x-world/x-sea sea\n".utf8), to: "mime.types")
@@ -58,7 +58,7 @@ struct MediaTypeTableTests {
         }
     }
 
-    @Test("The machine's table has the common types whether the machine has a file or not")
+    @Test("The system's table has the common types even without a file on the system")
     func system() async {
         await MediaTypeTable.prepare()
         for (name, type) in [("a.jpg", "image/jpeg"), ("a.PNG", "image/png"), ("a.json", "application/json")] {
@@ -67,7 +67,7 @@ struct MediaTypeTableTests {
         }
     }
 
-    @Test("A form's files have the types of its table, unless they are given one")
+    @Test("Files of a form have the type that is given, or else the type of the form's table")
     func form() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "a.sea")

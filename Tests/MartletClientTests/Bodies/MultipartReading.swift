@@ -1,4 +1,4 @@
-/// A form as a server of the plainest kind reads it: cut at its boundary (RFC 2046 §5.1.1).
+/// A minimal parser for multipart forms: splits the bytes at the boundary (RFC 2046 §5.1.1).
 struct MultipartReading {
     struct Part: Equatable {
         var head: [String]
@@ -8,7 +8,7 @@ struct MultipartReading {
 
     private(set) var parts: [Part] = []
 
-    /// `nil` when the bytes are no form.
+    /// Parses a form; `nil` when the bytes are not a valid form.
     init?(_ bytes: [UInt8], contentType: String?) {
         let prefix = "multipart/form-data; boundary="
         guard let contentType, contentType.hasPrefix(prefix) else { return nil }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Multipart forms", .timeLimit(.minutes(20)))
 struct MultipartTests {
-    /// What an origin received of a form.
+    /// The fields and the body of a form that the origin received.
     private struct Receipt: Sendable {
         var type: String?
         var length: String?
@@ -45,7 +45,7 @@ struct MultipartTests {
             })
     }
 
-    @Test("The bytes of a form are these, for a boundary that is known")
+    @Test("A form with a known boundary has exactly the expected bytes")
     func bytes() async throws {
         var generator = ConstantGenerator(value: 0)
         let body = HTTPBody.multipart(using: &generator) { form in
@@ -65,7 +65,7 @@ struct MultipartTests {
         #expect(try await receipt(of: body).body == expected)
     }
 
-    @Test("Fields, data, files and other bodies arrive as they were, in order, under an exact length")
+    @Test("Fields, data, files and other bodies arrive unchanged, in order, with an exact length")
     func everyKind() async throws {
         let folder = try TemporaryFolder()
         let content = TestPattern.bytes(from: 0, count: 300_000)
@@ -100,7 +100,7 @@ struct MultipartTests {
         #expect(parts[4].text == "abcde")
     }
 
-    @Test("A part of unknown length has the whole form sent in chunks")
+    @Test("A part of unknown length makes the whole form chunked")
     func chunked() async throws {
         let receipt = try await receipt(of: .multipart { $0.stream("s") { Pieces("ab", "c") } })
         #expect(receipt.coding == "chunked")
@@ -108,13 +108,13 @@ struct MultipartTests {
         #expect(try parts(of: receipt).map(\.text) == ["abc"])
     }
 
-    @Test("A form without parts is its end alone")
+    @Test("A form without parts consists of only the closing boundary")
     func empty() async throws {
         let receipt = try await receipt(of: .multipart { _ in })
         #expect(try parts(of: receipt).isEmpty)
     }
 
-    @Test("Names in UTF-8 stay, and what would end the quotes or the line is percent-encoded")
+    @Test("UTF-8 names stay, and quotes and line breaks in them are percent-encoded")
     func names() async throws {
         let receipt = try await receipt(
             of: .multipart { $0.data("naïve\"\r\nX: 1", [], filename: "日本 \"a\"\\b.txt\n") })
@@ -126,7 +126,7 @@ struct MultipartTests {
         #expect(head.count == 2)
     }
 
-    @Test("Names quoted with backslashes keep their quotes, and a line break in them is refused")
+    @Test("Backslash quoting escapes quotes and backslashes in names and rejects line breaks")
     func backslashes() async throws {
         let receipt = try await receipt(
             of: .multipart(quoting: .backslash) { $0.data("a\"b\\", [], filename: "\\\"ö") })
@@ -138,7 +138,7 @@ struct MultipartTests {
         #expect(broken.underlying as? MultipartError == .invalidText("the name of a part", offset: 1))
     }
 
-    @Test("A NUL or another control character is refused before anything is sent, and its place is named")
+    @Test("A control character in a name or type is rejected before sending, with its position")
     func controlCharacters() async throws {
         let name = try await refusal { $0.field("a\u{0}b", "x") }
         #expect(name.code == .invalidRequest)
@@ -150,7 +150,7 @@ struct MultipartTests {
         #expect(type.underlying as? MultipartError == .invalidText("the value of Content-Type", offset: 10))
     }
 
-    @Test("Fields of a part's own cannot split it, nor take the place of those the form sets")
+    @Test("Header fields of a part cannot split it or replace the fields that the form sets")
     func injection() async throws {
         let value = try await refusal { $0.part("a", .text(""), headers: ["X-A": "1\r\n\r\nevil"]) }
         #expect(value.underlying as? MultipartError == .invalidText("the value of X-A", offset: 1))
@@ -160,7 +160,7 @@ struct MultipartTests {
         }
     }
 
-    @Test("A boundary that occurs in a part is drawn again")
+    @Test("A boundary that occurs in a part is replaced by a new one")
     func collision() {
         let taken = "martlet-" + String(repeating: "0", count: 40)
         var generator = ListGenerator(values: Array(repeating: 0, count: 40))
@@ -183,14 +183,14 @@ struct MultipartTests {
     }
 
     @Test(
-        "A file that has changed its length since the request began is an error", arguments: [0, 999, 1001])
+        "A file whose length changes after the request starts is an error", arguments: [0, 999, 1001])
     func changedFile(_ later: Int) async throws {
         let folder = try TemporaryFolder()
         try folder.write(TestPattern.bytes(from: 0, count: 1000), to: "f")
         let path = folder.path("f")
         let body = HTTPBody.multipart { form in
             form.stream("first", length: 1) {
-                // Read before the file's turn comes.
+                // The first part is read before the file.
                 try? folder.write(TestPattern.bytes(from: 0, count: later), to: "f")
                 return Pieces("x")
             }
@@ -205,7 +205,7 @@ struct MultipartTests {
         }
     }
 
-    @Test("A source that gives more or less than its length is an error", arguments: [2, 4])
+    @Test("A source with more or fewer bytes than its length is an error", arguments: [2, 4])
     func wrongLength(_ length: UInt64) async throws {
         let body = HTTPBody.multipart { $0.stream("s", length: length) { Pieces("abc") } }
         try await TestOrigin.withOrigin(handler: .upload) { origin in
@@ -216,7 +216,7 @@ struct MultipartTests {
         }
     }
 
-    @Test("A form can be sent as often as each of its parts can")
+    @Test("A form can be resent only if all of its parts can be")
     func replay() async throws {
         #expect(HTTPBody.multipart { $0.field("a", "b") }.replay == .replayable)
         #expect(HTTPBody.multipart { $0.file("a", at: "/x") }.replay == .replayable)
@@ -232,7 +232,7 @@ struct MultipartTests {
         }
     }
 
-    @Test("A form of more files than there may be descriptors holds one at a time")
+    @Test("A form with more files than available descriptors opens one file at a time")
     func manyFiles() async throws {
         let folder = try TemporaryFolder()
         try folder.write(Array("x".utf8), to: "f")
@@ -244,13 +244,13 @@ struct MultipartTests {
     }
 }
 
-/// Draws the same number again and again.
+/// A generator that always returns the same number.
 private struct ConstantGenerator: RandomNumberGenerator {
     let value: UInt64
     mutating func next() -> UInt64 { value }
 }
 
-/// Draws numbers of a list, then real ones.
+/// A generator that returns the numbers of a list, then random ones.
 private struct ListGenerator: RandomNumberGenerator {
     var values: [UInt64]
     mutating func next() -> UInt64 {

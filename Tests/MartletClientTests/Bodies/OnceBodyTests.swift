@@ -2,9 +2,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Bodies that can be read but once")
+@Suite("Bodies that can be read only once")
 struct OnceBodyTests {
-    /// Why a request is made again.
+    /// The reason for which a request is sent again.
     enum Reason: CaseIterable, Sendable {
         case redirect, expectation, credentials, proxy
 
@@ -18,7 +18,7 @@ struct OnceBodyTests {
         }
     }
 
-    @Test("One that nobody has read is sent with the request that follows", arguments: Reason.allCases)
+    @Test("A body that has not been read is sent with the follow-up request", arguments: Reason.allCases)
     func unread(_ reason: Reason) async throws {
         let refusal = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 \(reason.answer)\r\nContent-Length: 0\r\n\r\n"), .awaitClose)
@@ -42,7 +42,7 @@ struct OnceBodyTests {
         }
     }
 
-    @Test("Where a challenge is expected, it is asked for before the body")
+    @Test("Digest credentials make the call send Expect and wait for the challenge before the body")
     func asksFirst() async throws {
         let challenge = "401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
         let refusal = ServerScript(
@@ -61,7 +61,7 @@ struct OnceBodyTests {
         }
     }
 
-    @Test("One that was begun is not sent again: the answer stands")
+    @Test("A body that was read is not resent, and the redirect is returned as the response")
     func begun() async throws {
         let script = ServerScript(
             .expectRequestHead, .expect("5\r\nhello\r\n0\r\n\r\n"),
@@ -73,7 +73,7 @@ struct OnceBodyTests {
         }
     }
 
-    @Test("Without content nothing waits for a 100")
+    @Test("A request without content sends no Expect field")
     func noContent() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own()

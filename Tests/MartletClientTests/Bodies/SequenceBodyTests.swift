@@ -3,11 +3,11 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Bodies of sequences, and forms of pairs", .timeLimit(.minutes(20)))
+@Suite("Bodies from sequences, and forms from pairs", .timeLimit(.minutes(20)))
 struct SequenceBodyTests {
     private struct Broken: Error {}
 
-    /// Bytes one at a time, again and again with `isEndless`.
+    /// A sequence of single bytes, repeated endlessly with `isEndless`.
     private struct Bytes: AsyncSequence, Sendable {
         let bytes: [UInt8]
         var isEndless = false
@@ -31,7 +31,7 @@ struct SequenceBodyTests {
 
     private static let pattern = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
 
-    /// Sequences of the same bytes that are not collections in memory, or asynchronous.
+    /// Bodies with the same bytes, from synchronous and asynchronous sequences.
     static let makers: [(name: String, make: @Sendable (UInt64?) -> HTTPBody)] = [
         ("generator", { .once(AnySequence { SequenceBodyTests.pattern.makeIterator() }, length: $0) }),
         ("lazy", { .once((0..<50_000).lazy.map { UInt8(truncatingIfNeeded: $0 &* 31) }, length: $0) }),
@@ -48,7 +48,7 @@ struct SequenceBodyTests {
         ),
     ]
 
-    @Test("All bytes of a sequence are sent once, with a length or in chunks", arguments: makers.indices)
+    @Test("A sequence is sent once and completely, with a length or in chunks", arguments: makers.indices)
     func sent(_ index: Int) async throws {
         try await TestOrigin.withOrigin { request in
             .bytes(try await request.collectBody())
@@ -64,7 +64,7 @@ struct SequenceBodyTests {
         }
     }
 
-    @Test("A second read of a sequence is a typed error", arguments: makers.indices)
+    @Test("Reading a sequence a second time is a typed error", arguments: makers.indices)
     func secondRead(_ index: Int) async throws {
         try await TestOrigin.withOrigin { request in
             _ = try await request.collectBody()
@@ -77,7 +77,7 @@ struct SequenceBodyTests {
                 try await session.post(origin.url(), body: body)
             }
             #expect(error?.code == .bodyNotReplayable)
-            // A redirect that keeps the body is not followed after it was read.
+            // A redirect that keeps the body is not followed once the body was read.
             let moved = SequenceBodyTests.makers[index].make(nil)
             let exchange = try? await session.post(origin.url("/moved"), body: moved)
             #expect(exchange == nil || exchange?.statusCode == 307)
@@ -85,7 +85,7 @@ struct SequenceBodyTests {
         }
     }
 
-    @Test("A sequence of another length than announced fails the call", arguments: makers.indices)
+    @Test("A sequence that does not have its announced length fails the call", arguments: makers.indices)
     func wrongLength(_ index: Int) async throws {
         try await TestOrigin.withOrigin { request in
             _ = try await request.collectBody()
@@ -116,7 +116,7 @@ struct SequenceBodyTests {
     }
 
     @Test(
-        "An endless sequence is read as the server takes it, and ends with cancellation",
+        "An endless sequence is read at the server's speed and ends on cancellation",
         arguments: [true, false])
     func endless(isAsynchronous: Bool) async throws {
         try await TestOrigin.withOrigin { request in
@@ -140,7 +140,7 @@ struct SequenceBodyTests {
         }
     }
 
-    @Test("Pairs, literals and dictionaries are forms with the media type's encoding")
+    @Test("Pairs, literals and dictionaries are encoded as forms")
     func forms() async throws {
         let pairs = [("a", "1"), ("a", "2"), ("ö &=", "x y+")]
         let dictionary = ["b": "2", "a": "1 2"]

@@ -4,9 +4,9 @@ import Testing
 
 @testable import MartletCore
 
-@Suite("Blocks that are written behind the reader")
+@Suite("Write-behind blocks")
 struct WriteBehindTests {
-    /// A sink that wants nothing more.
+    /// A sink that accepts no further block after the first.
     private final class Sated: BlockSink {
         let count = Mutex(0)
 
@@ -16,10 +16,10 @@ struct WriteBehindTests {
         }
     }
 
-    @Test("A sink that wants no more gets no block that was filled meanwhile")
+    @Test("A sink that stops the writer receives no block that was already filled")
     func sated() async throws {
         let sink = Sated()
-        let writer = WriteBehind(sink, expected: nil)
+        let writer = BlockWriter(sink, expected: nil)
         let (first, second) = (try await writer.emptyBlock(), try await writer.emptyBlock())
         _ = first.append([1])
         _ = second.append([2])

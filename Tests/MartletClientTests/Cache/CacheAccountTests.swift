@@ -7,9 +7,9 @@ import Testing
 @testable import MartletCore
 @testable import MartletStreams
 
-@Suite("What is told and counted of the cache")
+@Suite("Metrics, events and statistics of the cache")
 struct CacheAccountTests {
-    @Test("The metrics of a cached answer name no connection, and count no attempt")
+    @Test("The metrics of a cached response contain no connection and no attempt")
     func metrics() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("x")
@@ -23,7 +23,7 @@ struct CacheAccountTests {
         }
     }
 
-    @Test("A task's progress ends with all of a cached body", arguments: [UInt64(0), 1000, 2_000_000])
+    @Test("The progress of a task ends with the whole cached body", arguments: [UInt64(0), 1000, 2_000_000])
     func progress(size: UInt64) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -42,7 +42,7 @@ struct CacheAccountTests {
         }
     }
 
-    @Test("A delegate and the events tell of each call's beginning and end once, cached or shared")
+    @Test("Delegate and events report the start and end of each call once, whether cached or shared")
     func events() async throws {
         try await CacheScene.withHeldOrigin { _ in
             CacheScene.answer("x")
@@ -70,7 +70,7 @@ struct CacheAccountTests {
             #expect(count { if case .started = $0 { true } else { false } } == 4)
             #expect(count { if case .cancelled = $0 { true } else { false } } == 1)
             #expect(count { if case .responseReceived = $0 { true } else { false } } == 3)
-            // Nothing is told of a call behind its end.
+            // No event of a call follows its end.
             let all = told.withLock { $0 }
             for number in Set(all.map(\.call)) {
                 let kinds = all.filter { $0.call == number }.map(\.kind)
@@ -86,7 +86,7 @@ struct CacheAccountTests {
     }
 
     @Test(
-        "The statistics agree with the origin's ledger, whatever is asked", arguments: [1, 5], [true, false])
+        "The statistics match the requests at the origin for random requests", arguments: [1, 5], [true, false])
     func agreement(lanes: Int, hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
@@ -129,7 +129,7 @@ struct CacheAccountTests {
         }
     }
 
-    /// Makes a random request, and checks what comes.
+    /// Sends a random request and checks its response.
     private static func ask(
         _ session: HTTPSession, _ origin: TestOrigin, _ random: inout SplitMix64,
         _ served: Shared<UInt64>

@@ -6,11 +6,11 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Codings of what is stored, and requests that do not ask for them")
+@Suite("Content codings of stored responses")
 struct CacheCodingTests {
     private static let text = String(repeating: "martlet ", count: 500)
 
-    /// Compresses for those who accept it and compares tags weakly, as nginx does.
+    /// Compresses if the client accepts gzip, and compares entity tags weakly, as nginx does.
     private static func respond(_ request: OriginRequest, varies: Bool) -> OriginResponse {
         let isCoded = request.fields["Accept-Encoding"]?.contains("gzip") == true
         let tag = "\"1\""
@@ -27,7 +27,7 @@ struct CacheCodingTests {
     }
 
     @Test(
-        "What is stored in gzip goes to nobody who did not ask for it, whether the server says Vary or not",
+        "A response stored with gzip is only served to requests that accept gzip, even without Vary",
         arguments: [true, false], [true, false])
     func unasked(varies: Bool, hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -49,7 +49,7 @@ struct CacheCodingTests {
         }
     }
 
-    @Test("Who asks for gzip itself has what is stored as it is")
+    @Test("A request with its own Accept-Encoding gets the stored bytes without decoding")
     func asked() async throws {
         try await TestOrigin.withOrigin {
             CacheCodingTests.respond($0, varies: false)

@@ -5,9 +5,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("What is stored at once, and then what the network says")
+@Suite("Deliveries from the cache and then the network")
 struct CacheDeliveriesTests {
-    /// The deliveries behind one answer that is stored.
+    /// Returns the deliveries for a URL whose first response is stored, and the number of requests.
     private func deliveries(
         _ first: OriginResponse, then second: OriginResponse
     ) async throws -> (deliveries: [CacheThenNetworkResponse], count: Int) {
@@ -26,7 +26,7 @@ struct CacheDeliveriesTests {
         }
     }
 
-    @Test("What is fresh is all there is")
+    @Test("A fresh response is the only delivery")
     func fresh() async throws {
         let result = try await deliveries(CacheScene.answer("a"), then: CacheScene.answer("b"))
         #expect(result.count == 1 && result.deliveries.map(\.exchange.text) == ["a"])
@@ -34,7 +34,7 @@ struct CacheDeliveriesTests {
             result.deliveries.map(\.isFromCache) == [true] && result.deliveries.map(\.isPreview) == [false])
     }
 
-    @Test("Behind what is stale comes that it is still good")
+    @Test("A stale response is delivered first, and then the validated response")
     func validated() async throws {
         let result = try await deliveries(
             CacheScene.stale("a", "max-age=60", ["ETag": "\"1\""]),
@@ -45,14 +45,14 @@ struct CacheDeliveriesTests {
         #expect(result.deliveries.map(\.isPreview) == [true, false])
     }
 
-    @Test("Behind what is stale comes what is new")
+    @Test("A stale response is delivered first, and then the new response")
     func renewed() async throws {
         let result = try await deliveries(CacheScene.stale("a", "max-age=60"), then: CacheScene.answer("b"))
         #expect(result.deliveries.map(\.exchange.text) == ["a", "b"])
         #expect(result.deliveries.map(\.exchange.source) == [.staleCache, .network])
     }
 
-    @Test("Where nothing is stored there is one")
+    @Test("Without a stored response, the network's response is the only delivery")
     func miss() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("a")
@@ -67,11 +67,11 @@ struct CacheDeliveriesTests {
         }
     }
 
-    /// The end of a sequence after a stale preview.
+    /// An outcome of the network request after a stale preview.
     enum Ending: CaseIterable {
         case replaced, unchanged, validated, serverError, reset, offline, cancelled
 
-        /// The response of the network.
+        /// Returns the network's response, or throws a fault.
         func response() throws -> OriginResponse {
             switch self {
             case .replaced: CacheScene.answer("b")
@@ -82,7 +82,7 @@ struct CacheDeliveriesTests {
             }
         }
 
-        /// The final response, and whether it repeats the preview; `nil` for an error.
+        /// The text and source of the final response, and whether it equals the preview; `nil` for an error.
         var final: (text: String, source: HTTPExchange.Source, isUnchanged: Bool)? {
             switch self {
             case .replaced: ("b", .network, false)
@@ -94,7 +94,7 @@ struct CacheDeliveriesTests {
         }
     }
 
-    @Test("After a preview comes a response that is final, or an error", arguments: Ending.allCases)
+    @Test("A preview is followed by a final response or an error", arguments: Ending.allCases)
     func ending(_ ending: Ending) async throws {
         let counter = Counter()
         let origin = try await TestOrigin.start { _ in
@@ -115,7 +115,7 @@ struct CacheDeliveriesTests {
             if ending == .cancelled { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
             let outcome: Result<CacheThenNetworkResponse?, any Error>
             do { outcome = .success(try await iterator.next()) } catch { outcome = .failure(error) }
-            // After an error, too, the sequence is over.
+            // The sequence ends after an error, too.
             let last = try await iterator.next()
             #expect(last.map(\.isPreview) == nil)
             return try outcome.get()
@@ -132,7 +132,7 @@ struct CacheDeliveriesTests {
         await origin.stop()
     }
 
-    @Test("A preview comes while another call waits for the network")
+    @Test("A preview is delivered while another call waits for the network")
     func previewMeanwhile() async throws {
         let signals = SignalBox()
         let counter = Counter()

@@ -3,10 +3,10 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("What a cache must leave to the network")
+@Suite("Exceptions of the cache")
 struct CacheExceptionTests {
     @Test(
-        "A call that is made again because of an answer does not get that answer from the store",
+        "A retry after a response is not served that response from the cache",
         arguments: [408, 429, 503])
     func retries(_ status: Int) async throws {
         let bad = CacheScene.answer("bad").with { $0.status = status }
@@ -26,7 +26,7 @@ struct CacheExceptionTests {
     }
 
     @Test(
-        "What is said of the request alone, or by a proxy, is not stored",
+        "Responses about the request itself or from a proxy are not stored",
         arguments: [407, 428, 429, 431, 511])
     func neverStored(_ status: Int) async throws {
         let answer = CacheScene.answer("no").with { $0.status = status }
@@ -37,7 +37,7 @@ struct CacheExceptionTests {
         }
     }
 
-    @Test("An entity tag that cannot be read names nothing: the date does")
+    @Test("A malformed entity tag is not used for validation, and the date is")
     func unreadableTag() async throws {
         let date = "Wed, 12 Nov 2025 08:15:30 GMT"
         let fields: OriginFields = ["ETag": "abc", "Last-Modified": date]
@@ -53,7 +53,7 @@ struct CacheExceptionTests {
         }
     }
 
-    @Test("Who calls by Digest is found by name and password, though each request says something else")
+    @Test("Responses to Digest requests are stored by user and password")
     func digest() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == nil
@@ -74,12 +74,12 @@ struct CacheExceptionTests {
             }
             #expect(origin.requests.count == 2 && cache.statistics.stores == 1)
             #expect(try await get("you", "secret").text == "for false")
-            // Who does not know the password gets nothing of what is stored for who does.
+            // A request with the wrong password does not get the response that is stored for the right one.
             #expect(try await get("me", "guess").source == .network)
         }
     }
 
-    @Test("A length beside chunks is not stored: what came is as long as it is")
+    @Test("A Content-Length next to chunked coding is not stored")
     func lengthBesideChunks() async throws {
         let script = ServerScript(
             .expectRequestHead,
@@ -95,7 +95,7 @@ struct CacheExceptionTests {
         }
     }
 
-    @Test("A reason phrase that is not UTF-8 is not made another by being stored")
+    @Test("A reason phrase that is not UTF-8 is not changed by storing the response")
     func reason() async throws {
         let head: [UInt8] = Array("HTTP/1.1 200 caf".utf8) + [0xE9]
         let rest = Array("\r\nCache-Control: max-age=600\r\nContent-Length: 2\r\n\r\nok".utf8)
@@ -109,7 +109,7 @@ struct CacheExceptionTests {
         }
     }
 
-    @Test("An unsafe request makes out of date what is stored for others, too", arguments: [false, true])
+    @Test("An unsafe request also invalidates responses that are stored for other users", arguments: [false, true])
     func othersToo(_ hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(.plain, handler: .fixed(CacheScene.answer("page"))) { origin in

@@ -6,10 +6,10 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-/// What a response says of its freshness, and what becomes of the second request for it.
-@Suite("What is heard of a response's fields")
+/// Checks for tables of response fields whether a second request is served from the cache.
+@Suite("Response fields that control the cache")
 struct CacheFieldTests {
-    /// Fields of a response, and whether it answers the next request without the network.
+    /// Response fields, and whether the next request is served without the network.
     struct Row: Sendable, CustomTestStringConvertible {
         let fields: OriginFields
         let isFresh: Bool
@@ -29,13 +29,13 @@ struct CacheFieldTests {
         Row(true, ("Cache-Control", "max-age=600")),
         Row(true, ("CACHE-CONTROL", "MAX-AGE=600")),
         Row(false, ("Cache-Control", "max-age=0")),
-        // A private cache hears nothing of what is said to shared ones.
+        // A private cache ignores the directives for shared caches.
         Row(true, ("Cache-Control", "s-maxage=0, max-age=600")),
         Row(false, ("Cache-Control", "s-maxage=600")),
         Row(true, ("Cache-Control", "private, max-age=600")),
         Row(false, ("Cache-Control", "no-cache, max-age=600")),
         Row(false, ("Cache-Control", "no-store, max-age=600")),
-        // In doubt it is validated.
+        // Malformed or ambiguous values are treated as stale.
         Row(true, ("Cache-Control", "max-age=\"600\"")),
         Row(false, ("Cache-Control", "max-age=1.5")),
         Row(false, ("Cache-Control", "max-age=-1")),
@@ -48,7 +48,7 @@ struct CacheFieldTests {
         Row(true, ("Cache-Control", "max-age=600"), ("Age", "-700")),
         Row(false, ("Cache-Control", "max-age=600"), ("Age", "99999999999999999999")),
         Row(false, ("Cache-Control", "max-age=600"), ("Age", "700"), ("Age", "0")),
-        // Dates in the three forms of RFC 9110, and what is none.
+        // Dates in the three formats of RFC 9110, and invalid ones.
         Row(true, ("Expires", "Sat, 06 Nov 2094 08:49:37 GMT")),
         Row(true, ("Expires", "Saturday, 06-Nov-66 08:49:37 GMT")),
         Row(true, ("Expires", "Sat Nov  6 08:49:37 2094")),
@@ -60,17 +60,17 @@ struct CacheFieldTests {
         Row(false, ("Expires", "tomorrow")),
         Row(
             false, ("Expires", "Sat, 06 Nov 2094 08:49:37 GMT"), ("Expires", "Sun, 06 Nov 2095 08:49:37 GMT")),
-        // What is said in seconds goes before what is said as a date.
+        // `max-age` has precedence over `Expires`.
         Row(true, ("Cache-Control", "max-age=600"), ("Expires", past)),
         Row(false, ("Cache-Control", "max-age=0"), ("Expires", "Sat, 06 Nov 2094 08:49:37 GMT")),
-        // A tenth of the time since it was changed, and a day at most.
+        // Heuristic freshness: a tenth of the time since the last modification, at most one day.
         Row(true, ("Last-Modified", past)),
         Row(true, ("Last-Modified", past), ("Age", "86000")),
         Row(false, ("Last-Modified", past), ("Age", "86401")),
         Row(false, ("Last-Modified", "long ago")),
     ]
 
-    @Test("Freshness is told by the fields, and what is doubtful is asked for again", arguments: rows)
+    @Test("Fields determine freshness, and ambiguous values count as stale", arguments: rows)
     func freshness(_ row: Row) async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(200, fields: row.fields, body: .text("body"))
@@ -84,7 +84,7 @@ struct CacheFieldTests {
     }
 
     @Test(
-        "What is stale is validated by what it has: a strong tag, a weak one, a date, or both",
+        "A stale response is validated with its strong or weak tag, its date, or both",
         arguments: [
             ("\"strong\"", ""), ("W/\"weak\"", ""), ("", past), ("\"both\"", past), ("W/\"both\"", past),
         ], [true, false])
@@ -108,16 +108,16 @@ struct CacheFieldTests {
             #expect(second.source == .validatedCache && second.statusCode == 200 && second.text == "body")
             let asked = try #require(origin.requests.last)
             #expect(asked.fields["If-None-Match"] == (validators.tag.isEmpty ? nil : validators.tag))
-            // Where there are both, both are sent: a server that knows no tags goes by the date.
+            // Both validators are sent, because a server without entity tags uses the date.
             #expect(asked.fields["If-Modified-Since"] == (validators.date.isEmpty ? nil : validators.date))
-            // The fields of the 304 are stored, and the body is the first one's.
+            // The fields of the 304 are stored with the first response's body.
             let stored = try await session.get(origin.url(), options: CacheScene.mode(.onlyIfCached))
             #expect(stored.source == .staleCache && stored.text == "body")
             #expect(stored.field("X-Turn") == "second")
         }
     }
 
-    @Test("The fields that a 304 brings are there for the next session, too, and for large bodies")
+    @Test("Fields of a 304 are stored on disk for the next session, also with large bodies")
     func freshenedOnDisk() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
@@ -144,7 +144,7 @@ struct CacheFieldTests {
         }
     }
 
-    @Test("What comes before a response is no part of what is stored of it", arguments: [true, false])
+    @Test("Fields of interim responses do not affect the stored response", arguments: [true, false])
     func interim(isStorable: Bool) async throws {
         try await TestOrigin.withOrigin { _ in
             var response = CacheScene.answer("body", isStorable ? "max-age=600" : "no-store")
@@ -168,7 +168,7 @@ struct CacheFieldTests {
         }
     }
 
-    @Test("Of more than eight variants of a URL the one that came first goes", arguments: [true, false])
+    @Test("Storing a ninth variant of a URL evicts the oldest variant", arguments: [true, false])
     func variants(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
@@ -193,7 +193,7 @@ struct CacheFieldTests {
         }
     }
 
-    @Test("Stores, evictions and bytes agree with what the origin sent", arguments: [true, false])
+    @Test("The statistics of stores, evictions and bytes match the origin's responses", arguments: [true, false])
     func ledger(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in

@@ -7,9 +7,9 @@ import Testing
 @testable import MartletCore
 @testable import MartletStreams
 
-@Suite("Servers that say not modified of what is not stored")
+@Suite("304 responses with a foreign entity tag")
 struct CacheForeignValidationTests {
-    /// Answers once, and then says for ever that something else is good.
+    /// Responds once with `first`, and then always with a 304 for a different entity tag.
     private static func respond(_ first: OriginResponse) -> @Sendable (OriginRequest) -> OriginResponse {
         let counter = Counter()
         return { _ in
@@ -19,7 +19,7 @@ struct CacheForeignValidationTests {
     }
 
     @Test(
-        "It is asked once more, without conditions, and its answer is then the caller's",
+        "After a 304 for a different entity tag, the request is repeated without conditions",
         arguments: [true, false])
     func endless(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -38,7 +38,7 @@ struct CacheForeignValidationTests {
         }
     }
 
-    @Test("Behind a stale answer it is asked once more, too, and that is an event")
+    @Test("A background validation with such a 304 is repeated once, and then emits an event")
     func unattended() async throws {
         let respond = CacheForeignValidationTests.respond(
             CacheScene.stale("x", CacheScene.staleWhileRevalidate, ["ETag": "\"a\""]))

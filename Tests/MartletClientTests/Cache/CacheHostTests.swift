@@ -6,9 +6,9 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("What is stored goes by the URL")
+@Suite("Cache keys and the Host field")
 struct CacheHostTests {
-    @Test("What is stored is found by the URL, whatever a Host field of the caller's says")
+    @Test("A response is stored by URL, regardless of the caller's Host field")
     func host() async throws {
         try await TestOrigin.withOrigin { request in
             CacheScene.answer(request.path)
@@ -17,7 +17,7 @@ struct CacheHostTests {
                 CacheScene.answer("the other's")
             } run: { other async throws in
                 let (session, _) = try CacheScene.session()
-                // As if it were the other's page, which it must not become.
+                // The forged Host field must not store this response for the other origin.
                 let forged = CacheScene.fields(("Host", "127.0.0.1:\(other.port)"))
                 #expect(try await session.get(origin.url("/a"), headers: forged).text == "/a")
                 let honest = try await session.get(other.url("/a"))
@@ -29,7 +29,9 @@ struct CacheHostTests {
         }
     }
 
-    @Test("What was sent under another Host is nobody else's", arguments: [true, false])
+    @Test(
+        "A response to a request with another Host field is served only for the same Host field",
+        arguments: [true, false])
     func otherHost(isShared: Bool) async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in
@@ -59,7 +61,7 @@ struct CacheHostTests {
                 let again = try await get(host)
                 #expect(again.source == .cache && again.text == host ?? origin.address)
             }
-            // The URL's own says nothing new.
+            // A Host field equal to that of the URL makes no difference.
             #expect(try await get(origin.address).source == .cache)
             #expect(origin.requests.count == 3)
         }

@@ -9,16 +9,16 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("What changes a resource ends what is stored of it")
+@Suite("Invalidation of stored responses")
 struct CacheInvalidationTests {
     @Test(
-        "POST, PUT, PATCH and DELETE that succeed invalidate", arguments: ["POST", "PUT", "PATCH", "DELETE"])
+        "Successful POST, PUT, PATCH and DELETE requests invalidate", arguments: ["POST", "PUT", "PATCH", "DELETE"])
     func methods(method: String) async throws {
         try await isInvalidated(method, status: 204, true)
     }
 
     @Test(
-        "A redirect as the answer invalidates, and an error does not",
+        "A redirect as the response to a POST invalidates, and an error does not",
         arguments: [(303, true), (400, false), (500, false)])
     func statuses(status: Int, invalidates: Bool) async throws {
         try await isInvalidated("POST", status: status, invalidates)
@@ -38,7 +38,7 @@ struct CacheInvalidationTests {
     }
 
     @Test(
-        "A newer response that finds no room, or answers a condition of the caller's, ends the older one all the same",
+        "A newer response invalidates the stored one even if it cannot be stored itself",
         arguments: ["length", "chunked", "condition", "precondition"], [true, false])
     func superseded(_ way: String, _ hasFolder: Bool) async throws {
         let folder = hasFolder ? try TemporaryFolder() : nil
@@ -73,7 +73,7 @@ struct CacheInvalidationTests {
         }
     }
 
-    @Test("Location and Content-Location are invalidated, too, at the same origin alone")
+    @Test("Location and Content-Location are invalidated as well, for the same origin only")
     func locations() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("other")
@@ -102,7 +102,7 @@ struct CacheInvalidationTests {
     }
 
     @Test(
-        "An older GET that is under way is not stored behind a PUT, and answers nobody who asks after it",
+        "A GET that started before a PUT is not stored after it and not shared with later requests",
         arguments: [true, false])
     func olderInFlight(asksMeanwhile: Bool) async throws {
         let signals = SignalBox()
@@ -123,7 +123,7 @@ struct CacheInvalidationTests {
             try await origin.waitForRequests(count: 1)
             _ = try await session.put(url, body: .bytes([1]))
             if asksMeanwhile {
-                // The PUT is done: what was asked for before it is out of date, though it has not come yet.
+                // After the PUT, the response to the earlier request is out of date, although it has not arrived yet.
                 let after = try await session.get(url)
                 #expect(after.text == "new" && after.source == .network)
                 #expect(origin.requests.count == 3)
@@ -136,7 +136,7 @@ struct CacheInvalidationTests {
         }
     }
 
-    @Test("What its owner removes is gone for whomever, also from the disk", arguments: [true, false])
+    @Test("Removing a URL removes its responses for all users, also from disk", arguments: [true, false])
     func removedForAll(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
@@ -165,7 +165,7 @@ struct CacheInvalidationTests {
             #expect(try await sources(session) == Array(repeating: .network, count: 6))
             await cache.remove(try HTTPURL(origin.url("/gone")))
             if hasDisk {
-                // Nothing of this process's memory is in the next one, which finds what is on disk.
+                // A new session has an empty memory, so it serves only what is on disk.
                 await cache.flush()
                 let (other, _) = try CacheScene.session(folder)
                 #expect(
@@ -179,7 +179,7 @@ struct CacheInvalidationTests {
         }
     }
 
-    @Test("What is removed by its owner while it comes is not stored")
+    @Test("A response whose URL is removed during its transfer is not stored")
     func removedMeanwhile() async throws {
         try await CacheScene.withHeldOrigin { _ in
             CacheScene.answer("x")

@@ -9,10 +9,10 @@ import Testing
 @testable import MartletCore
 @testable import MartletStreams
 
-/// What memory answers takes a shorter way where nothing else happens to the call, and must be the same.
-@Suite("What the cache answers from memory at once")
+/// Compares the fast path for responses in memory with the full path, which is used if a retry is possible.
+@Suite("Fast path for responses in memory")
 struct CacheMemoryTests {
-    /// A request, and what is stored for it.
+    /// A request and the response that is stored for its URL.
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
         var method = HTTPRequest.Method.get
@@ -47,18 +47,18 @@ struct CacheMemoryTests {
         Row(testDescription: "asked anew", fields: [.cacheControl: "no-cache"]),
     ]
 
-    /// What the cache did, but for how many seconds are left, which pass meanwhile.
+    /// Returns the Cache-Status value without `ttl`, which changes during the test.
     private func timeless(_ status: String?) -> String {
         (status ?? "").split(separator: ";").filter { !$0.contains("ttl=") }.joined(separator: ";")
     }
 
-    /// What came of a row, in words.
+    /// Describes the result of a row as text.
     private func outcome(_ row: Row, hasMore: Bool) async throws -> [String] {
         try await TestOrigin.withOrigin { request in
             request.path == "/" ? row.stored : .text("other")
         } run: { origin in
             let (session, cache) = try CacheScene.session {
-                // Nothing is tried again here, but it might be.
+                // Retries are possible but never happen, so this only disables the fast path.
                 if hasMore { $0.retry.maximumAttempts = 2 }
             }
             var words: [String] = []
@@ -84,12 +84,12 @@ struct CacheMemoryTests {
         }
     }
 
-    @Test("Memory answers at once what it would answer where more might happen", arguments: rows)
+    @Test("The fast path gives the same result as the full path", arguments: rows)
     func same(_ row: Row) async throws {
         #expect(try await outcome(row, hasMore: false) == outcome(row, hasMore: true))
     }
 
-    @Test("A call that is watched is told of as one that takes the longer way")
+    @Test("A call with an event subscriber emits the same events from memory")
     func watched() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(CacheScene.answer("x"))) { origin in
             let (session, _) = try CacheScene.session()
@@ -104,7 +104,7 @@ struct CacheMemoryTests {
         }
     }
 
-    @Test("A task that is cancelled before it begins has no answer, though memory has one")
+    @Test("A task that is cancelled before its call throws CancellationError even if the response is in memory")
     func cancelled() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(CacheScene.answer("x"))) { origin in
             let (session, _) = try CacheScene.session()

@@ -6,9 +6,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("How one request uses the cache")
+@Suite("Cache modes of a request")
 struct CacheModeTests {
-    /// Counts its requests in its answers; stale ones are validated by a tag.
+    /// Returns responses that contain the number of the request and are validated by entity tag.
     private static func counting(_ control: String = "max-age=600", age: String? = nil)
         -> @Sendable (
             OriginRequest
@@ -43,7 +43,7 @@ struct CacheModeTests {
         }
     }
 
-    @Test("Standard serves what is fresh, and validates what is stale", arguments: [true, false])
+    @Test("The standard mode serves fresh responses and validates stale ones", arguments: [true, false])
     func standard(viaSession: Bool) async throws {
         let fresh = try await CacheModeTests.sources(.standard, fresh: true, viaSession: viaSession)
         #expect(fresh.second.source == .cache && fresh.count == 1)
@@ -51,7 +51,7 @@ struct CacheModeTests {
         #expect(stale.second.source == .validatedCache && stale.count == 2 && stale.second.text == "1")
     }
 
-    @Test("Reload asks the network whatever is stored, and stores what comes", arguments: [true, false])
+    @Test("The reload mode always requests the network and stores the response", arguments: [true, false])
     func reload(viaSession: Bool) async throws {
         let respond = CacheModeTests.counting()
         try await TestOrigin.withOrigin {
@@ -71,14 +71,14 @@ struct CacheModeTests {
         }
     }
 
-    @Test("Revalidate asks even about what is fresh")
+    @Test("The revalidate mode validates fresh responses as well")
     func revalidate() async throws {
         let result = try await CacheModeTests.sources(.revalidate, fresh: true)
         #expect(result.second.source == .validatedCache && result.second.text == "1" && result.count == 2)
     }
 
     @Test(
-        "Prefer-cache takes what is stale, and asks only where there is nothing",
+        "The preferCache mode serves stale responses and uses the network only without a stored one",
         arguments: [true, false])
     func preferCache(viaSession: Bool) async throws {
         let stale = try await CacheModeTests.sources(.preferCache, fresh: false, viaSession: viaSession)
@@ -88,7 +88,7 @@ struct CacheModeTests {
         #expect(strict.second.source == .validatedCache && strict.count == 2)
     }
 
-    @Test("Only-if-cached is answered by what is stored, stale too, or by 504, and never asks")
+    @Test("The onlyIfCached mode serves stored responses, also stale ones, or a 504 without a connection")
     func onlyIfCached() async throws {
         let respond = CacheModeTests.counting("max-age=1", age: "5")
         try await TestOrigin.withOrigin {
@@ -106,7 +106,7 @@ struct CacheModeTests {
         }
     }
 
-    @Test("No-store neither looks nor leaves anything")
+    @Test("The noStore mode neither reads from nor writes to the cache")
     func noStore() async throws {
         let respond = CacheModeTests.counting()
         try await TestOrigin.withOrigin {
@@ -124,7 +124,7 @@ struct CacheModeTests {
     }
 
     @Test(
-        "No-store says so to the caches on the way, whatever the method, and a word of the caller's stands"
+        "The noStore mode sends no-store with every method, unless the caller sets Cache-Control"
     )
     func noStoreIsSent() async throws {
         try await TestOrigin.withOrigin { _ in
@@ -146,7 +146,7 @@ struct CacheModeTests {
         }
     }
 
-    @Test("Directives of the request's own are heard")
+    @Test("Cache-Control directives of the request are applied")
     func directives() async throws {
         let respond = CacheModeTests.counting("max-age=600", age: "100")
         try await TestOrigin.withOrigin {
@@ -173,7 +173,7 @@ struct CacheModeTests {
         }
     }
 
-    @Test("Max-stale takes what has been stale for no longer than that")
+    @Test("The max-stale directive accepts responses up to that staleness")
     func maxStale() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("old", "max-age=60").with { $0.fields.append("Age", "160") }
@@ -192,7 +192,7 @@ struct CacheModeTests {
         }
     }
 
-    @Test("Ten minutes and images for seven days, where nothing is said; off by default")
+    @Test("Default freshness applies to responses without freshness fields and is off by default")
     func defaults() async throws {
         try await TestOrigin.withOrigin { request in
             let age = request.query["age"] ?? "0"

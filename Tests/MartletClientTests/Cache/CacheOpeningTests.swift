@@ -7,9 +7,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("A cache that has just been opened")
+@Suite("Opening a cache")
 struct CacheOpeningTests {
-    @Test("It serves and stores at once, while its folder is still being looked through")
+    @Test("A cache serves and stores responses while its directory is still being scanned")
     func atOnce() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -22,7 +22,7 @@ struct CacheOpeningTests {
             let cache = try scene.cache()
             let session = scene.session(cache)
             do {
-                // Whatever fails here, what waits must not wait for ever.
+                // If an expectation fails, the blocked scan must still continue.
                 defer { gate.signal() }
                 for number in 0..<20 {
                     #expect(try await CacheFaultScene.get(number, 40_000, session, origin) == .cache)

@@ -6,9 +6,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("The state and the progress of calls that read from the cache, or share a transfer")
+@Suite("State and progress of cached and shared calls")
 struct CacheProgressTests {
-    @Test("Each reader of a shared transfer is receiving, with its counts", arguments: [true, false])
+    @Test("Each reader of a shared transfer is in the state receiving and has byte counts", arguments: [true, false])
     func shared(hasCache: Bool) async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse.pattern(3_000_000).with {
@@ -39,7 +39,7 @@ struct CacheProgressTests {
         }
     }
 
-    @Test("The reader of a stored body is receiving, with its counts", arguments: [true, false])
+    @Test("The reader of a stored body is in the state receiving and has byte counts", arguments: [true, false])
     func stored(onDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -59,7 +59,7 @@ struct CacheProgressTests {
         }
     }
 
-    @Test("A stale response that replaces an error has its own length as the total")
+    @Test("A stale response that replaces an error reports its own length as the total")
     func staleOnError() async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in

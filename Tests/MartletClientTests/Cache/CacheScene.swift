@@ -10,14 +10,14 @@ import SystemPackage
 @testable import MartletCore
 @testable import MartletHosts
 
-/// What the suites of the cache share: sessions with one, and answers of an origin.
+/// Sessions with a cache and responses of an origin, shared by the suites of the cache.
 enum CacheScene {
-    /// Fields of an answer that is stale as it comes, and may be served so for ten minutes while it is validated.
+    /// The Cache-Control value of a stale response that may be served for ten minutes during its validation.
     static let staleWhileRevalidate = "max-age=60, stale-while-revalidate=600"
-    /// Fields of an answer that is stale as it comes, and may stand in for an error for ten minutes.
+    /// The Cache-Control value of a stale response that may be served instead of an error for ten minutes.
     static let staleIfError = "max-age=60, stale-if-error=600"
 
-    /// A session with a cache in memory alone, or in a folder with memory before it.
+    /// Makes a session with a cache in memory only, or in a directory with memory in front of it.
     static func session(
         _ folder: TemporaryFolder? = nil, options: ResponseCache.Options = .withoutPressure,
         memory: ByteCount = .mebibytes(32), _ change: (inout SessionConfiguration) -> Void = { _ in }
@@ -35,7 +35,7 @@ enum CacheScene {
         return (session, cache)
     }
 
-    /// An answer with a text, and how it may be stored.
+    /// Makes a response with a text body and a Cache-Control value.
     static func answer(_ text: String, _ control: String = "max-age=600", _ fields: OriginFields = [:])
         -> OriginResponse
     {
@@ -44,12 +44,12 @@ enum CacheScene {
         }
     }
 
-    /// One that is stale as it comes: two minutes old, and fresh for one.
+    /// Makes a response that is already stale: its age is two minutes, and `control` should allow one.
     static func stale(_ text: String, _ control: String, _ fields: OriginFields = [:]) -> OriginResponse {
         answer(text, control, fields).with { $0.fields.append("Age", "120") }
     }
 
-    /// Runs a test beside an origin that answers nothing before the test says `go`.
+    /// Runs a test with an origin that holds all responses until the signal `go`.
     static func withHeldOrigin(
         _ respond: @escaping @Sendable (OriginRequest) -> OriginResponse,
         _ body: (TestOrigin, SignalBox) async throws -> Void
@@ -64,21 +64,21 @@ enum CacheScene {
         }
     }
 
-    /// How the cache is used.
+    /// Makes request options with a cache mode.
     static func mode(_ mode: CacheMode) -> RequestOptions {
         var options = RequestOptions()
         options.cacheMode = mode
         return options
     }
 
-    /// Fields by name.
+    /// Makes header fields from pairs of name and value.
     static func fields(_ pairs: (String, String)...) -> HTTPHeaders {
         var fields = HTTPHeaders()
         for (name, value) in pairs { fields[name] = value }
         return fields
     }
 
-    /// What is below a folder, all but what a cache always has: its index and its lock.
+    /// Returns the files below a directory, without the index and the lock that every cache has.
     static func files(_ folder: TemporaryFolder) -> [String] {
         let files = (try? FileManager.default.subpathsOfDirectory(atPath: folder.path)) ?? []
         return files.filter { !$0.hasSuffix("/index") && !$0.hasSuffix("/lock") }.sorted()
@@ -86,19 +86,19 @@ enum CacheScene {
 }
 
 extension HTTPExchange {
-    /// A field of the response.
+    /// Returns the value of a response field; `nil` if it is absent.
     func field(_ name: String) -> String? {
         HTTPField.Name(name).flatMap { response.headerFields[$0] }
     }
 }
 
-/// A value that several tasks look at and change.
+/// A value that several tasks read and change.
 final class Shared<Value: Sendable>: Sendable {
     private let state: Mutex<Value>
 
     init(_ value: Value) { state = Mutex(value) }
 
-    /// Looks at the value, or changes it.
+    /// Calls a function with exclusive access to the value.
     func withLock<Result: Sendable>(_ body: (inout Value) -> Result) -> Result {
         state.withLock { value in
             var copy = value
@@ -109,12 +109,12 @@ final class Shared<Value: Sendable>: Sendable {
 }
 
 extension FlightRegistry {
-    /// How many requests take part in what is under way.
+    /// The number of requests that take part in all flights.
     var memberCount: Int {
         all.reduce(0) { sum, flight in sum + flight.state.withLock { $0.readers.count } }
     }
 
-    /// How many bytes of bodies on their way are held in memory: for readers, and until they are written.
+    /// The number of body bytes in memory: those kept for readers and those not yet written to disk.
     var heldByteCount: Int {
         all.reduce(0) { sum, flight in
             sum + flight.state.withLock { Int($0.received - $0.start) + $0.pendingByteCount }

@@ -10,7 +10,7 @@ import Testing
 @testable import MartletCookies
 @testable import MartletCore
 
-@Suite("What the cache keeps apart, and what it does not keep")
+@Suite("Isolation of users, and responses that are not stored")
 struct CacheSecrecyTests {
     private struct Signing: HTTPMiddleware {
         let value: String
@@ -24,12 +24,12 @@ struct CacheSecrecyTests {
         }
     }
 
-    @Test("No-store of the server leaves nothing in memory and no file, while the body comes and after")
+    @Test("A response with no-store leaves nothing in memory and on disk")
     func noStoreOfServer() async throws {
         try await noTrace(CacheScene.answer("", "no-store"), headers: HTTPHeaders())
     }
 
-    @Test("No-store of the request leaves nothing in memory and no file, while the body comes and after")
+    @Test("A request with no-store leaves nothing in memory and on disk")
     func noStoreOfRequest() async throws {
         try await noTrace(
             CacheScene.answer("", "max-age=600"), headers: CacheScene.fields(("Cache-Control", "no-store")))
@@ -68,7 +68,7 @@ struct CacheSecrecyTests {
     }
 
     @Test(
-        "User B never gets what user A got, however they say who they are",
+        "A user never gets a response that is stored for another user",
         arguments: ["field", "basic", "url", "middleware"])
     func users(way: String) async throws {
         try await TestOrigin.withOrigin { request in
@@ -105,13 +105,13 @@ struct CacheSecrecyTests {
             #expect(try await get("a").text == a.text)
             #expect(try await get("b").text == b.text)
             #expect(origin.requests.count == count)
-            // Whoever has no credentials gets neither.
+            // A request without credentials gets neither response.
             #expect(try await session.get(origin.url()).statusCode == 401)
         }
     }
 
     @Test(
-        "Credentials and chosen fields that differ in bytes alone that are no text are different ones",
+        "Credentials and Vary fields that differ only in non-UTF-8 bytes are different",
         arguments: ["Authorization", "Cookie", "X-Key"])
     func bytes(_ name: String) async throws {
         try await TestOrigin.withOrigin { _ in
@@ -129,13 +129,13 @@ struct CacheSecrecyTests {
             ]
             for value in values { #expect(try await get(value).source == .network) }
             for value in values { #expect(try await get(value).source == .cache) }
-            // Of several lines each counts.
+            // Every line of a repeated field counts.
             #expect(try await get([0x4B, 0xFC], [0x32]).source == .network)
             #expect(try await get([0x4B, 0xFC], [0x33]).source == .network)
         }
     }
 
-    @Test("A partition takes the place of the credential")
+    @Test("A cache partition replaces the credentials in the cache key")
     func partition() async throws {
         try await TestOrigin.withOrigin { request in
             CacheScene.answer(request.fields["Authorization"] ?? "", "max-age=600")
@@ -154,7 +154,7 @@ struct CacheSecrecyTests {
         }
     }
 
-    @Test("Requests of different users are never answered by one, also where nothing is stored yet")
+    @Test("Concurrent requests of different users never share a response")
     func noSharing() async throws {
         try await CacheScene.withHeldOrigin { request in
             CacheScene.answer(request.fields["Authorization"] ?? "-", "max-age=600, public")
@@ -176,7 +176,7 @@ struct CacheSecrecyTests {
         }
     }
 
-    @Test("Cookies that a stored answer set are not set again; those of a 304 are")
+    @Test("A stored response does not set its cookies again, but a 304 sets its cookies")
     func cookies() async throws {
         try await TestOrigin.withOrigin { request in
             if request.fields["If-None-Match"] != nil {
@@ -197,7 +197,7 @@ struct CacheSecrecyTests {
         }
     }
 
-    @Test("An answer that was chosen by the cookies is for those cookies")
+    @Test("A response with Vary: Cookie is served only for the same cookies")
     func varyByCookie() async throws {
         try await TestOrigin.withOrigin { request in
             CacheScene.answer(request.fields["Cookie"] ?? "-", "max-age=600", ["Vary": "Cookie"])

@@ -6,9 +6,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("The source of each kind of response")
+@Suite("Sources of responses")
 struct CacheSourceTests {
-    /// A way in which a response is made.
+    /// A way to obtain a response.
     enum Way: CaseIterable {
         case missing, memory, disk, part, head, condition
         case validated, replaced, staleAllowed, staleWhileRevalidating, staleOnError
@@ -74,7 +74,9 @@ struct CacheSourceTests {
         }
     }
 
-    @Test("Each way has its source, in memory and on disk", arguments: Way.allCases, [false, true])
+    @Test(
+        "Each way to obtain a response reports its source, in memory and on disk",
+        arguments: Way.allCases, [false, true])
     func source(_ way: Way, onDisk: Bool) async throws {
         if way == .disk, !onDisk { return }
         let folder = try TemporaryFolder()
@@ -93,7 +95,7 @@ struct CacheSourceTests {
         }
     }
 
-    @Test("Calls that share a transfer have the network's response, those that share a validation a validated one")
+    @Test("Calls that share a transfer report network, and calls that share a validation validatedCache")
     func shared() async throws {
         for isValidation in [false, true] {
             let signals = SignalBox()

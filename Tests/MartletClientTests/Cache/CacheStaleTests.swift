@@ -8,7 +8,7 @@ import Testing
 @testable import MartletCore
 @testable import MartletStreams
 
-@Suite("What is stale, and what may be served of it")
+@Suite("Stale responses")
 struct CacheStaleTests {
     /// Collects the events of a cache.
     private final class Events: Sendable {
@@ -28,7 +28,7 @@ struct CacheStaleTests {
         var all: [CacheEvent] { told.withLock { $0 } }
     }
 
-    @Test("The validation after a stale response ends if its response is endless and cannot be stored")
+    @Test("A background validation ends if its response is endless and cannot be stored")
     func endlessRevalidation() async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
@@ -48,7 +48,7 @@ struct CacheStaleTests {
         }
     }
 
-    @Test("A response to a validation that its only member leaves without taking it is ended")
+    @Test("A validation response is closed when its only member leaves without accepting it")
     func leftOffer() async throws {
         let signals = SignalBox()
         let counter = Counter()
@@ -74,7 +74,7 @@ struct CacheStaleTests {
     }
 
     @Test(
-        "Stale-while-revalidate: twenty have the stale body while the one validation waits, then it is fresh",
+        "With stale-while-revalidate, requests get the stale body until the one validation ends",
         arguments: [true, false])
     func whileRevalidating(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -90,7 +90,7 @@ struct CacheStaleTests {
             let (session, cache) = try CacheScene.session(hasDisk ? folder : nil)
             let url = origin.url()
             _ = try await session.get(url)
-            // Nothing lets the validation end before all of them have their answer.
+            // The validation cannot end before all of these requests have their responses.
             for _ in 0..<5 { #expect(try await session.get(url).source == .staleCache) }
             try await withThrowingTaskGroup(of: HTTPExchange.self) { group in
                 for _ in 0..<15 { group.addTask { try await session.get(url) } }
@@ -108,7 +108,7 @@ struct CacheStaleTests {
         }
     }
 
-    @Test("The failure of a validation behind a stale answer is an event alone", arguments: [true, false])
+    @Test("A failed background validation only emits an event", arguments: [true, false])
     func failedRevalidation(hasAnswer: Bool) async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
@@ -124,12 +124,12 @@ struct CacheStaleTests {
             #expect(await eventually { !events.all.isEmpty && session.core.runningCount == 0 })
             #expect(events.all == [.revalidationFailed(url: origin.url())])
             #expect(cache.statistics.staleOnErrors == 0)
-            // It is still served, as long as it may be.
+            // The stale response is still served within its limit.
             #expect(try await session.get(origin.url()).text == "old")
         }
     }
 
-    @Test("A validation behind a stale answer ends with its session")
+    @Test("A background validation ends with its session")
     func endsWithSession() async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
@@ -148,7 +148,7 @@ struct CacheStaleTests {
     }
 
     @Test(
-        "Stale-if-error: a server's error is replaced, and told as one event",
+        "With stale-if-error, a stale response replaces a server error, and one event is emitted",
         arguments: [500, 502, 503, 504])
     func ifError(status: Int) async throws {
         let counter = Counter()
@@ -168,7 +168,7 @@ struct CacheStaleTests {
         }
     }
 
-    @Test("Stale-if-error: a connection that fails is replaced, from disk as well", arguments: [true, false])
+    @Test("With stale-if-error, a stale response replaces a connection failure", arguments: [true, false])
     func ifNoAnswer(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         let counter = Counter()
@@ -183,14 +183,14 @@ struct CacheStaleTests {
             let answer = try await session.get(origin.url())
             #expect(answer.source == .staleCache && answer.text == "old")
             #expect(cache.statistics.staleOnErrors == 1)
-            // It is what stood there: a 404 is an answer, and no error of the server.
+            // No `fwd-status`, because the origin sent no response.
             let status = try #require(answer.cacheStatus)
             #expect(
                 status.hasPrefix("martlet; fwd=stale; ttl=") && status.hasSuffix("detail=\"stale-if-error\""))
         }
     }
 
-    @Test("Must-revalidate forbids what stale-if-error allows")
+    @Test("Must-revalidate overrides stale-if-error")
     func mustRevalidate() async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
@@ -206,7 +206,7 @@ struct CacheStaleTests {
     }
 
     @Test(
-        "The policy says for how long where nobody else does, and not at all by default",
+        "The cache's staleIfError option applies to responses without the directive, and is off by default",
         arguments: [true, false])
     func policy(allows: Bool) async throws {
         let counter = Counter()
@@ -222,7 +222,7 @@ struct CacheStaleTests {
         }
     }
 
-    @Test("Retries come first, and what they bring is served and counted once", arguments: [true, false])
+    @Test("Retries come before stale-if-error, and the result is counted once", arguments: [true, false])
     func retriesFirst(recovers: Bool) async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in

@@ -6,15 +6,15 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("The stored response, fresh or not, and then that of the network", .timeLimit(.minutes(20)))
+@Suite("The mode cacheThenRevalidate", .timeLimit(.minutes(20)))
 struct CacheThenRevalidateTests {
-    /// A stored response, the network's, and the texts, sources and previews that are delivered.
+    /// A stored response, the network's response, and the expected deliveries.
     struct Row: Sendable {
         let name: String
         let first: OriginResponse?
         let second: OriginResponse
         let delivered: [String]
-        /// Whether each is stale.
+        /// Whether each delivery is stale.
         let stale: [Bool]
         let requests: Int
     }
@@ -46,7 +46,9 @@ struct CacheThenRevalidateTests {
             second: CacheScene.answer("b"), delivered: ["cache a"], stale: [false], requests: 1),
     ]
 
-    @Test("Each stored response is followed by the network's", arguments: rows.indices)
+    @Test(
+        "The stored response is delivered first, fresh or stale, and then the network's response",
+        arguments: rows.indices)
     func deliveries(_ index: Int) async throws {
         let row = CacheThenRevalidateTests.rows[index]
         let counter = Counter()
@@ -67,7 +69,7 @@ struct CacheThenRevalidateTests {
         }
     }
 
-    @Test("A single response in this mode is validated, as an option or a setting")
+    @Test("A single response in this mode is validated, whether set per request or per session")
     func single() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["If-None-Match"] == nil
@@ -83,7 +85,7 @@ struct CacheThenRevalidateTests {
         }
     }
 
-    @Test("An error of the network follows a fresh response, and ends the sequence")
+    @Test("A network error after a fresh response is thrown and ends the sequence")
     func failed() async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
@@ -106,7 +108,7 @@ struct CacheThenRevalidateTests {
     }
 
     @Test(
-        "Cancelling after the first delivery ends the request to the network", arguments: CacheMode.previews)
+        "Cancelling after the first delivery cancels the network request", arguments: CacheMode.previews)
     func cancelled(_ mode: CacheMode) async throws {
         let counter = Counter()
         let signals = SignalBox()
@@ -134,7 +136,7 @@ struct CacheThenRevalidateTests {
         }
     }
 
-    @Test("Leaving the loop after the first delivery asks the network for nothing")
+    @Test("Leaving the loop after the first delivery sends no network request")
     func left() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("a")

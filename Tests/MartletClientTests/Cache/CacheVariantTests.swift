@@ -6,9 +6,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Variants, parts and heads from the cache")
+@Suite("Variants, ranges and HEAD requests")
 struct CacheVariantTests {
-    @Test("Two languages alternating ten times make two requests", arguments: [true, false])
+    @Test("Two languages that alternate ten times make two requests", arguments: [true, false])
     func languages(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
@@ -27,7 +27,7 @@ struct CacheVariantTests {
         }
     }
 
-    @Test("Vary: * always goes to the network")
+    @Test("A response with Vary: * is never served from the cache")
     func varyEverything() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("x", "max-age=600", ["Vary": "*"])
@@ -38,7 +38,7 @@ struct CacheVariantTests {
         }
     }
 
-    @Test("A coded body is stored as it came, and decoded each time it is served")
+    @Test("A compressed body is stored compressed and decoded for each request")
     func coded() async throws {
         let text = String(repeating: "martlet ", count: 5000)
         let coded = Deflated.bytes(Array(text.utf8), as: .gzip)
@@ -56,7 +56,7 @@ struct CacheVariantTests {
                 #expect(answer.source == source && answer.text == text)
             }
             #expect(cache.statistics.bytesStored == UInt64(coded.count))
-            // One who wants no coding has another variant of it.
+            // A request without decompression gets a different variant.
             for source in [HTTPExchange.Source.network, .cache] {
                 let plain = try await session.get(origin.url(), options: RequestOptions(decompresses: false))
                 #expect(plain.source == source && plain.text == text)
@@ -66,7 +66,7 @@ struct CacheVariantTests {
     }
 
     @Test(
-        "A part of what is stored whole and fresh is served with its exact bytes",
+        "A range of a fresh stored body is served with its exact bytes",
         arguments: [
             ("bytes=0-9", 206, 0..<10), ("bytes=995-", 206, 995..<1000), ("bytes=-7", 206, 993..<1000),
             ("bytes=990-5000", 206, 990..<1000), ("bytes=2000-", 416, 0..<0),
@@ -92,7 +92,7 @@ struct CacheVariantTests {
         }
     }
 
-    @Test("A part of a body in a file of its own has its exact bytes")
+    @Test("A range of a body in its own file is served with its exact bytes")
     func partOfFile() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -108,7 +108,7 @@ struct CacheVariantTests {
         }
     }
 
-    @Test("If-Range decides between the part and the whole")
+    @Test("A range request with If-Range gets the range only if the entity tag matches strongly")
     func ifRange() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse.pattern(100).with {
@@ -130,7 +130,7 @@ struct CacheVariantTests {
         }
     }
 
-    @Test("A part that the network gives is not stored")
+    @Test("A partial response from the network is not stored")
     func partNotStored() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(
@@ -147,7 +147,7 @@ struct CacheVariantTests {
         }
     }
 
-    @Test("HEAD is answered by what is stored for GET, without its body")
+    @Test("A HEAD request is served from a stored GET response, without its body")
     func head() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("12345")
@@ -162,7 +162,7 @@ struct CacheVariantTests {
     }
 
     @Test(
-        "HEAD renews what is stored when it says the same, and removes it when it does not",
+        "A HEAD response with the same entity tag freshens the stored response, and another removes it",
         arguments: [true, false])
     func headUpdates(isSame: Bool) async throws {
         try await TestOrigin.withOrigin { request in
@@ -184,7 +184,7 @@ struct CacheVariantTests {
         }
     }
 
-    @Test("Conditions of the caller's own are met by what is stored, else by the network, as they are")
+    @Test("A conditional request of the caller is served from the cache, or else sent unchanged")
     func conditions() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["If-None-Match"] == "\"1\""
@@ -201,14 +201,14 @@ struct CacheVariantTests {
             let other = try await session.get(
                 origin.url(), headers: CacheScene.fields(("If-None-Match", "\"2\"")))
             #expect(other.statusCode == 200 && other.text == "x" && origin.requests.count == 2)
-            // Whether If-Match holds the origin alone can tell.
+            // Only the origin can evaluate If-Match.
             let match = try await session.get(
                 origin.url(), headers: CacheScene.fields(("If-Match", "\"1\"")))
             #expect(match.source == .network && origin.requests.count == 3)
         }
     }
 
-    @Test("A redirect that is stored is followed without the network", arguments: [301, 308])
+    @Test("A stored redirect is followed without the network", arguments: [301, 308])
     func redirect(status: Int) async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/old"

@@ -6,9 +6,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Requests for the same that are made at once")
+@Suite("Coalescing of equal requests")
 struct CoalescingTests {
-    @Test("When all of fifty are cancelled, the transfer is given up, and the server sees it")
+    @Test("Cancelling all fifty requests cancels the transfer and closes its connection")
     func allCancelled() async throws {
         try await TestOrigin.withOrigin { _ in
             throw OriginFault(.stall)
@@ -26,7 +26,7 @@ struct CoalescingTests {
     }
 
     @Test(
-        "Cancelled in the middle of the body by all, the transfer is given up, and nothing is stored",
+        "Cancelling all readers during the body ends the transfer and stores nothing",
         arguments: [true, false])
     func allCancelledInBody(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -50,7 +50,7 @@ struct CoalescingTests {
         }
     }
 
-    @Test("A response that is not shareable belongs to the request that was first")
+    @Test("A response that cannot be shared belongs to the first request")
     func firstKeepsItsResponse() async throws {
         for _ in 0..<5 {
             let signals = SignalBox()
@@ -75,7 +75,7 @@ struct CoalescingTests {
         }
     }
 
-    @Test("After a response that was not shareable, requests for its resource do not wait for each other")
+    @Test("After a response that could not be shared, requests for its URL do not wait for each other")
     func notCoalescedForAWhile() async throws {
         let signals = SignalBox()
         let counter = Counter()
@@ -89,7 +89,7 @@ struct CoalescingTests {
             let url = origin.url()
             _ = try await session.get(url)
             let tasks = (0..<3).map { _ in Task { try await session.get(url) } }
-            // All three are at the server, though none has a response.
+            // All three requests are at the origin before any of them has a response.
             #expect(await eventually { origin.requests.count == 4 })
             signals.raise("go")
             for task in tasks { #expect(try await task.value.text == "x") }
@@ -97,7 +97,7 @@ struct CoalescingTests {
     }
 
     @Test(
-        "An answer that must not be stored is for one: each of the others asks, and has one of its own",
+        "A response that must not be stored is not shared: each waiting request is sent itself",
         arguments: [200, 500])
     func uncacheable(status: Int) async throws {
         let signals = SignalBox()
@@ -126,7 +126,7 @@ struct CoalescingTests {
         }
     }
 
-    @Test("Requests that differ in a field are never answered by one")
+    @Test("Concurrent requests with different Vary fields do not share a response")
     func differingFields() async throws {
         try await CacheScene.withHeldOrigin { request in
             CacheScene.answer(
@@ -149,14 +149,14 @@ struct CoalescingTests {
         }
     }
 
-    @Test("Who wants other clocks, another rate or another priority has a transfer of its own")
+    @Test("A request with different timeouts, bandwidth or priority has its own transfer")
     func ownPace() async throws {
         try await CacheScene.withHeldOrigin({ _ in CacheScene.answer("x") }) { origin, signals async throws in
             let (session, _) = try CacheScene.session()
             let url = origin.url()
             var held = RequestOptions()
             held.bandwidth = BandwidthLimit(download: .bytesPerSecond(1_000_000))
-            // Those of the first three are alike: each has a total clock of its own anyway.
+            // The first three share a transfer: the total timeout applies to each call anyway.
             let options = [
                 RequestOptions(), RequestOptions(), RequestOptions(timeouts: .patient(total: Patience.long)),
                 RequestOptions(timeouts: .patient(idle: nil)), held, RequestOptions(priority: .high),
@@ -170,7 +170,7 @@ struct CoalescingTests {
         }
     }
 
-    @Test("The total clock of the one who came first ends it alone")
+    @Test("The total timeout of the first request does not end the transfer of the others")
     func leaderTimesOut() async throws {
         var total = Duration.seconds(1)
         while try await !leaderTimesOut(after: total) {
@@ -179,7 +179,7 @@ struct CoalescingTests {
         }
     }
 
-    /// - Returns: Whether the other joined before the clock of the first ran out.
+    /// - Returns: Whether the other request joined before the total timeout of the first expired.
     private func leaderTimesOut(after total: Duration) async throws -> Bool {
         let signals = SignalBox()
         return try await TestOrigin.withOrigin { _ in
@@ -207,7 +207,7 @@ struct CoalescingTests {
         }
     }
 
-    @Test("The total clock ends the body of an answer that is not stored")
+    @Test("The total timeout applies to the body of a response that is not stored")
     func totalOfUncacheable() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("", "no-store").with {
@@ -224,7 +224,7 @@ struct CoalescingTests {
         }
     }
 
-    @Test("A body limit of one reader does not hurt the others", arguments: [true, false])
+    @Test("The body limit of one reader does not affect the others", arguments: [true, false])
     func bodyLimit(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         let signals = SignalBox()
@@ -249,7 +249,7 @@ struct CoalescingTests {
         }
     }
 
-    @Test("A pause of one reader does not hold the others", arguments: [true, false])
+    @Test("Pausing one reader does not delay the others", arguments: [true, false])
     func pause(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         let signals = SignalBox()

@@ -6,19 +6,19 @@ import Testing
 @testable import MartletCore
 @testable import MartletDiagnostics
 
-@Suite("The clock of a process's caches")
+@Suite("Monotonic wall clock")
 struct MonotonicWallClockTests {
     private let clock = MonotonicWallClock(
         beginning: WallTime(milliseconds: 1_000_000), instant: MonotonicTime(nanoseconds: 5_000_000_000))
 
-    @Test("It goes on as time passes, in milliseconds")
+    @Test("The time advances with the monotonic clock, in milliseconds")
     func passing() {
         #expect(clock.time(at: MonotonicTime(nanoseconds: 5_000_000_000)).milliseconds == 1_000_000)
         #expect(clock.time(at: MonotonicTime(nanoseconds: 5_001_999_999)).milliseconds == 1_000_001)
         #expect(clock.time(at: MonotonicTime(nanoseconds: 3_605_000_000_000)).milliseconds == 4_600_000)
     }
 
-    @Test("It has no time before its beginning and none that cannot be told")
+    @Test("The time is never before the clock's start and is clamped on overflow")
     func bounds() {
         #expect(clock.time(at: MonotonicTime(nanoseconds: 0)).milliseconds == 1_000_000)
         let late = MonotonicWallClock(
@@ -26,7 +26,7 @@ struct MonotonicWallClockTests {
         #expect(late.time(at: MonotonicTime(nanoseconds: .max)).milliseconds == .max)
     }
 
-    @Test("The caches' present is never earlier than it was")
+    @Test("WallTime.now never goes backward")
     func order() {
         var last = WallTime.now
         for _ in 0..<1000 {

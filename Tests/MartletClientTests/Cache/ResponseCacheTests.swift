@@ -8,9 +8,9 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("Answers from the cache")
+@Suite("Response cache")
 struct ResponseCacheTests {
-    @Test("Figures count each request once, by what answered it")
+    @Test("The statistics count each request once")
     func statistics() {
         let cache = ResponseCache.memoryOnly()
         let figures: [WritableKeyPath<ResponseCache.Statistics, UInt64>] = [
@@ -34,7 +34,7 @@ struct ResponseCacheTests {
         #expect(statistics.removals == 3 && statistics.revalidations == 1)
     }
 
-    /// A session with a cache in memory, or in a folder of the test's own before which there is memory.
+    /// Makes a session with a cache in memory, or in the given directory with memory in front of it.
     static func session(
         _ folder: TemporaryFolder? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSession {
@@ -48,7 +48,7 @@ struct ResponseCacheTests {
     }
 
     @Test(
-        "What is fresh is served from memory, and from disk by another session", arguments: [true, false])
+        "A fresh response is served from memory, and from disk by another session", arguments: [true, false])
     func hit(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -69,7 +69,7 @@ struct ResponseCacheTests {
         }
     }
 
-    @Test("What is stale is validated, and a 304 makes it fresh again")
+    @Test("A stale response is validated, and a 304 updates its fields")
     func validated() async throws {
         try await TestOrigin.withOrigin { request in
             if request.fields["If-None-Match"] == "\"1\"" {
@@ -88,7 +88,9 @@ struct ResponseCacheTests {
         }
     }
 
-    @Test("Fifty requests for a cold URL make one, and all have the same body", arguments: [true, false])
+    @Test(
+        "Fifty concurrent requests for an uncached URL make one request and get the same body",
+        arguments: [true, false])
     func coalesced(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -104,7 +106,7 @@ struct ResponseCacheTests {
     }
 
     @Test(
-        "Forty-nine of fifty that wait are cancelled: they return, and the last has its answer of the one request"
+        "The last of 50 waiting requests gets the response after 49 are cancelled"
     )
     func cancelledWaiters() async throws {
         try await CacheScene.withHeldOrigin { _ in
@@ -124,7 +126,7 @@ struct ResponseCacheTests {
         }
     }
 
-    @Test("An unsafe request that succeeds invalidates what is stored")
+    @Test("A successful unsafe request invalidates the stored response")
     func invalidated() async throws {
         try await TestOrigin.withOrigin { request in
             request.method == .get ? ResponseCacheTests.fresh("\(request.number)") : OriginResponse(204)
@@ -141,7 +143,7 @@ struct ResponseCacheTests {
 
 @Suite("Values decoded from stored bodies")
 struct StoredValueTests {
-    @Test("A value is decoded once as long as its body is stored, and given up when that is replaced")
+    @Test("A value is decoded once per stored body and evicted when the body is invalidated")
     func decodedOnce() async throws {
         let decodings = Counter()
         try await TestOrigin.withOrigin { request in
@@ -162,7 +164,7 @@ struct StoredValueTests {
         }
     }
 
-    @Test("Equal requests for a picture are one, and one who is cancelled leaves the others")
+    @Test("Equal requests for a value share one request, and cancelling one does not affect the others")
     func merged() async throws {
         try await CacheScene.withHeldOrigin { _ in
             ResponseCacheTests.fresh("a picture")

@@ -10,9 +10,9 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("Bodies that several read as they come")
+@Suite("Bodies with several readers")
 struct SharedBodyTests {
-    /// Reads a pattern, and says how much of it there was.
+    /// Reads a body of the test pattern and returns its length.
     private static func read(
         _ session: HTTPSession, _ request: HTTPRequest,
         _ each: @Sendable (UInt64) async throws -> Void = { _ in }
@@ -28,7 +28,7 @@ struct SharedBodyTests {
         }
     }
 
-    @Test("Whoever joins 64 MiB in the middle has all of it, by one request, and little of it is held")
+    @Test("A reader that joins 64 MiB in the middle gets all of it, with less than 4 MiB in memory")
     func joinsInTheMiddle() async throws {
         let folder = try TemporaryFolder()
         let signals = SignalBox()
@@ -74,7 +74,7 @@ struct SharedBodyTests {
         }
     }
 
-    @Test("A slow first reader and a fast second one both have all of it", arguments: [true, false])
+    @Test("A slow first reader and a fast second reader both get the whole body", arguments: [true, false])
     func slowAndFast(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -87,7 +87,7 @@ struct SharedBodyTests {
             let slow = Task {
                 try await SharedBodyTests.read(session, request) { _ in
                     hasBegun.withLock { $0 = true }
-                    // It takes its first piece, and no more before the other has all.
+                    // The slow reader takes its first piece and waits until the other reader is done.
                     _ = await eventually { isOver.withLock { $0 } }
                 }
             }
@@ -99,11 +99,11 @@ struct SharedBodyTests {
         }
     }
 
-    /// A reason why a body is not stored.
+    /// A reason for which a body cannot be stored.
     enum Obstacle: CaseIterable { case limit, fullDisk }
 
     @Test(
-        "A reader that takes nothing does not stop another where nothing can be stored, and is told so",
+        "A stalled reader of a body that cannot be stored fails without stopping the other readers",
         arguments: Obstacle.allCases)
     func standsStill(_ obstacle: Obstacle) async throws {
         let size: UInt64 = 6 << 20
@@ -140,7 +140,7 @@ struct SharedBodyTests {
         }
     }
 
-    @Test("Above an eighth of the memory each asks for itself, where the length is known")
+    @Test("A body of known length above an eighth of the memory is not shared")
     func aboveTheEighth() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("").with { $0.body = .pattern(400_000) }
@@ -156,7 +156,7 @@ struct SharedBodyTests {
     }
 
     @Test(
-        "Above an eighth of the memory all read together, where the length is not known, and nothing is stored"
+        "A body of unknown length above an eighth of the memory is shared but not stored"
     )
     func chunkedAboveTheEighth() async throws {
         try await CacheScene.withHeldOrigin { _ in
@@ -176,7 +176,7 @@ struct SharedBodyTests {
     }
 
     @Test(
-        "A body that is cut is an error for all its readers, and is not stored", arguments: [true, false],
+        "A truncated body is an error for all its readers and is not stored", arguments: [true, false],
         [true, false])
     func cut(isChunked: Bool, hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -200,7 +200,7 @@ struct SharedBodyTests {
         }
     }
 
-    @Test("Trailers are stored with their body, and served again", arguments: [true, false])
+    @Test("Trailers are stored with the body and served again", arguments: [true, false])
     func trailers(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -220,7 +220,7 @@ struct SharedBodyTests {
     }
 
     @Test(
-        "A reader that stops behind the last byte has the body stored all the same",
+        "A body is stored even if its reader stops after the last byte",
         arguments: [1000, 300_000])
     func stopsAtTheEnd(size: Int) async throws {
         try await TestOrigin.withOrigin { _ in
@@ -239,7 +239,7 @@ struct SharedBodyTests {
         }
     }
 
-    @Test("A body that comes byte by byte is held in few pieces")
+    @Test("A body that arrives byte by byte is held in few pieces")
     func gathered() {
         var pieces: [[UInt8]] = []
         for number in 0..<100_000 { pieces.gather([UInt8(truncatingIfNeeded: number)]) }
@@ -248,7 +248,7 @@ struct SharedBodyTests {
         #expect(pieces.last?.count == 1 << 20)
     }
 
-    @Test("A download and a stream take part, and are served from the cache as well")
+    @Test("A download and a stream share a transfer, and a later download is served from the cache")
     func downloads() async throws {
         let folder = try TemporaryFolder()
         try await CacheScene.withHeldOrigin { _ in

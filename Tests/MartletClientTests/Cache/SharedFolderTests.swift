@@ -7,10 +7,10 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-/// Caches that were opened apart know of each other what processes do: what is in the folder.
-@Suite("Caches that share a folder")
+/// Caches that are opened separately share only the contents of their directory, as those of different processes do.
+@Suite("Caches in a shared directory")
 struct SharedFolderTests {
-    /// A session with a cache of its own in the folder.
+    /// Makes a session with its own cache in the directory.
     private func session(_ folder: TemporaryFolder, memory: ByteCount) throws -> HTTPSession {
         let cache = try ResponseCache.at(FilePath(folder.path).appending("cache"), memory: memory)
         return HTTPSession.own { $0.cache = cache }
@@ -27,7 +27,7 @@ struct SharedFolderTests {
         }
     }
 
-    @Test("What one stores, the others serve, whichever of them stored it")
+    @Test("A response that one cache stores is served by the others")
     func stored() async throws {
         try await run { origin, folder in
             let first = try session(folder, memory: .bytes(0))
@@ -43,7 +43,7 @@ struct SharedFolderTests {
         }
     }
 
-    @Test("What one invalidates, the others no longer find on disk")
+    @Test("A response that one cache invalidates is no longer served from disk by the others")
     func invalidated() async throws {
         try await run { origin, folder in
             let writer = try session(folder, memory: .mebibytes(1))
@@ -56,7 +56,7 @@ struct SharedFolderTests {
         }
     }
 
-    @Test("What one has in memory it serves until that is stale, or it is told to validate it")
+    @Test("A cache serves a response from its memory until it is stale or revalidated")
     func validated() async throws {
         try await run { origin, folder in
             let writer = try session(folder, memory: .bytes(0))

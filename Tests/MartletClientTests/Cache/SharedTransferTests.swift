@@ -6,12 +6,12 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Transfers that requests share without a cache")
+@Suite("Shared transfers without a cache")
 struct SharedTransferTests {
     private static func text(_ request: OriginRequest) -> OriginResponse { .text(request.path) }
 
     @Test(
-        "Equal requests in flight share one transfer, and a later one has its own",
+        "Equal requests in flight share one transfer, and a later request has its own",
         arguments: [true, false])
     func shared(isOn: Bool) async throws {
         try await CacheScene.withHeldOrigin(Self.text) { origin, signals async throws in
@@ -32,7 +32,7 @@ struct SharedTransferTests {
         }
     }
 
-    @Test("One who is cancelled leaves the others; the last one ends the transfer")
+    @Test("A cancelled request does not affect the others, and cancelling the last ends the transfer")
     func cancelled() async throws {
         try await CacheScene.withHeldOrigin(Self.text) { origin, signals async throws in
             let session = HTTPSession.own { $0.sharesTransfers = true }
@@ -58,7 +58,7 @@ struct SharedTransferTests {
         }
     }
 
-    @Test("Requests that differ in a field, their credentials, method or body are sent apart")
+    @Test("Requests that differ in fields, credentials, method or body do not share a transfer")
     func different() async throws {
         try await CacheScene.withHeldOrigin(Self.text) { origin, signals async throws in
             let session = HTTPSession.own { $0.sharesTransfers = true }
@@ -79,7 +79,7 @@ struct SharedTransferTests {
         }
     }
 
-    @Test("All who share a transfer that fails receive its error, and the next request is sent anew")
+    @Test("All requests that share a failing transfer get its error")
     func failing() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse.pattern(100_000).with { $0.fault = OriginFault(.cut, afterBodyBytes: 50_000) }
@@ -94,7 +94,7 @@ struct SharedTransferTests {
         }
     }
 
-    @Test("A large body is shared by readers, and one that reads nothing does not hold up the others")
+    @Test("A large body is shared by its readers, and a stalled reader does not delay the others")
     func large() async throws {
         let count: UInt64 = 8 << 20
         try await CacheScene.withHeldOrigin { _ in
@@ -118,7 +118,7 @@ struct SharedTransferTests {
         }
     }
 
-    @Test("A request after one that changes the resource does not share the transfer before it")
+    @Test("A request after an unsafe request does not join an earlier transfer")
     func changed() async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in

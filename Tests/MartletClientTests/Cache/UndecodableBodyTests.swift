@@ -9,14 +9,14 @@ import Testing
 
 @Suite("Stored bodies that cannot be decoded")
 struct UndecodableBodyTests {
-    /// Where a coded body is broken: so that none of it can be decoded, or all of it before the end tells.
+    /// The position of a broken byte: nothing can be decoded, or the error is found after the last byte.
     enum Break: CaseIterable, Sendable {
         case header, checksum
     }
 
     private static let whole = TestPattern.bytes(from: 0, count: 200_000)
 
-    /// Answers with a coded body, the first ones broken.
+    /// Returns compressed responses; the first `count` are broken.
     private static func coded(
         broken count: Int = 1, at place: Break = .checksum, _ control: String = "max-age=600"
     ) -> @Sendable (OriginRequest) -> OriginResponse {
@@ -34,7 +34,7 @@ struct UndecodableBodyTests {
         }
     }
 
-    /// Takes the body as it stands on the wire, broken or not.
+    /// Options that return the body as it was received, broken or not.
     private static let asItStands = RequestOptions(decompresses: false)
 
     private static func fails(_ body: () async throws -> Void) async -> Bool {
@@ -48,7 +48,7 @@ struct UndecodableBodyTests {
         return false
     }
 
-    /// Runs a test with a session whose cache has nothing but memory, or nothing but a folder.
+    /// Runs a test with a session whose cache uses only memory or only a directory.
     private static func with(
         _ respond: @escaping @Sendable (OriginRequest) -> OriginResponse, hasDisk: Bool = false,
         _ body: (HTTPSession, ResponseCache, TestOrigin) async throws -> Void
@@ -64,7 +64,7 @@ struct UndecodableBodyTests {
     }
 
     @Test(
-        "One that comes is an error, and is not found by the next request", arguments: Break.allCases,
+        "An undecodable body from the network is an error and is not served again", arguments: Break.allCases,
         [true, false])
     func asItComes(place: Break, hasDisk: Bool) async throws {
         try await UndecodableBodyTests.with(UndecodableBodyTests.coded(at: place), hasDisk: hasDisk) {
@@ -79,7 +79,7 @@ struct UndecodableBodyTests {
     }
 
     @Test(
-        "One that is stored is fetched anew, for a get and for a download", arguments: Break.allCases,
+        "A stored body that cannot be decoded is fetched again", arguments: Break.allCases,
         [true, false])
     func stored(place: Break, hasDisk: Bool) async throws {
         let files = try TemporaryFolder()
@@ -106,7 +106,7 @@ struct UndecodableBodyTests {
         }
     }
 
-    @Test("One that the server calls good is fetched anew as well")
+    @Test("A validated body that cannot be decoded is fetched again without conditions")
     func validated() async throws {
         let respond = UndecodableBodyTests.coded("max-age=0")
         try await UndecodableBodyTests.with(respond) { session, _, origin async throws in
@@ -119,7 +119,7 @@ struct UndecodableBodyTests {
         }
     }
 
-    @Test("A stream of one ends with the error, and the next request asks the network")
+    @Test("A stream of an undecodable stored body throws, and the next request uses the network")
     func streamed() async throws {
         try await UndecodableBodyTests.with(UndecodableBodyTests.coded(), hasDisk: true) {
             session, _, origin async throws in
@@ -139,7 +139,7 @@ struct UndecodableBodyTests {
         }
     }
 
-    @Test("All who share one have the error, and one request of the next brings another")
+    @Test("All readers of a shared undecodable body get the error, and the next request fetches it again")
     func shared() async throws {
         try await CacheScene.withHeldOrigin(UndecodableBodyTests.coded()) { origin, signals async throws in
             let (session, _) = try CacheScene.session()
@@ -155,7 +155,7 @@ struct UndecodableBodyTests {
         }
     }
 
-    @Test("Where nothing but the cache may answer, one that cannot be decoded is none")
+    @Test("With onlyIfCached, an undecodable stored body gives a 504 and is removed")
     func offline() async throws {
         try await UndecodableBodyTests.with(UndecodableBodyTests.coded()) {
             session, cache, origin async throws in
@@ -166,7 +166,7 @@ struct UndecodableBodyTests {
         }
     }
 
-    @Test("One that is larger than one reader takes is stored for the others")
+    @Test("A stored body above the decompression limit of one session stays stored for others")
     func tooLarge() async throws {
         try await UndecodableBodyTests.with(UndecodableBodyTests.coded(broken: 0)) {
             session, _, origin async throws in

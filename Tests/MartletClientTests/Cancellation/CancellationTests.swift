@@ -5,11 +5,11 @@ import MartletTransport
 import Testing
 
 extension OneAtATime {
-    /// A call cancelled at each place where it can be waiting: it must be back without waiting for anybody, with
-    /// `CancellationError` itself, and leave neither a place in the pool nor a descriptor.
-    @Suite("Cancelling at every suspension point", .serialized)
+    /// Cancels a call at each point where it can wait. It must throw `CancellationError` without waiting for the peer,
+    /// and leave no leased connection and no open descriptor.
+    @Suite("Cancellation at every suspension point", .serialized)
     struct CancellationTests {
-        /// Where a server's script holds the call, and what is sent.
+        /// The point at which the server's script holds the call, and the bytes that it sends first.
         enum Point: String, CaseIterable, Sendable {
             case handshake, continueWait, write, silentSource, head, halfHead, interim, body, chunk,
                 untilClose
@@ -47,7 +47,7 @@ extension OneAtATime {
         }
 
         /// Makes the call that is cancelled.
-        /// - Parameter end: When a source that is deaf to being cancelled says something.
+        /// - Parameter end: The event that ends a source that ignores cancellation.
         private static func call(
             _ point: Point, _ session: HTTPSession, _ origin: TestOrigin, deafUntil end: OneShot<Void>
         ) async throws {
@@ -60,7 +60,7 @@ extension OneAtATime {
                 _ = try await session.put(origin.url(), body: .pattern(1 << 40))
             case .silentSource:
                 let body = HTTPBody.stream {
-                    // Deaf to being cancelled, as sources of others may be for a while.
+                    // Ignores cancellation, as a user's body source may.
                     Pieces("x") { _ in
                         _ = await end.wait(
                             until: MonotonicTime.now().advanced(by: Patience.long),
@@ -73,7 +73,7 @@ extension OneAtATime {
             case .stream:
                 try await session.stream(HTTPRequest(.get, origin)) { _, body in for try await _ in body {} }
             case .leisurelyStream:
-                // Reads nothing until it is cancelled; what it reads then must tell.
+                // Reads nothing before it is cancelled. The read after that must throw.
                 try await session.stream(HTTPRequest(.get, origin)) { _, body in
                     let event = OneShot<Void>()
                     await withTaskCancellationHandler {
@@ -90,7 +90,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A call that waits for its peer ends at once", arguments: Point.allCases)
+        @Test("A call that waits for its peer ends immediately when it is cancelled", arguments: Point.allCases)
         func waitingForPeer(_ point: Point) async throws {
             try await TestOrigin.withOrigin(scripts: point.script) { origin in
                 let session = HTTPSession.own { $0.continueTimeout = Patience.long }
@@ -102,13 +102,13 @@ extension OneAtATime {
                 #expect(elapsed < Patience.ending)
                 #expect(await CancellationTests.isAtRest(session))
                 #expect(await eventually { OpenSockets.count(toPort: origin.port) == 0 })
-                // A server that does not read what was sent does not see the end behind it either.
+                // A server that does not read the bytes that were sent does not see the close after them either.
                 if point != .write { try await origin.recorder.waitForOpenConnections(atMost: 0) }
             }
         }
 
         @Test(
-            "A call over TLS that waits for its peer ends at once",
+            "A call over TLS that waits for its peer ends immediately when it is cancelled",
             arguments: [Point.head, .body, .write, .chunk])
         func waitingForSecurePeer(_ point: Point) async throws {
             try await TestOrigin.withOrigin(.tls(), scripts: point.script) { origin in
@@ -124,7 +124,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("An upload into full buffers ends at once")
+        @Test("An upload into full socket buffers ends immediately when it is cancelled")
         func fullBuffers() async throws {
             let asked = Counter()
             try await TestOrigin.withOrigin(scripts: Point.write.script) { origin in
@@ -147,7 +147,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A call that waits for a name ends at once")
+        @Test("A call that waits for name resolution ends immediately when it is cancelled")
         func lookUp() async throws {
             let resolver = GatedResolver()
             let session = HTTPSession.own { $0.resolver = resolver }
@@ -157,7 +157,7 @@ extension OneAtATime {
             #expect(await CancellationTests.isAtRest(session))
         }
 
-        @Test("A call that waits for a name from a resolver that is deaf ends at once")
+        @Test("A cancelled call does not wait for a resolver that ignores cancellation")
         func deafResolver() async throws {
             struct Deaf: Resolver {
                 let asked = OneShot<Void>()
@@ -178,7 +178,7 @@ extension OneAtATime {
             #expect(await CancellationTests.isAtRest(session))
         }
 
-        @Test("A call that connects ends at once, and leaves no socket")
+        @Test("A call that is cancelled while it connects ends immediately and leaves no socket")
         func connect() async throws {
             let hole = try await BlackHole()
             let before = hole.fillerCount
@@ -191,7 +191,7 @@ extension OneAtATime {
             hole.close()
         }
 
-        @Test("A call in the pool's line ends at once, and those behind it move up")
+        @Test("Cancelling a queued call ends it immediately, and the calls after it move up")
         func poolWait() async throws {
             let signals = SignalBox()
             try await TestOrigin.withOrigin { request in
@@ -215,7 +215,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A call of a task that was cancelled before sends nothing")
+        @Test("A call in a task that is already cancelled sends nothing")
         func beforeStart() async throws {
             try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
                 let session = HTTPSession.own()
@@ -232,7 +232,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("One call's end does not touch its neighbours")
+        @Test("Cancelling calls does not affect other calls of the session")
         func neighbours() async throws {
             let signals = SignalBox()
             try await TestOrigin.withOrigin { request in
@@ -257,7 +257,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Cancelling while the answer comes ends in one or the other, a thousand times")
+        @Test("A call that is cancelled while it completes returns its response or CancellationError")
         func racing() async throws {
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
                 let session = HTTPSession.own()
@@ -279,7 +279,7 @@ extension OneAtATime {
             }
         }
 
-        /// Cancels a task, and measures how long its end takes.
+        /// Cancels a task and returns the time until it ends.
         private static func cancel(_ task: Task<Void, any Error>) async -> Duration {
             let start = ContinuousClock.now
             task.cancel()
@@ -287,7 +287,7 @@ extension OneAtATime {
             return ContinuousClock.now - start
         }
 
-        /// Whether nobody waits, dials or holds a connection any more.
+        /// Whether the session has no waiter, no dial and no leased connection.
         private static func isAtRest(_ session: HTTPSession) async -> Bool {
             await eventually {
                 let status = session.poolStatus

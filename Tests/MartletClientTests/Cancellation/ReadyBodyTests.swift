@@ -2,10 +2,10 @@ import Martlet
 import MartletTesting
 import Testing
 
-/// A body whose bytes are always there already never makes its reader wait, so no interrupted wait can end the call.
-@Suite("Cancelling a body that never makes its reader wait")
+/// A reader of a body whose bytes are always ready never waits, so interrupting a wait cannot end the call.
+@Suite("Cancellation of a body that is always ready")
 struct ReadyBodyTests {
-    @Test("The piece after the cancel is CancellationError, not another piece", arguments: [true, false])
+    @Test("The read after cancellation throws CancellationError", arguments: [true, false])
     func endless(isChunked: Bool) async throws {
         let mock = MockTransport { _ in
             .pattern(1 << 40).with { if isChunked { $0.framing = .chunked(size: 4096) } }

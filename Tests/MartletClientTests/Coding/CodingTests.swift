@@ -3,7 +3,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Configurations and requests as data")
+@Suite("Codable configurations and requests")
 struct CodingTests {
     private static func json(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
@@ -15,7 +15,7 @@ struct CodingTests {
         try JSONDecoder().decode(type, from: Data(text.utf8))
     }
 
-    /// Everything that can be said, said otherwise than by default.
+    /// A configuration with a value other than the default for every property that can be encoded.
     private static func changed() throws -> SessionConfiguration {
         var configuration = SessionConfiguration.ephemeral
         configuration.timeouts = Timeouts(
@@ -70,7 +70,7 @@ struct CodingTests {
     }
 
     @Test(
-        "A configuration is the same after it was written and read, the default one and one that differs in all"
+        "A default and a fully changed configuration stay equal when encoded and decoded"
     )
     func roundTrip() throws {
         for configuration in [SessionConfiguration.default, .ephemeral, try CodingTests.changed()] {
@@ -94,7 +94,7 @@ struct CodingTests {
         }
     }
 
-    @Test("Options, requests and responses are the same after they were written and read")
+    @Test("Options and requests stay equal when encoded and decoded")
     func requests() throws {
         var options = RequestOptions(
             timeouts: Timeouts(total: .seconds(1)), priority: .lowest, bodyLimit: 5, decompresses: false,
@@ -125,7 +125,7 @@ struct CodingTests {
         #expect(try CodingTests.decode(HTTPRequest.self, CodingTests.json(request)) == request)
     }
 
-    @Test("No secret is written")
+    @Test("Encoded configurations and options contain no secrets")
     func secrets() throws {
         var configuration = SessionConfiguration.default
         configuration.headers[.authorization] = "Bearer secret-1"
@@ -149,7 +149,7 @@ struct CodingTests {
         }
     }
 
-    @Test("What a closure or a validator decides, and a private key among roots, cannot be written")
+    @Test("Encoding a closure, a validator or a private key among the roots is an error")
     func closures() throws {
         var trust = SessionConfiguration.default
         trust.tls.trust = .custom { _, _ in .deny(reason: "no") }
@@ -168,7 +168,7 @@ struct CodingTests {
         #expect(throws: EncodingError.self) { try CodingTests.json(options) }
     }
 
-    @Test("The rules of public suffixes that need no closure are the same after they were written and read")
+    @Test("Public suffix rules without a closure stay equal when encoded and decoded")
     func publicSuffixes() throws {
         for rule in [PublicSuffixRule.system, .singleLabel] {
             var configuration = SessionConfiguration.default
@@ -178,7 +178,7 @@ struct CodingTests {
         }
     }
 
-    @Test("Keys of a later version are ignored, and what is missing has its default")
+    @Test("Decoding ignores unknown keys and uses the defaults for missing ones")
     func leniency() throws {
         let decoded = try CodingTests.decode(
             SessionConfiguration.self,
@@ -194,7 +194,7 @@ struct CodingTests {
     }
 
     @Test(
-        "A value that makes no sense is an error",
+        "Decoding an invalid value is an error",
         arguments: [
             #"{"timeouts":{"idle":[-1,0]}}"#, #"{"bufferedBodyLimit":{"bytes":-1}}"#, #"{"priority":99}"#,
             #"{"tls":{"securityLevel":6}}"#, #"{"tls":{"minimumVersion":10}}"#,
@@ -212,7 +212,7 @@ struct CodingTests {
         #expect(throws: DecodingError.self) { try CodingTests.decode(SessionConfiguration.self, text) }
     }
 
-    @Test("A list of servers without a proxy says the same after it was written")
+    @Test("A list of proxy bypass rules stays equal when encoded and decoded")
     func bypass() throws {
         let settings = try ProxySettings.http("p").bypassingOnly(
             ProxyBypass("*, .a.example:81, 10.1.2.3, 192.168.0.0/16, ::1, [2001:db8::]/32:443"))

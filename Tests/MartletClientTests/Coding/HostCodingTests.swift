@@ -2,7 +2,7 @@ import FoundationEssentials
 import Martlet
 import Testing
 
-@Suite("Hosts and encodings of parameters as data")
+@Suite("Codable host configurations and parameter encodings")
 struct HostCodingTests {
     private static func json(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
@@ -40,7 +40,7 @@ struct HostCodingTests {
         return [.json(first), .json(second), .json(third)]
     }
 
-    @Test("An encoding of parameters writes the same bytes after it was encoded and decoded")
+    @Test("A parameter encoding produces the same bytes after it was encoded and decoded")
     func encodings() throws {
         let query = ParameterEncoding.form.with {
             $0.query = .bracketed
@@ -75,7 +75,7 @@ struct HostCodingTests {
         }
     }
 
-    @Test("Closures cannot be encoded", arguments: 0..<5)
+    @Test("Encoding a custom closure or user info of an encoder is an error", arguments: 0..<5)
     func closures(_ index: Int) throws {
         let encoder = JSONEncoder()
         var encoding = ParameterEncoding.json(encoder)
@@ -94,7 +94,7 @@ struct HostCodingTests {
         #expect(throws: EncodingError.self) { try HostCodingTests.json(host) }
     }
 
-    @Test("A host made of decoded settings prepares the same requests, without secrets")
+    @Test("A host from a decoded configuration prepares equal requests, without the secrets")
     func hosts() throws {
         let session = HTTPSession()
         let api = try session.host(
@@ -120,7 +120,7 @@ struct HostCodingTests {
     }
 
     @Test(
-        "Settings of a host that make no sense are an error",
+        "Decoding an invalid host configuration is an error",
         arguments: [
             "{}", #"{"base":"x y"}"#, #"{"base":"https://a","encoding":{"format":"xml"}}"#,
             #"{"base":"https://a","encoding":{"query":{"arrays":"x"}}}"#,
@@ -131,7 +131,7 @@ struct HostCodingTests {
         #expect(throws: DecodingError.self) { try HostCodingTests.read(HostConfiguration.self, text) }
     }
 
-    @Test("Timeouts that nobody assigned are not encoded, and disabled ones are null")
+    @Test("Timeouts with their default are not encoded, and disabled ones are null")
     func timeouts() throws {
         #expect(try HostCodingTests.json(Timeouts()) == "{}")
         #expect(try HostCodingTests.json(Timeouts(head: nil)) == #"{"head":null}"#)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Concurrency policies")
 struct ConcurrencyPolicyTests {
-    @Test("By default 6 requests run at once to a host over Wi-Fi, 2 over a mobile network")
+    @Test("The default policy allows 6 connections per host on Wi-Fi and 2 on mobile networks")
     func defaults() {
         let policy = ConcurrencyPolicy()
         let pool = PoolLimits()
@@ -14,7 +14,7 @@ struct ConcurrencyPolicyTests {
         #expect(policy.applied(to: pool, under: .unknown) == pool)
     }
 
-    @Test("MKNetworkKit's shared queue has 6 places for all hosts together, and 2 over a mobile network")
+    @Test("The shared queue policy allows 6 connections to all hosts together, and 2 on mobile networks")
     func sharedQueue() {
         for condition in NetworkCondition.allCases {
             let limits = ConcurrencyPolicy.sharedQueue.applied(to: PoolLimits(), under: condition)
@@ -22,7 +22,7 @@ struct ConcurrencyPolicyTests {
         }
     }
 
-    @Test("A policy replaces the numbers it names and leaves the others")
+    @Test("A policy overrides the limits that it sets and keeps the others")
     func applied() {
         let pool = PoolLimits(
             connectionsPerHost: 16, connectionsToHosts: ["a.example": 32, "b.example": 1, "c.example": 3],
@@ -34,7 +34,7 @@ struct ConcurrencyPolicyTests {
         #expect(policy.applied(to: pool, under: .mobile) == expected)
     }
 
-    @Test("A policy can be kept and read again")
+    @Test("A policy stays equal when encoded and decoded")
     func codable() throws {
         var policy = ConcurrencyPolicy(unmetered: .init(total: 9))
         policy[.wifi].hosts["a.example"] = 3

@@ -5,7 +5,7 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Concurrency that follows the network")
+@Suite("Concurrency limits by network condition")
 struct ConcurrencyTests {
     private static let policy = ConcurrencyPolicy(
         unmetered: .init(perHost: 4, total: 6), wifi: .init(perHost: 6, total: 8, hosts: ["b.example": 1]),
@@ -18,7 +18,7 @@ struct ConcurrencyTests {
         return .init(total: limits.totalConnections, hosts: Dictionary(uniqueKeysWithValues: hosts))
     }
 
-    /// Whether a session's connections are within its limits, which are those expected.
+    /// Whether the session has the expected limits and its connections are within them.
     private static func holds(_ session: HTTPSession, _ limits: PoolLimits) -> Bool {
         guard session.core.pool.limits == limits else { return false }
         let ceiling = ceiling(limits)
@@ -32,7 +32,7 @@ struct ConcurrencyTests {
     }
 
     @Test(
-        "A server never counts more requests at once than the network's condition allows, as that flaps")
+        "A server never sees more concurrent requests than the changing network condition allows")
     func flapping() async throws {
         let gauge = RunningGauge(.init(total: 1, hosts: ["a.example": 1, "b.example": 1]))
         try await TestOrigin.withOrigin { request in
@@ -64,7 +64,7 @@ struct ConcurrencyTests {
                     let next = NetworkCondition.allCases.randomElement(using: &random) ?? .unknown
                     let limits = ConcurrencyTests.policy.applied(to: PoolLimits(), under: next)
                     let ceiling = ConcurrencyTests.ceiling(limits)
-                    // What runs is not cut, and so the old limits count until the new ones hold.
+                    // Running requests are not cancelled, so the old limits count until the new ones are reached.
                     gauge.allow(gauge.ceiling.joined(ceiling))
                     condition.yield(next)
                     #expect(await eventually { ConcurrencyTests.holds(session, limits) })
@@ -81,7 +81,7 @@ struct ConcurrencyTests {
         }
     }
 
-    /// An origin that holds all requests until it is told, and a session over Wi-Fi.
+    /// Runs a test with a session over Wi-Fi and an origin that holds all requests until the signal `go`.
     private func held(
         _ run: @Sendable (TestOrigin, HTTPSession) async throws -> Void
     ) async throws {
@@ -97,7 +97,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("A worse network cuts no request that runs, and what waits goes on two at a time")
+    @Test("A change to a worse network cancels no running request, and queued ones run two at a time")
     func lowering() async throws {
         try await held { origin, session in
             try await withThrowingTaskGroup(of: String.self) { group in
@@ -117,7 +117,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("A better network lets those go on who wait, at once")
+    @Test("A change to a better network starts queued requests immediately")
     func raising() async throws {
         try await held { origin, session in
             session.networkConditionChanged(to: .mobile)
@@ -137,7 +137,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("Limits set by hand stay in force where the policy has none of its own, and return without it")
+    @Test("Pool limits that the policy does not override stay in effect, and removing the policy restores all")
     func withPoolLimits() {
         let session = HTTPSession.own { $0.concurrency = ConcurrencyPolicy(mobile: .init(perHost: 2)) }
         session.networkConditionChanged(to: .mobile)
@@ -148,7 +148,7 @@ struct ConcurrencyTests {
         #expect(session.poolLimits == session.core.pool.limits)
     }
 
-    @Test("Views share limits and condition with their session")
+    @Test("Views share the limits and the network condition of their session")
     func views() {
         let session = HTTPSession.own { $0.concurrency = ConcurrencyPolicy() }
         let view = session.with { $0.priority = .high }
@@ -157,7 +157,7 @@ struct ConcurrencyTests {
         #expect(session.poolLimits.connectionsPerHost == 2)
     }
 
-    @Test("A session that goes ends its following of conditions, and the end of the conditions ends nothing")
+    @Test("A session stops following network conditions at its end, and survives the end of their sequence")
     func ending() async throws {
         let ended = Counter()
         let (conditions, condition) = AsyncStream.makeStream(of: NetworkCondition.self)

@@ -3,10 +3,10 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Who goes first")
+@Suite("Priority of queued requests")
 struct PriorityTests {
-    /// An origin that holds the first request until it is told, a session with one connection, and what a test has wait.
-    /// - Returns: What the origin was asked for, in order, but for the first.
+    /// Queues requests that `wait` starts, while the only connection of the session is in use.
+    /// - Returns: The request targets in the order of their arrival at the origin, without the first request.
     private func order(
         _ wait:
             @Sendable (TestOrigin, HTTPSession, inout ThrowingTaskGroup<Void, any Error>) async throws -> Void
@@ -33,7 +33,7 @@ struct PriorityTests {
         }
     }
 
-    @Test("A thumbnail is the next to be served though a hundred files wait to be uploaded")
+    @Test("A thumbnail with high priority is served before a hundred queued uploads")
     func thumbnail() async throws {
         let order = try await order { origin, session, group in
             for number in 0..<100 {
@@ -54,7 +54,7 @@ struct PriorityTests {
         #expect(order.count == 101)
     }
 
-    @Test("A task that waits can be made more urgent, and less")
+    @Test("The priority of a queued task can be raised and lowered")
     func changed() async throws {
         let order = try await order { origin, session, group in
             var tasks: [HTTPTask] = []
@@ -69,7 +69,7 @@ struct PriorityTests {
         #expect(order == ["/3", "/1", "/2", "/0"])
     }
 
-    @Test("A task whose priority is set as soon as it is made has it, wherever the call is just then")
+    @Test("Setting the priority of a task immediately after its creation takes effect")
     func changedAtOnce() async throws {
         let order = try await order { origin, session, group in
             var tasks: [HTTPTask] = []
@@ -84,7 +84,7 @@ struct PriorityTests {
         #expect(order.first == "/19")
     }
 
-    @Test("Requests that ask for it are served last come, first served")
+    @Test("Requests with the order last come, first served are served in reverse order")
     func lastFirst() async throws {
         let order = try await order { origin, session, group in
             for number in 0..<5 {
@@ -99,7 +99,7 @@ struct PriorityTests {
         #expect(order == ["/4", "/3", "/2", "/1", "/0"])
     }
 
-    @Test("A view serves its requests last come, first served, beside those of its session")
+    @Test("A view's queue order applies to its requests and not to those of its session")
     func viewLastFirst() async throws {
         let order = try await order { origin, session, group in
             let pictures = session.with { $0.queueOrder = .lastComeFirstServed }

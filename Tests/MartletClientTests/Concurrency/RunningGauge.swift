@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Counts, as a server does, the requests that run at once, and notes when they are more than there may be.
+/// Counts the concurrent requests of a server and records when they exceed a ceiling.
 final class RunningGauge: Sendable {
-    /// How many may run: to all hosts together, and to each.
+    /// The maximum numbers of concurrent requests: to all hosts together, and to each host.
     struct Ceiling: Sendable {
         var total: Int
         var hosts: [String: Int]
 
-        /// What both allow.
+        /// Returns the higher of both ceilings for the total and for each host.
         func joined(_ other: Ceiling) -> Ceiling {
             Ceiling(total: max(total, other.total), hosts: hosts.merging(other.hosts) { max($0, $1) })
         }
@@ -27,22 +27,22 @@ final class RunningGauge: Sendable {
         state = Mutex(State(ceiling: ceiling))
     }
 
-    /// How many requests have come.
+    /// The number of requests that have started.
     var served: Int { state.withLock { $0.served } }
-    /// The most that ran at once.
+    /// The maximum number of requests that ran concurrently.
     var most: Int { state.withLock { $0.most } }
-    /// What was above the ceiling; the first few only.
+    /// Descriptions of the first 5 cases above the ceiling.
     var faults: [String] { state.withLock { $0.faults } }
 
-    /// Changes what may run.
+    /// Replaces the ceiling.
     func allow(_ ceiling: Ceiling) {
         state.withLock { $0.ceiling = ceiling }
     }
 
-    /// What may run.
+    /// The current ceiling.
     var ceiling: Ceiling { state.withLock { $0.ceiling } }
 
-    /// A request begins.
+    /// Records the start of a request.
     func enter(_ host: String) {
         state.withLock { state in
             state.served += 1
@@ -59,7 +59,7 @@ final class RunningGauge: Sendable {
         }
     }
 
-    /// A request ends.
+    /// Records the end of a request.
     func leave(_ host: String) {
         state.withLock { $0.running[host, default: 0] -= 1 }
     }

@@ -6,14 +6,14 @@ import Testing
 extension OneAtATime {
     @Suite("Hosts with several addresses")
     struct AddressRaceTests {
-        /// Where nobody listens.
+        /// Ports without a listener.
         private let closed: [ClosedPort]
 
         init() throws {
             closed = [try ClosedPort(), try ClosedPort()]
         }
 
-        @Test("An address that refuses is followed by the next one at once")
+        @Test("An address that refuses the connection is followed immediately by the next one")
         func refused() async throws {
             let refused = closed[0].number
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
@@ -27,7 +27,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("An address that is silent is joined by the next one after 250 ms")
+        @Test("The next address is tried after 250 ms if an address does not respond")
         func silent() async throws {
             let hole = try await BlackHole()
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
@@ -45,7 +45,7 @@ extension OneAtATime {
             hole.close()
         }
 
-        @Test("An address that failed is tried last the next time")
+        @Test("An address that refused the connection is tried last the next time")
         func remembered() async throws {
             let hole = try await BlackHole()
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin async throws in
@@ -62,7 +62,7 @@ extension OneAtATime {
             hole.close()
         }
 
-        @Test("Where garbage answers the handshake, the race goes on")
+        @Test("If an address sends garbage instead of a TLS handshake, the next address is tried")
         func garbage() async throws {
             let garbage = ServerScript(.send("SSH-2.0-OpenSSH_9.2\r\n"), .awaitClose)
             try await TestOrigin.withOrigin(scripts: garbage) { wrong in
@@ -80,8 +80,8 @@ extension OneAtATime {
             }
         }
 
-        // Only addresses that refused the connection were remembered.
-        @Test("An address whose handshake failed is tried last the next time")
+        // An earlier version remembered only addresses that refused the connection.
+        @Test("An address whose TLS handshake failed is tried last the next time")
         func rememberedHandshake() async throws {
             let garbage = ServerScript(.send("SSH-2.0-OpenSSH_9.2\r\n"), .awaitClose)
             try await TestOrigin.withOrigin(scripts: garbage) { wrong in
@@ -101,7 +101,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A refused certificate ends the race: no other address is asked")
+        @Test("A rejected certificate ends the race without trying the other addresses")
         func certificate() async throws {
             try await TestOrigin.withOrigin(.tls(.expired), handler: .fixed(.text("x"))) { wrong in
                 try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("ok"))) { origin in
@@ -121,7 +121,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("When all addresses fail, all failures are reported")
+        @Test("If all addresses fail, the error contains each failure")
         func allFail() async throws {
             let ports = closed.map(\.number)
             let session = HTTPSession.own { configuration in
@@ -140,7 +140,7 @@ extension OneAtATime {
             for port in ports { #expect(error.message.contains("127.0.0.1:\(port)")) }
         }
 
-        @Test("A resolver's failure is an error of its own")
+        @Test("A failure of the resolver is reported as resolutionFailed with its cause")
         func unresolved() async throws {
             struct Failing: Resolver {
                 func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
@@ -155,7 +155,7 @@ extension OneAtATime {
             #expect((error.underlying as? ResolutionError)?.message == "nobody knows it")
         }
 
-        @Test("A resolver that knows no address is a failure, not a hang")
+        @Test("A resolver that returns no addresses is a connect failure")
         func noAddresses() async throws {
             let session = HTTPSession.own { $0.resolver = ListResolver() }
             let error = try #require(

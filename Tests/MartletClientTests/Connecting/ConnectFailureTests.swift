@@ -1,16 +1,16 @@
 import Martlet
 import Testing
 
-@Suite("What counts as a connection that could not be opened")
+@Suite("Connect failures")
 struct ConnectFailureTests {
-    // An alert amid a response did, though the server may have acted on the request.
-    @Test("TLS that fails behind the request is no failure to connect")
+    // An alert during a response is not a connect failure: the server may have acted on the request.
+    @Test("A TLS error after the request was sent does not count as a connect failure")
     func tls() {
         #expect(HTTPError(.tlsFailed, phase: .tlsHandshake, message: "x").isConnectFailure)
         for phase in [HTTPError.Phase.sending, .awaitingHead, .receivingBody] {
             #expect(!HTTPError(.tlsFailed, phase: phase, message: "x", wasSent: true).isConnectFailure)
         }
-        // A request before it was sent, and a redirect led here.
+        // The earlier request of a redirect was sent, but the one that failed was not.
         #expect(HTTPError(.tlsFailed, phase: .tlsHandshake, message: "x", wasSent: true).isConnectFailure)
         #expect(HTTPError(.connectFailed, phase: .connecting, message: "x").isConnectFailure)
     }

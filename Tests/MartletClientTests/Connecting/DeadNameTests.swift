@@ -8,8 +8,8 @@ import Testing
 
 @Suite("Names that do not resolve")
 struct DeadNameTests {
-    /// The system's resolver on top of a name server that is silent for names which begin with `dead`:
-    /// look-ups of these block their threads until ``release()``.
+    /// The system's resolver with a name server that does not respond for names that begin with `dead`.
+    /// Lookups of these names block their threads until ``release()``.
     private final class SilentServer: Resolver {
         private final class Gate: Sendable {
             let blockedCount = Atomic(0)
@@ -28,7 +28,7 @@ struct DeadNameTests {
                 }
                 gate.blockedCount.wrappingAdd(1, ordering: .relaxed)
                 gate.semaphore.wait()
-                // Lets the next one pass, too.
+                // Releases the next blocked lookup, too.
                 gate.semaphore.signal()
                 return .failure(ResolutionError(host: host, message: "no answer"))
             }
@@ -44,7 +44,7 @@ struct DeadNameTests {
         }
     }
 
-    @Test("While 200 names do not resolve, requests to other hosts are served, and cancelled ones end")
+    @Test("While 200 lookups hang, requests to other hosts are served, and hanging requests can be cancelled")
     func served() async throws {
         let server = SilentServer()
         defer { server.release() }
@@ -67,7 +67,7 @@ struct DeadNameTests {
     }
 
     @Test(
-        "Localhost, names below it and address literals are reached with the system's resolver",
+        "The system's resolver resolves localhost, its subdomains and address literals",
         arguments: ["localhost", "LOCALHOST.", "sub.localhost", "127.0.0.1"])
     func localhost(_ host: String) async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin async throws in

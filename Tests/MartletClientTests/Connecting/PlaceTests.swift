@@ -3,9 +3,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Where connections lead")
+@Suite("Connection targets")
 struct PlaceTests {
-    @Test("A unix domain socket takes the place of the network")
+    @Test("With a Unix domain socket path, requests for any host use that socket")
     func unixSocket() async throws {
         let path =
             FileManager.default.temporaryDirectory.path + "/martlet-\(UUID().uuidString.prefix(8)).sock"
@@ -25,7 +25,7 @@ struct PlaceTests {
         #expect(error.connectFailures.first?.address == path)
     }
 
-    @Test("A unix domain socket may be in the abstract space")
+    @Test("A Unix domain socket may be in the abstract namespace")
     func abstractSocket() async throws {
         let path = "@martlet-\(UUID().uuidString)"
         try await TestOrigin.withOrigin(.unix(path: path), handler: .fixed(.text("ok"))) { _ in
@@ -35,7 +35,7 @@ struct PlaceTests {
         }
     }
 
-    @Test("A path too long for a socket is an error")
+    @Test("A socket path that is too long is an error")
     func longPath() async throws {
         let session = HTTPSession.own { $0.unixSocketPath = String(repeating: "x", count: 200) }
         let error = try #require(
@@ -43,7 +43,7 @@ struct PlaceTests {
         #expect(error.code == .resolutionFailed)
     }
 
-    @Test("An override takes the place of a look-up for its host and port alone")
+    @Test("A resolve override replaces the lookup for exactly its host and port")
     func override() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Host"] ?? "")
@@ -59,7 +59,7 @@ struct PlaceTests {
         }
     }
 
-    @Test("An override for any host goes by the port")
+    @Test("A resolve override for any host applies to its port only")
     func overrideForAll() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             let address = try #require(SocketAddress(literal: "127.0.0.1", port: origin.port))
@@ -74,7 +74,7 @@ struct PlaceTests {
         }
     }
 
-    @Test("A redirection connects elsewhere, and the names stay, in TLS too")
+    @Test("A connect override changes the host and port, but not the Host field and the TLS server name")
     func redirection() async throws {
         try await TestOrigin.withOrigin(.tls()) { request in
             .text("\(request.fields["Host"] ?? "") \(request.connection.serverName ?? "")")
@@ -91,7 +91,7 @@ struct PlaceTests {
         }
     }
 
-    @Test("Connections come from the local address that is set")
+    @Test("Connections use the configured local address")
     func localAddress() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.connection.remoteAddress)
@@ -103,7 +103,7 @@ struct PlaceTests {
         }
     }
 
-    @Test("A local address of another family is a connect failure")
+    @Test("A local address of another address family is a connect failure")
     func wrongFamily() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own { $0.socketOptions.localAddress = "::1" }
@@ -114,7 +114,7 @@ struct PlaceTests {
         }
     }
 
-    @Test("Small writes may wait and probes may be off: the options change nothing else")
+    @Test("Requests succeed with Nagle's algorithm on and keep-alive probes off")
     func otherOptions() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             let session = HTTPSession.own { configuration in

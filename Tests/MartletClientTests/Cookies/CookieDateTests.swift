@@ -3,12 +3,12 @@ import MartletCore
 import MartletHosts
 import Testing
 
-@Suite("Dates of cookies")
+@Suite("Cookie dates")
 struct CookieDateTests {
     private func seconds(_ text: String) -> Int64? { CookieDate.secondsSinceEpoch(Array(text.utf8)[...]) }
 
     @Test(
-        "A date is read in any order and with any separators",
+        "A date is parsed in any order and with any separators",
         arguments: [
             "Fri, 15 Jan 2027 08:00:00 GMT", "Fri, 15-Jan-2027 08:00:00 GMT",
             "Friday, 15-Jan-27 08:00:00 GMT",
@@ -24,7 +24,7 @@ struct CookieDateTests {
         #expect(seconds(text) == 1_800_000_000)
     }
 
-    @Test("Two digits of a year mean 1970 to 2069")
+    @Test("A year of two digits is between 1970 and 2069")
     func shortYears() {
         #expect(seconds("1 Jan 70 00:00:00") == 0)
         #expect(seconds("1 Jan 99 00:00:00") == 915_148_800)
@@ -32,7 +32,7 @@ struct CookieDateTests {
         #expect(seconds("1 Jan 69 00:00:00") == 3_124_224_000)
     }
 
-    @Test("The years from 1601 to 9999 can be written")
+    @Test("Dates from the year 1601 to 9999 are valid")
     func range() {
         #expect(seconds("1 Jan 1601 00:00:00") == -11_644_473_600)
         #expect(seconds("31 Dec 9999 23:59:59") == 253_402_300_799)
@@ -40,7 +40,7 @@ struct CookieDateTests {
     }
 
     @Test(
-        "What is no date has none",
+        "An invalid date is rejected",
         arguments: [
             "", " ", "soon", "0", "15 Jan 2027", "Jan 2027 08:00:00", "15 2027 08:00:00", "15 Jan 08:00:00",
             "015 Jan 2027 08:00:00", "15 Jan 12027 08:00:00", "0 Jan 2027 08:00:00", "32 Jan 2027 08:00:00",
@@ -54,7 +54,7 @@ struct CookieDateTests {
         #expect(seconds(text) == nil)
     }
 
-    @Test("The 29th of February is there in leap years")
+    @Test("The 29th of February is valid in leap years only")
     func leapDays() {
         #expect(seconds("29 Feb 2028 00:00:00") == 1_835_395_200)
         #expect(seconds("29 Feb 2000 00:00:00") == 951_782_400)

@@ -3,9 +3,9 @@ import MartletCookies
 import MartletCore
 import Testing
 
-@Suite("Which hosts a cookie goes to")
+@Suite("Cookie domains")
 struct CookieDomainTests {
-    @Test("Without Domain a cookie goes to exactly the host that set it")
+    @Test("A cookie without a Domain is sent only to the host that set it")
     func hostOnly() throws {
         for field in ["a=b", "a=b; Domain", "a=b; Domain=", "a=b; Domain=.", "a=b; Domain=site.org; Domain="] {
             #expect(try CookieScene.sent([field]) == "a=b", "\(field)")
@@ -14,7 +14,7 @@ struct CookieDomainTests {
         }
     }
 
-    @Test("With Domain it goes to that name and all below it, in any case and with a leading dot")
+    @Test("A cookie with a Domain is sent to that name and its subdomains")
     func domain() throws {
         for field in ["a=b; Domain=site.org", "a=b; Domain=.site.org", "a=b; domain= .SiTe.ORG "] {
             for host in ["site.org", "www.site.org", "x.y.site.org", "WWW.SITE.org"] {
@@ -27,7 +27,7 @@ struct CookieDomainTests {
     }
 
     @Test(
-        "A domain that is not the host's own is refused",
+        "A Domain that does not include the host is rejected",
         arguments: [
             "other.org", "x.www.site.org", "ite.org", "w.site.org", "..site.org", "site.org.", "site.org..",
             "site..org",
@@ -40,7 +40,7 @@ struct CookieDomainTests {
         #expect(scene.store.count == 0)
     }
 
-    @Test("A domain in other than ASCII is refused; its A-labels are taken")
+    @Test("A non-ASCII Domain is rejected, and its A-labels are accepted")
     func international() throws {
         var scene = CookieScene()
         #expect(try scene.receive("a=b; Domain=bücher.org", from: "https://bücher.org/") == [.invalidDomain])
@@ -48,7 +48,7 @@ struct CookieDomainTests {
         #expect(try scene.header("https://www.bücher.org/") == "a=b")
     }
 
-    @Test("Of several domains the last counts")
+    @Test("The last of several Domain attributes is used")
     func lastDomain() throws {
         #expect(
             try CookieScene.sent(["a=b; Domain=other.org; Domain=site.org"], to: "https://site.org/") == "a=b"
@@ -56,7 +56,7 @@ struct CookieDomainTests {
         #expect(try CookieScene.sent(["a=b; Domain=site.org; Domain=other.org"]) == nil)
     }
 
-    @Test("No cookie is set for a public suffix, in whatever case it is written")
+    @Test("A Domain that is a public suffix is rejected, without regard to case")
     func publicSuffix() throws {
         var scene = CookieScene()
         for domain in ["org", "ORG", ".org", "Org"] {
@@ -73,14 +73,14 @@ struct CookieDomainTests {
         #expect(scene.store.count == 0)
     }
 
-    @Test("Nor for what is above a public suffix")
+    @Test("A Domain above a public suffix is rejected")
     func aboveSuffix() throws {
         var scene = CookieScene()
         let refusals = try scene.receive("a=b; Domain=example.com", from: "https://me.pages.example.com/")
         #expect(refusals == [.publicSuffix])
     }
 
-    @Test("A host that is a public suffix itself keeps its cookies to itself")
+    @Test("A host that is a public suffix can set cookies for itself only")
     func hostIsSuffix() throws {
         for host in ["pages.example.com", "co.uk", "localhost", "x.ck"] {
             var scene = CookieScene()
@@ -90,14 +90,14 @@ struct CookieDomainTests {
         }
     }
 
-    @Test("A name that an exception of the list makes registrable can set for all of itself")
+    @Test("A host below an exception of the list can set a cookie for the exception's name")
     func exception() throws {
         #expect(
             try CookieScene.sent(["a=b; Domain=www.ck"], from: "https://x.www.ck/", to: "https://www.ck/")
                 == "a=b")
     }
 
-    @Test("An IP address has no domain above it and nothing below it")
+    @Test("An IP address matches only itself")
     func addresses() throws {
         var scene = CookieScene()
         for domain in ["0.0.1", ".0.0.1", "1", "127.0.0.2", "7.0.0.1"] {
@@ -113,7 +113,7 @@ struct CookieDomainTests {
         #expect(scene.store.allCookies(at: scene.now).allSatisfy { $0.isHostOnly })
     }
 
-    @Test("The port does not matter; a trailing dot is another host")
+    @Test("A cookie ignores the port, and a host name with a trailing dot is a different host")
     func portAndDot() throws {
         #expect(
             try CookieScene.sent(["a=b"], from: "https://site.org:8443/", to: "https://site.org/") == "a=b")
@@ -121,7 +121,7 @@ struct CookieDomainTests {
         #expect(try CookieScene.sent(["a=b"], from: "https://site.org./", to: "https://site.org./") == "a=b")
     }
 
-    @Test("Without a list only the last label is a public suffix, which the list says of itself")
+    @Test("Without a list, only the last label is a public suffix, and the list is incomplete")
     func noList() throws {
         let none = PublicSuffixList.lastLabel
         #expect(!none.isComplete)
@@ -132,7 +132,7 @@ struct CookieDomainTests {
         #expect(try scene.header("https://other.co.uk/") == "a=b")
     }
 
-    @Test("A cookie stored for a domain that the list now knows as a suffix is narrowed to that host")
+    @Test("A stored cookie whose domain has become a public suffix is sent to that host only")
     func narrowed() throws {
         var scene = CookieScene()
         let cookie = try Cookie(name: "a", value: "b", domain: "co.uk", isHostOnly: false)

@@ -7,7 +7,7 @@ import MartletHosts
 import SystemPackage
 import Testing
 
-@Suite("The jar", .timeLimit(.minutes(20)))
+@Suite("Cookie jar", .timeLimit(.minutes(20)))
 struct CookieJarTests {
     private static let site = "https://www.site.org/"
 
@@ -23,7 +23,7 @@ struct CookieJarTests {
 
     private func file(in folder: TemporaryFolder) -> FilePath { FilePath("\(folder.path)/cookies") }
 
-    @Test("What a response sets goes with the next request")
+    @Test("Cookies of a response are sent with the next request")
     func storesAndSends() async throws {
         let jar = jar()
         let url = try HTTPURL(CookieJarTests.site)
@@ -39,7 +39,7 @@ struct CookieJarTests {
         #expect(jar.isEmpty)
     }
 
-    @Test("Field values are taken one by one, whatever bytes they have")
+    @Test("Each field value sets one cookie, and its bytes are kept unchanged")
     func bytes() async throws {
         let jar = jar()
         let url = try HTTPURL(CookieJarTests.site)
@@ -49,7 +49,7 @@ struct CookieJarTests {
         #expect(await jar.store(setCookieBytes: [], from: url) == [])
     }
 
-    @Test("A policy decides what is sent and stored")
+    @Test("The policy determines which cookies are sent and stored")
     func policy() async throws {
         let url = try HTTPURL(CookieJarTests.site)
         let never = jar(policy: .never)
@@ -66,7 +66,7 @@ struct CookieJarTests {
         #expect(await mute.allCookies.count == 1)
     }
 
-    @Test("A jar may trust this machine as browsers and curl do")
+    @Test("With trustsLoopback, secure cookies are accepted and sent over HTTP to loopback hosts")
     func loopback() async throws {
         let jar = jar(trustsLoopback: true)
         for host in ["localhost", "x.localhost", "127.0.0.1", "127.9.9.9", "[::1]"] {
@@ -79,7 +79,7 @@ struct CookieJarTests {
             await jar.store(setCookieValues: ["a=1; Secure"], from: other).map(\.reason) == [.insecureOrigin])
     }
 
-    @Test("Cookies are removed one by one, by domain, by session, and all")
+    @Test("Cookies can be removed one by one, by domain, by session and all together")
     func removes() async throws {
         let jar = jar()
         let url = try HTTPURL(CookieJarTests.site)
@@ -99,7 +99,7 @@ struct CookieJarTests {
         #expect(await jar.allCookies == [])
     }
 
-    @Test("Cookies with an end outlive the jar, in a file that only its owner can read")
+    @Test("Persistent cookies are saved in a file that only its owner can read")
     func persists() async throws {
         let folder = try TemporaryFolder()
         let path = file(in: folder)
@@ -128,7 +128,7 @@ struct CookieJarTests {
         #expect(await !second.hasUnsavedChanges)
     }
 
-    @Test("Session cookies are in the file when they are asked for")
+    @Test("With keepsSessionCookies, session cookies are saved as well")
     func keepsSession() async throws {
         let folder = try TemporaryFolder()
         let url = try HTTPURL(CookieJarTests.site)
@@ -138,7 +138,7 @@ struct CookieJarTests {
         #expect(await jar(file: file(in: folder)).header(for: url) == "a=1")
     }
 
-    @Test("A removal is in the file once it is saved")
+    @Test("Removed cookies are no longer in the file after a save")
     func savesRemoval() async throws {
         let folder = try TemporaryFolder()
         let url = try HTTPURL(CookieJarTests.site)
@@ -153,7 +153,7 @@ struct CookieJarTests {
         #expect(await jar(file: file(in: folder)).allCookies == [])
     }
 
-    @Test("A cut file gives up its last cookie alone, wherever it is cut")
+    @Test("A file that is truncated at any byte loses at most the cookie of its last line")
     func truncated() async throws {
         let cookies = try (0..<3).map { number in
             try Cookie(
@@ -165,7 +165,7 @@ struct CookieJarTests {
         for length in 0...text.count {
             let content = CookieFile.content(Array(text[..<length]))
             let ends = text[..<length].count { $0 == 0x0A }
-            // The first line is a title; a last line without its end counts when it is whole.
+            // The first line is a header. A last line without a line feed counts if it is complete.
             #expect(content.cookies.count == max(0, ends - 1) || content.cookies.count == ends)
             #expect(content.cookies == Array(cookies[..<content.cookies.count]), "\(length)")
             #expect(content.malformedLines.count <= 1)
@@ -173,7 +173,7 @@ struct CookieJarTests {
         #expect(CookieFile.content(text).cookies == cookies)
     }
 
-    @Test("A changed byte costs the cookie that it is in, and none is ever another")
+    @Test("A flipped byte loses only the cookies of its line and never makes a different cookie")
     func flipped() async throws {
         let cookies = try (0..<3).map { number in
             try Cookie(
@@ -189,13 +189,13 @@ struct CookieJarTests {
                 changed[place] ^= mask
                 let found = CookieFile.content(changed).cookies
                 #expect(found.allSatisfy { cookies.contains($0) }, "byte \(place)")
-                // An end of a line that is no more joins two of them.
+                // Flipping a line feed joins two lines.
                 #expect(found.count >= (place <= title ? 2 : 1), "byte \(place)")
             }
         }
     }
 
-    @Test("The file names its damaged lines, and the others are kept")
+    @Test("Damaged lines are reported by number, and the other lines are loaded")
     func damaged() async throws {
         let folder = try TemporaryFolder()
         let path = file(in: folder)
@@ -214,10 +214,10 @@ struct CookieJarTests {
         #expect(try await jar.load().stored == 0)
     }
 
-    @Test("A file that cannot be read is told by load and save, and never replaced")
+    @Test("An unreadable file is an error of load and save, and save does not replace it")
     func unreadable() async throws {
         let folder = try TemporaryFolder()
-        // A folder of that name: nobody can read it as a file, not even root.
+        // A directory of that name: not even root can read it as a file.
         try FileManager.default.createDirectory(
             atPath: "\(folder.path)/cookies", withIntermediateDirectories: false)
         let jar = jar(file: file(in: folder))
@@ -228,7 +228,7 @@ struct CookieJarTests {
         await #expect(throws: StorageError.self) { try await jar.load() }
         await #expect(throws: StorageError.self) { try await jar.save() }
         #expect(try folder.contents() == ["cookies"])
-        // Once it can be, what came in the meantime is kept beside what was there.
+        // Once the file is readable, a save merges its cookies with those in memory.
         try FileManager.default.removeItem(atPath: "\(folder.path)/cookies")
         let old = try Cookie(
             name: "old", value: "1", domain: "www.site.org",
@@ -239,7 +239,7 @@ struct CookieJarTests {
         #expect(await self.jar(file: file(in: folder)).header(for: url) == "old=1; a=1")
     }
 
-    @Test("A folder that is not there is an error of save")
+    @Test("Saving into a directory that does not exist is an error")
     func noFolder() async throws {
         let jar = jar(file: "/nowhere/at/all/cookies")
         await jar.store(setCookieValues: ["a=1; Max-Age=9"], from: try HTTPURL(CookieJarTests.site))
@@ -247,7 +247,7 @@ struct CookieJarTests {
         #expect(await jar.hasUnsavedChanges)
     }
 
-    @Test("Whoever comes while the file is read waits for it")
+    @Test("Concurrent callers wait until the file is loaded")
     func concurrentLoading() async throws {
         let folder = try TemporaryFolder()
         let url = try HTTPURL(CookieJarTests.site)
@@ -270,7 +270,7 @@ struct CookieJarTests {
         #expect(await reader.allCookies.count == 6)
     }
 
-    @Test("Of many saves at once the file is whole, and has what came last")
+    @Test("After many concurrent saves, the file is complete and contains every cookie")
     func concurrentSaving() async throws {
         let folder = try TemporaryFolder()
         let url = try HTTPURL(CookieJarTests.site)
@@ -289,7 +289,7 @@ struct CookieJarTests {
         #expect(try folder.contents() == ["cookies"])
     }
 
-    @Test("Files of Netscape's format come in and go out")
+    @Test("Netscape cookie files are imported and exported")
     func netscape() async throws {
         let folder = try TemporaryFolder()
         let path = FilePath("\(folder.path)/cookies.txt")
@@ -309,7 +309,7 @@ struct CookieJarTests {
         await #expect(throws: StorageError.self) { try await second.importNetscape(contentsOf: "/nowhere") }
     }
 
-    @Test("A jar and its reports repeat no value")
+    @Test("Descriptions of a jar and its reports contain no cookie values")
     func secrecy() async throws {
         let jar = jar()
         let url = try HTTPURL("http://www.site.org/")

@@ -4,14 +4,14 @@ import MartletCookies
 import MartletCore
 import Testing
 
-@Suite("Paths, security and prefixes of cookies")
+@Suite("Cookie paths, Secure and name prefixes")
 struct CookieRuleTests {
     private func path(_ path: String, for target: String, from origin: String = "/") throws -> Bool {
         try CookieScene.sent(
             ["a=b; Path=\(path)"], from: "https://site.org\(origin)", to: "https://site.org\(target)") != nil
     }
 
-    @Test("A path goes to itself and below, not to what begins alike")
+    @Test("A cookie is sent for its path and the paths below it, but not for a mere string prefix")
     func pathMatch() throws {
         for target in ["/foo", "/foo/", "/foo/bar", "/foo//bar", "/foo?x=/bar"] {
             #expect(try path("/foo", for: target), "\(target)")
@@ -27,7 +27,7 @@ struct CookieRuleTests {
     }
 
     @Test(
-        "Without a path, or with one that does not begin with a slash, it is that of the request up to its last slash"
+        "The default path is that of the request up to its last slash, also for an invalid Path"
     )
     func defaultPath() throws {
         for field in ["a=b", "a=b; Path", "a=b; Path=", "a=b; Path=x/y", "a=b; Path=\"/\""] {
@@ -44,7 +44,7 @@ struct CookieRuleTests {
         }
     }
 
-    @Test("A path in other than UTF-8 is refused; one in UTF-8 goes to no request, since those are ASCII")
+    @Test("A Path that is not UTF-8 is rejected, and a non-ASCII one matches no request")
     func otherPaths() throws {
         var scene = CookieScene()
         let url = try HTTPURL("https://site.org/\u{E9}")
@@ -57,7 +57,7 @@ struct CookieRuleTests {
         #expect(try scene.header("https://site.org/\u{E9}") == "a=b")
     }
 
-    @Test("The path of an address may hold what no Path can name, and the files keep it")
+    @Test("A default path with a semicolon is stored and survives both file formats")
     func semicolonInAddress() throws {
         var scene = CookieScene()
         #expect(try scene.receive("a=b", from: "https://site.org/x;v=1/y") == [])
@@ -70,7 +70,7 @@ struct CookieRuleTests {
                 == cookies)
     }
 
-    @Test("The path of an address counts up to the length that a Path may have")
+    @Test("A default path beyond 1,024 bytes rejects the cookie unless the cookie has a Path")
     func longAddress() throws {
         let path = "/" + String(repeating: "p", count: 1023)
         var scene = CookieScene()
@@ -80,12 +80,12 @@ struct CookieRuleTests {
         #expect(try scene.header("https://site.org\(path)/z") == "a=b; e=f")
     }
 
-    @Test("A cookie may be set for any path of its host")
+    @Test("A cookie can be set for any path of its host")
     func otherPath() throws {
         #expect(try path("/x/y", for: "/x/y/z", from: "/quite/elsewhere"))
     }
 
-    @Test("Secure is taken and sent over https only, on localhost too")
+    @Test("Secure cookies are accepted and sent over HTTPS only, also for localhost")
     func secure() throws {
         for host in ["site.org", "localhost", "127.0.0.1"] {
             var scene = CookieScene()
@@ -96,7 +96,7 @@ struct CookieRuleTests {
         }
     }
 
-    @Test("HttpOnly is kept and hides nothing from requests")
+    @Test("An HttpOnly cookie is sent, and its flag is stored")
     func httpOnly() throws {
         var scene = CookieScene()
         try scene.receive("a=b; HttpOnly")
@@ -104,7 +104,7 @@ struct CookieRuleTests {
         #expect(scene.store.allCookies(at: scene.now).map(\.isHTTPOnly) == [true])
     }
 
-    @Test("SameSite is kept; None needs Secure")
+    @Test("SameSite is stored, and SameSite=None requires Secure")
     func sameSite() throws {
         var scene = CookieScene()
         #expect(try scene.receive("a=1; SameSite=None") == [.crossSiteWithoutSecure])
@@ -115,7 +115,7 @@ struct CookieRuleTests {
         #expect(try scene.header() == "a=1; b=2; c=3; d=4")
     }
 
-    @Test("A name with __Secure- needs Secure, in any case of its letters")
+    @Test("The name prefix __Secure- requires Secure, without regard to case")
     func securePrefix() throws {
         for prefix in ["__Secure-", "__secure-", "__SECURE-"] {
             var scene = CookieScene()
@@ -129,7 +129,7 @@ struct CookieRuleTests {
         #expect(try CookieScene.sent(["__Secur-a=b"]) == "__Secur-a=b")
     }
 
-    @Test("A name with __Host- needs Secure, the path / in so many words, and no domain")
+    @Test("The name prefix __Host- requires Secure, an explicit Path=/ and no Domain")
     func hostPrefix() throws {
         for prefix in ["__Host-", "__host-", "__HOST-"] {
             var scene = CookieScene()
@@ -146,7 +146,7 @@ struct CookieRuleTests {
         }
     }
 
-    @Test("Over http no cookie takes the place of a secure one, nor hides it")
+    @Test("A response over HTTP cannot replace or shadow a secure cookie")
     func leaveSecureAlone() throws {
         var scene = CookieScene()
         try scene.receive("a=secret; Secure; Path=/login; Domain=site.org")
@@ -166,12 +166,12 @@ struct CookieRuleTests {
         #expect(try scene.header("https://www.site.org/login") == "a=secret; b=x; a=x")
     }
 
-    @Test("Over https a cookie that is not secure may take the place of one that is")
+    @Test("A response over HTTPS can replace a secure cookie with an insecure one")
     func secureOriginMay() throws {
         #expect(try CookieScene.sent(["a=1; Secure", "a=2"], to: "http://www.site.org/") == "a=2")
     }
 
-    @Test("A secure cookie that has ended stands in nobody's way")
+    @Test("An expired secure cookie can be replaced over HTTP")
     func expiredSecure() throws {
         var scene = CookieScene()
         try scene.receive("a=1; Secure; Max-Age=10")

@@ -4,7 +4,7 @@ import MartletCaching
 import MartletCookies
 import MartletCore
 
-/// A store at a fixed time, beside a small list of public suffixes.
+/// A cookie store at a fixed time with a small list of public suffixes.
 struct CookieScene {
     /// Friday, 15 January 2027 08:00:00 UTC.
     static let start = Date(timeIntervalSince1970: 1_800_000_000)
@@ -30,7 +30,7 @@ struct CookieScene {
         store = CookieStore(limits: limits, suffixes: suffixes)
     }
 
-    /// Stores what a response from an address sets; returns why fields were refused.
+    /// Stores the cookies of a response from a URL and returns the reasons of rejected fields.
     @discardableResult
     mutating func receive(_ fields: String..., from address: String = "https://www.site.org/") throws
         -> [CookieRejection.Reason]
@@ -41,7 +41,7 @@ struct CookieScene {
         ).map(\.reason)
     }
 
-    /// What goes to an address.
+    /// Returns the Cookie field for a URL; `nil` for none.
     mutating func header(_ address: String = "https://www.site.org/") throws -> String? {
         let url = try HTTPURL(address)
         return store.header(for: url, isSecure: url.scheme == .https, now: now).map {
@@ -49,12 +49,12 @@ struct CookieScene {
         }
     }
 
-    /// Lets time go by.
+    /// Advances the time by a number of seconds.
     mutating func wait(_ seconds: Double) {
         now = now.addingTimeInterval(seconds)
     }
 
-    /// What goes to an address after a response from another.
+    /// Returns the Cookie field for a URL after responses of `address` set the cookies.
     static func sent(
         _ fields: [String], from address: String = "https://www.site.org/", to target: String? = nil
     ) throws -> String? {

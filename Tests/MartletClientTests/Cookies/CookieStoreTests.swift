@@ -6,9 +6,9 @@ import MartletCore
 import MartletHosts
 import Testing
 
-@Suite("Keeping and sending cookies")
+@Suite("Storing and sending cookies")
 struct CookieStoreTests {
-    @Test("What is set again takes the place of the old, and keeps its place in the order")
+    @Test("A cookie that is set again is replaced and keeps its position")
     func replaces() throws {
         var scene = CookieScene()
         try scene.receive("a=1")
@@ -20,7 +20,7 @@ struct CookieStoreTests {
         #expect(scene.store.count == 2)
     }
 
-    @Test("Names, domains, their reach and paths tell cookies apart")
+    @Test("Cookies differ by name, domain, host-only flag and path")
     func identity() throws {
         var scene = CookieScene()
         try scene.receive(
@@ -30,7 +30,7 @@ struct CookieStoreTests {
         #expect(try scene.header("https://www.site.org/x/y") == "a=4; a=3; a=1; A=2; a=5; a=6; 7")
     }
 
-    @Test("Two spellings of one letter are two names")
+    @Test("Two Unicode spellings of a letter are different names")
     func spelling() throws {
         var scene = CookieScene()
         try scene.receive("\u{E9}=1", "e\u{301}=2")
@@ -38,7 +38,7 @@ struct CookieStoreTests {
         #expect(try scene.header() == "\u{E9}=1; e\u{301}=2")
     }
 
-    @Test("Longer paths go first, and of equal ones the earlier")
+    @Test("Cookies are sent by descending path length, then by creation time")
     func order() throws {
         var scene = CookieScene()
         try scene.receive("a=1; Path=/", "b=2; Path=/x/y", "c=3; Path=/x")
@@ -47,14 +47,14 @@ struct CookieStoreTests {
         #expect(try scene.header("https://www.site.org/x/y/z") == "b=2; d=4; c=3; a=1; e=5")
     }
 
-    @Test("A cookie without a name is sent as its value alone, and there is one such")
+    @Test("A cookie without a name is sent as its value, and only one is stored")
     func nameless() throws {
         #expect(try CookieScene.sent(["a"]) == "a")
         #expect(try CookieScene.sent(["a", "=b", "c=d"]) == "b; c=d")
         #expect(try CookieScene.sent(["a="]) == "a=")
     }
 
-    @Test("Max-Age counts before Expires, and both until the very second")
+    @Test("Max-Age has precedence over Expires, and a cookie expires at exactly that second")
     func ends() throws {
         var scene = CookieScene()
         try scene.receive(
@@ -72,7 +72,7 @@ struct CookieStoreTests {
     }
 
     @Test(
-        "An end in the past removes the cookie",
+        "An expiry in the past removes the cookie",
         arguments: [
             "Max-Age=0", "Max-Age=-1", "Max-Age=-99999999999999999999",
             "Expires=Thu, 01 Jan 1970 00:00:00 GMT",
@@ -88,14 +88,14 @@ struct CookieStoreTests {
         #expect(scene.store.count == 1)
     }
 
-    @Test("A removed cookie that is set again comes last")
+    @Test("A cookie that is removed and set again is sent last")
     func removedAndSet() throws {
         var scene = CookieScene()
         try scene.receive("a=1", "b=2", "a=; Max-Age=0", "a=3")
         #expect(try scene.header() == "b=2; a=3")
     }
 
-    @Test("No cookie is kept longer than 400 days")
+    @Test("Cookies are stored for at most 400 days")
     func longest() throws {
         var scene = CookieScene()
         try scene.receive(
@@ -109,7 +109,7 @@ struct CookieStoreTests {
         #expect(try scene.header() == nil)
     }
 
-    @Test("Only the first fifty fields of a response are heeded")
+    @Test("Only the first 50 fields of a response are processed")
     func perResponse() throws {
         var scene = CookieScene()
         let fields = (0..<60).map { Array("n\($0)=v".utf8) }
@@ -119,7 +119,7 @@ struct CookieStoreTests {
         #expect(scene.store.count == 50)
     }
 
-    @Test("A registrable domain keeps 180 cookies, whatever hosts below it set them")
+    @Test("A registrable domain has at most 180 cookies, from all of its hosts")
     func perDomain() throws {
         var scene = CookieScene()
         for number in 0..<200 {
@@ -132,7 +132,7 @@ struct CookieStoreTests {
         #expect(scene.store.allCookies(at: scene.now).contains { $0.name == "n20" })
     }
 
-    @Test("What was used last is evicted last")
+    @Test("The least recently used cookie is evicted first")
     func leastRecentlyUsed() throws {
         var scene = CookieScene(limits: CookieLimits(perDomain: 2))
         try scene.receive("a=1; Path=/a")
@@ -145,7 +145,7 @@ struct CookieStoreTests {
         #expect(scene.store.allCookies(at: scene.now).map(\.name) == ["a", "c"])
     }
 
-    @Test("Insecure cookies are evicted before secure ones, so that http cannot wash those out")
+    @Test("Insecure cookies are evicted before secure ones, so HTTP responses cannot evict secure cookies")
     func secureStay() throws {
         var scene = CookieScene(limits: CookieLimits(perDomain: 10))
         for number in 0..<10 { try scene.receive("s\(number)=v; Secure") }
@@ -155,7 +155,7 @@ struct CookieStoreTests {
         #expect(scene.store.allCookies(at: scene.now).allSatisfy { $0.isSecure })
     }
 
-    @Test("Cookies that have ended are evicted before all others")
+    @Test("Expired cookies are evicted before all others")
     func expiredFirst() throws {
         var scene = CookieScene(limits: CookieLimits(perDomain: 3))
         try scene.receive("a=1", "b=2; Max-Age=5; Secure")
@@ -164,7 +164,7 @@ struct CookieStoreTests {
         #expect(try scene.header() == "a=1; c=3; d=4")
     }
 
-    @Test("There are 3,000 cookies in all, and who has many gives up first")
+    @Test("Above the total limit, by default 3,000, the domain with the most cookies loses some first")
     func total() throws {
         var scene = CookieScene(limits: CookieLimits(perDomain: 180, total: 200))
         for number in 0..<60 { try scene.receive("small\(number)=v", from: "https://small.org/") }
@@ -176,7 +176,7 @@ struct CookieStoreTests {
         #expect(CookieLimits().total == 3000)
     }
 
-    @Test("The field has at most 8,192 bytes, and what does not fit is left out")
+    @Test("The Cookie field has at most 8,192 bytes, and cookies that do not fit are omitted")
     func headerLimit() throws {
         var scene = CookieScene()
         let long = String(repeating: "v", count: 4090)
@@ -189,7 +189,7 @@ struct CookieStoreTests {
         #expect(try other.header() == "a=1; c=3")
     }
 
-    @Test("Limits of nothing keep and send nothing")
+    @Test("With limits of zero or below, no cookies are stored or sent")
     func nothing() throws {
         var none = CookieScene(limits: CookieLimits(total: 0))
         try none.receive("a=1")
@@ -202,7 +202,7 @@ struct CookieStoreTests {
         #expect(try short.header() == "b=2")
     }
 
-    @Test("Bytes that are not UTF-8 go out as they came")
+    @Test("Bytes that are not UTF-8 are sent unchanged")
     func otherBytes() throws {
         var scene = CookieScene()
         let url = try HTTPURL("https://site.org/")
@@ -211,7 +211,7 @@ struct CookieStoreTests {
         #expect(scene.store.header(for: url, isSecure: true, now: scene.now) == field)
     }
 
-    @Test("One bad field among several costs itself alone, and the report names it")
+    @Test("A rejected field does not affect the others, and the report names it")
     func oneBad() throws {
         var scene = CookieScene()
         let url = try HTTPURL("http://site.org/")
@@ -225,7 +225,7 @@ struct CookieStoreTests {
         #expect(try scene.header("http://site.org/") == "a=1; d=4")
     }
 
-    @Test("A lookup among 3,000 cookies of as many sites does not look at them all")
+    @Test("A lookup among 3,000 cookies of 3,000 sites does not scan all of them")
     func quick() throws {
         var scene = CookieScene()
         for number in 0..<3000 { try scene.receive("a=v", from: "https://s\(number).com/") }
@@ -234,7 +234,7 @@ struct CookieStoreTests {
         let (_, time) = ThreadTime.of {
             for _ in 0..<20_000 { _ = scene.store.header(for: url, isSecure: true, now: scene.now) }
         }
-        // Not optimised, and perhaps on a slow machine; looking at all would be a minute and more.
+        // The bound is for debug builds on slow machines. A scan of all cookies would take more than a minute.
         #expect(time < .seconds(20))
     }
 }

@@ -5,7 +5,7 @@ import MartletCookies
 import MartletCore
 import Testing
 
-@Suite("A cookie of one's own")
+@Suite("Cookie values")
 struct CookieTests {
     private func error(_ make: () throws(CookieError) -> Cookie) -> CookieError? {
         do throws(CookieError) {
@@ -16,7 +16,7 @@ struct CookieTests {
         }
     }
 
-    @Test("It takes a host in any spelling")
+    @Test("A cookie can be created with any spelling of its host")
     func spelling() throws {
         let cases = [
             ("Site.ORG", "site.org"), (".site.org", "site.org"), ("bücher.org", "xn--bcher-kva.org"),
@@ -29,7 +29,7 @@ struct CookieTests {
         #expect(try Cookie(name: "a", value: "b", domain: "127.0.0.1", isHostOnly: false).isHostOnly)
     }
 
-    @Test("What could not be sent cannot be made")
+    @Test("Creating a cookie that could not be sent is an error")
     func refused() {
         for name in ["a=b", "a;b", "a\r\nb", "a\u{0}", " a", "a "] {
             #expect(
@@ -65,7 +65,7 @@ struct CookieTests {
         #expect(promise == .prefixNotHonored)
     }
 
-    @Test("Its value is in no description, dump or interpolation")
+    @Test("Descriptions, dumps and mirrors do not contain the value")
     func secrecy() throws {
         let cookie = try Cookie(
             name: "session", value: "hunter2", domain: "site.org", isHostOnly: false, path: "/x",
@@ -83,7 +83,7 @@ struct CookieTests {
         #expect(cookie.value == "hunter2")
     }
 
-    @Test("It reads back equal from JSON, also when it is not UTF-8")
+    @Test("A cookie stays equal when encoded as JSON and decoded, also if it is not UTF-8")
     func codable() throws {
         let first = try Cookie(
             name: "ä", value: "\u{1F36A}", domain: "site.org", path: "/x", expires: CookieScene.start,
@@ -99,7 +99,7 @@ struct CookieTests {
         #expect(read[1].valueBytes == [0xC3])
     }
 
-    @Test("JSON that no cookie can be is refused")
+    @Test("Decoding an invalid cookie is an error")
     func malformedJSON() throws {
         let cookie = try Cookie(name: "aname", value: "b", domain: "site.org")
         let text = String(decoding: try JSONEncoder().encode(cookie), as: UTF8.self)

@@ -6,7 +6,7 @@ import MartletCore
 import MartletStreams
 import Testing
 
-@Suite("Cookie files in the format of Netscape and curl")
+@Suite("Netscape cookie files")
 struct NetscapeCookieFileTests {
     private static let now = CookieScene.start
 
@@ -15,7 +15,7 @@ struct NetscapeCookieFileTests {
         return (content.cookies, content.malformedLines)
     }
 
-    @Test("A file as curl writes it is read")
+    @Test("A file written by curl is parsed")
     func curl() throws {
         let (cookies, malformed) = read(
             """
@@ -37,7 +37,7 @@ struct NetscapeCookieFileTests {
         #expect(cookies[2].value == "" && cookies[2].isHostOnly)
     }
 
-    @Test("A missing value, a missing path and CRLF are allowed")
+    @Test("A missing value, a missing path and CRLF are accepted")
     func lenient() throws {
         let (cookies, malformed) = read(
             "x.org\tFALSE\t/\tFALSE\t0\ta\r\nx.org\tFALSE\tTRUE\t0\tb\tv\r\n\r\n  \r\n")
@@ -47,19 +47,19 @@ struct NetscapeCookieFileTests {
         #expect(cookies.map(\.isSecure) == [false, true])
     }
 
-    @Test("Words for yes and no may be in any case of letters")
+    @Test("TRUE and FALSE are parsed without regard to case")
     func lowerCase() throws {
         let cookie = try #require(read("x.org\ttrue\t/\tFalse\t0\ta\tb").cookies.first)
         #expect(!cookie.isHostOnly && !cookie.isSecure && cookie.value == "b")
     }
 
-    @Test("A value may hold tabs")
+    @Test("A value can contain tabs")
     func tabs() {
         #expect(read("x.org\tFALSE\t/\tFALSE\t0\ta\tb\tc\td").cookies.map(\.value) == ["b\tc\td"])
         #expect(read("x.org\tFALSE\tFALSE\t0\ta\tb\tc\td").cookies.map(\.value) == ["b\tc\td"])
     }
 
-    @Test("Lines that are no cookie are passed over and named")
+    @Test("Malformed lines are skipped and reported by number")
     func malformed() {
         let (cookies, malformed) = read(
             """
@@ -86,7 +86,7 @@ struct NetscapeCookieFileTests {
         #expect(malformed == Array(2...17))
     }
 
-    @Test("What is written reads back equal")
+    @Test("Writing and reading a file gives equal cookies")
     func roundTrip() throws {
         var scene = CookieScene()
         try scene.receive(
@@ -102,7 +102,7 @@ struct NetscapeCookieFileTests {
     }
 
     @Test(
-        "What holds a tab is left out: read again it would be a cookie that its sender could not set",
+        "A cookie with a tab is not exported, because it would be read as a different cookie",
         arguments: [
             "sid\tx=evil; Path=/", "a=1; Path=/\tTRUE\t0\t__Host-sid\tevil", "a=1\t2; Path=/",
         ])
@@ -116,7 +116,7 @@ struct NetscapeCookieFileTests {
         #expect(read.cookies.map(\.name) == ["b"] && read.malformedLines.isEmpty)
     }
 
-    @Test("A domain that includes names below it is written with its dot")
+    @Test("A cookie for a domain and its subdomains is written with a leading dot")
     func dot() throws {
         let cookie = try Cookie(
             name: "a", value: "1", domain: "site.org", isHostOnly: false, isHTTPOnly: true)

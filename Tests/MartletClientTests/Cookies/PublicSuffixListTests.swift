@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Public suffixes")
 struct PublicSuffixListTests {
-    @Test("The rule of most labels counts, a wildcard stands for one label, an exception for one less")
+    @Test("The longest rule is used, a wildcard matches one label, and an exception removes one")
     func rules() {
         let list = CookieScene.suffixes
         let cases = [
@@ -39,7 +39,7 @@ struct PublicSuffixListTests {
     }
 
     @Test(
-        "Comments, blank lines, what is behind white space, CRLF and capitals are as the list's own page says"
+        "Comments, blank lines, text after white space, CRLF and capitals follow the list's format"
     )
     func syntax() {
         let list = PublicSuffixList("// x\r\n\r\nCOM comment\r\n  \n.net\r\nco.uk\t// more\n".utf8)
@@ -48,14 +48,14 @@ struct PublicSuffixListTests {
         #expect(list.publicSuffix(of: "a.co.uk") == "co.uk")
     }
 
-    @Test("Rules in other scripts are found by their A-labels")
+    @Test("Rules in Unicode match A-labels")
     func international() {
         let list = PublicSuffixList("公司.cn\n*.বাংলা\n".utf8)
         #expect(list.publicSuffix(of: "a.xn--55qx5d.cn") == "xn--55qx5d.cn")
         #expect(list.publicSuffix(of: "b.a.xn--54b7fta0cc") == "a.xn--54b7fta0cc")
     }
 
-    @Test("Lines that are no rule are left out and named")
+    @Test("Malformed lines are skipped and reported")
     func malformed() {
         let text =
             "com\na..b/\n*\n!\n*.*.x\nfoo.*.bar\n\u{202E}.x\norg\n" + String(repeating: "x", count: 300)
@@ -65,7 +65,7 @@ struct PublicSuffixListTests {
         #expect(PublicSuffixList([0xFF, 0xFE, 0x0A, 0x00]).malformedLines == [1])
     }
 
-    @Test("The part of the list that is not the registries' can be left out")
+    @Test("The private section of the list can be omitted")
     func sections() {
         let text = "com\n// ===BEGIN PRIVATE DOMAINS===\npages.example.com\n".utf8
         #expect(PublicSuffixList(text).isPublicSuffix("pages.example.com"))
@@ -73,7 +73,7 @@ struct PublicSuffixListTests {
         #expect(PublicSuffixList(text, section: .registries).isPublicSuffix("com"))
     }
 
-    @Test("The machine's list is found, complete, and knows what it should")
+    @Test("The system's list is found and complete")
     func system() async throws {
         let list = SystemPublicSuffixes()
         await list.prepare()
@@ -90,7 +90,7 @@ struct PublicSuffixListTests {
         #expect(file.malformedLines == [])
     }
 
-    @Test("A machine without the list says so")
+    @Test("A missing list makes the suffixes incomplete")
     func absent() async {
         #expect(!SystemPublicSuffixes.firstList(of: []).isComplete)
         #expect(!SystemPublicSuffixes.firstList(of: ["/nowhere/list.dat", "/dev/null"]).isComplete)
@@ -99,7 +99,7 @@ struct PublicSuffixListTests {
         }
     }
 
-    @Test("A name of any length and shape is answered")
+    @Test("A name of any length and form has a public suffix")
     func anyName() {
         let list = CookieScene.suffixes
         for name in [

@@ -4,13 +4,13 @@ import MartletCore
 import MartletHosts
 import Testing
 
-@Suite("Reading Set-Cookie")
+@Suite("Set-Cookie parsing")
 struct SetCookieParserTests {
     private func parse(_ text: String) throws -> SetCookie {
         try SetCookieParser.parse(Array(text.utf8)[...])
     }
 
-    @Test("Name and value are what is around the first equals sign, without blanks at their ends")
+    @Test("The first equals sign separates name and value, and both are trimmed")
     func pair() throws {
         let cases = [
             ("a=b", "a", "b"), ("  a\t =  b c \t", "a", "b c"), ("a=b=c", "a", "b=c"), ("a===b", "a", "==b"),
@@ -28,13 +28,13 @@ struct SetCookieParserTests {
     }
 
     @Test(
-        "What has neither a name nor a value is no cookie",
+        "A field with neither a name nor a value is rejected",
         arguments: ["", " ", "=", " = ", ";", "; a=b", "=;Secure"])
     func empty(_ text: String) {
         #expect(throws: CookieRejection.Reason.empty) { try parse(text) }
     }
 
-    @Test("A control character anywhere refuses the field, and its place is told")
+    @Test("A control character is rejected with its offset")
     func controlCharacters() throws {
         for byte in Array(UInt8(0)...0x1F) + [0x7F] where byte != 0x09 {
             for place in [0, 1, 2, 3, 5, 12] {
@@ -47,14 +47,14 @@ struct SetCookieParserTests {
         }
     }
 
-    @Test("Bytes that are not UTF-8 are kept as they came")
+    @Test("Bytes that are not UTF-8 are kept unchanged")
     func otherBytes() throws {
         let cookie = try SetCookieParser.parse([0xE9, 0x3D, 0xFF, 0x80][...])
         #expect(cookie.name == [0xE9])
         #expect(cookie.value == [0xFF, 0x80])
     }
 
-    @Test("Name and value may have 4,096 bytes together, and no more")
+    @Test("Name and value have at most 4,096 bytes together")
     func size() throws {
         let value = String(repeating: "v", count: 4093)
         #expect(try parse("abc=\(value)").value.count == 4093)
@@ -63,7 +63,7 @@ struct SetCookieParserTests {
         #expect(throws: CookieRejection.Reason.tooLarge) { try parse(String(repeating: "v", count: 4097)) }
     }
 
-    @Test("Attributes are known in any case, with blanks around them, and unknown ones are passed over")
+    @Test("Attributes match without regard to case and whitespace, and unknown ones are ignored")
     func attributes() throws {
         let cookie = try parse(
             "a=b;;  ; foo ; =; =x;sEcUrE=no ; HTTPonly;  samesite = LAX ;PATH = /x ;domain=.Site.ORG ")
@@ -75,7 +75,7 @@ struct SetCookieParserTests {
         #expect(!plain.isSecure && !plain.isHTTPOnly && plain.path == nil)
     }
 
-    @Test("Of several attributes of a name the last counts")
+    @Test("The last of several attributes with the same name is used")
     func lastWins() throws {
         #expect(try parse("a=b; Path=/x; Path=/y").path == Array("/y".utf8))
         #expect(try parse("a=b; Path=/x; Path=").path == nil)
@@ -87,7 +87,7 @@ struct SetCookieParserTests {
         #expect(try parse("a=b; Max-Age=1; Max-Age=2").maximumAge == 2)
     }
 
-    @Test("An invalid Max-Age or Expires is as if it were not there")
+    @Test("An invalid Max-Age or Expires is ignored")
     func invalidEnds() throws {
         for value in ["", "-", "+5", "1.5", "5s", "\"5\"", "0x5", "5 5", "--5", "5-"] {
             #expect(try parse("a=b; Max-Age=7; Max-Age=\(value)").maximumAge == 7, "\(value)")
@@ -97,7 +97,7 @@ struct SetCookieParserTests {
         #expect(expires == 1_800_000_000)
     }
 
-    @Test("Max-Age may be negative, and too large a number is the largest")
+    @Test("Max-Age can be negative and is clamped on overflow")
     func numbers() throws {
         #expect(try parse("a=b; Max-Age=-5").maximumAge == -5)
         #expect(try parse("a=b; Max-Age=007").maximumAge == 7)
@@ -106,7 +106,7 @@ struct SetCookieParserTests {
         #expect(try parse("a=b; Max-Age=9223372036854775808").maximumAge == .max)
     }
 
-    @Test("An attribute longer than 1,024 bytes is as if it were not there")
+    @Test("An attribute value longer than 1,024 bytes is ignored")
     func longAttributes() throws {
         let long = "/" + String(repeating: "p", count: 1023)
         #expect(try parse("a=b; Path=/x; Path=\(long)").path?.count == 1024)
@@ -116,17 +116,17 @@ struct SetCookieParserTests {
     }
 
     @Test(
-        "A megabyte of separators is read in a moment", arguments: [",", ";", "=", " ", "a=;", "; Expires="])
+        "A megabyte of separators is parsed in linear time", arguments: [",", ";", "=", " ", "a=;", "; Expires="])
     func linearTime(_ piece: String) throws {
         let text = "a=b;" + String(repeating: piece, count: 1_000_000 / piece.utf8.count)
         let bytes = Array(text.utf8)
         let (name, time) = try ThreadTime.of { try SetCookieParser.parse(bytes[...]).name }
         #expect(name == [0x61])
-        // Optimised it is below 50 ms; quadratic time would be minutes.
+        // An optimized build takes less than 50 ms. Quadratic time would take minutes.
         #expect(time < .seconds(20))
     }
 
-    @Test("The value is in no description and no dump")
+    @Test("Descriptions and dumps do not contain the value")
     func secrecy() throws {
         let cookie = try parse("session=hunter2")
         var text = ""

@@ -4,7 +4,7 @@
     import MartletTesting
     import Testing
 
-    @Suite("Brotli")
+    @Suite("Brotli decoding")
     struct BrotliTests {
         /// 400 bytes of `Deflated.sample`, compressed by Brotli's own encoder.
         private static let sample = CodedBody.wire(
@@ -12,16 +12,16 @@
                 + "64d169743a8560d1186c068ba411342e3f2e9bc56132e9248fcde5b128048fa0911c064165d0584c2a934ba570"
                 + "081695e4106c3e92e4c726696c167f78561e87ef4d841b7da3d7b95230bbcd26497bb07ed0eb392994dbfc5537"
                 + "83c11777f3c8d90d")
-        /// 40 MiB of zeros.
+        /// 40 MiB of zeros, compressed.
         private static let zeros = CodedBody.wire(
             "cfffff7ff82700e2b14020f7fe9ffffffff04f00c4610180eefd7ffeffffe19f0088c32200ddfb3f")
-        /// A stream whose window is of 256 MiB, by the extension for large ones.
+        /// A stream with a window of 256 MiB, which needs the large-window extension.
         private static let largeWindow = CodedBody.wire(
             "111cffffffe19f0088c70201b9f7fffcffff877f02200e0b00e8defff3ffff1ffe0980382c00a07bff9fffffff"
                 + "f82700e2b00080eefd3f")
 
         @Test(
-            "A body decodes the same in pieces of any size and with any room",
+            "A body decodes to the same bytes for any input size and any output size",
             arguments: [1, 2, 3, 7, 50, .max])
         func pieces(size: Int) {
             for room in [1, 5, 1000] {
@@ -31,7 +31,7 @@
             }
         }
 
-        @Test("A body that is cut anywhere is truncated, though what came before is handed out")
+        @Test("A truncated body delivers the bytes before the cut and then fails")
         func truncation() {
             for count in 1..<Self.sample.count {
                 let body = CodedBody(Array(Self.sample[..<count]), [.brotli])
@@ -40,20 +40,20 @@
             }
         }
 
-        @Test("No bytes decode to none, and so does an empty stream")
+        @Test("No input and an empty stream decode to no bytes")
         func empty() {
             #expect(CodedBody([], [.brotli]) == CodedBody(CodedBody.wire("3b"), [.brotli]))
             #expect(CodedBody([], [.brotli]).error == nil)
         }
 
-        @Test("Bytes behind the end are an error, and never dropped", arguments: [1, .max])
+        @Test("Bytes after the end of the stream are an error", arguments: [1, .max])
         func trailing(size: Int) {
             let body = CodedBody(Self.sample + [0], [.brotli], size: size)
             #expect(body.error == .trailingData(.brotli))
             #expect(body.bytes == Deflated.sample(400))
         }
 
-        @Test("What is no Brotli is corrupt, and stays so")
+        @Test("Invalid Brotli data is reported as corrupt by every later call")
         func corrupt() {
             for wire in ["ffffffffff", "3cffffffffffff", "91"] {
                 let body = CodedBody(CodedBody.wire(wire), [.brotli])
@@ -69,7 +69,7 @@
             }
         }
 
-        @Test("A stream with a window above 16 MiB is refused")
+        @Test("A stream with a window above 16 MiB is rejected")
         func window() {
             guard case .corrupt(.brotli, _) = CodedBody(Self.largeWindow, [.brotli]).error else {
                 Issue.record("it is decoded")
@@ -77,7 +77,7 @@
             }
         }
 
-        @Test("Forty megabytes of zeros in forty bytes stop at the threshold of the ratio")
+        @Test("Forty megabytes of zeros in forty bytes exceed the ratio limit")
         func bomb() {
             let body = CodedBody(Self.zeros, [.brotli])
             #expect(body.error == .ratioExceeded(limit: 100))
@@ -88,7 +88,7 @@
             #expect(bounded.bytes.count == 1000)
         }
 
-        @Test("It nests with the other codings")
+        @Test("Brotli can be nested with other codings")
         func nested() throws {
             let plan = try ContentCodingPlan(fieldValues: ["br, gzip"])
             #expect(plan.codings == [.gzip, .brotli])
@@ -97,7 +97,7 @@
             #expect(body.error == nil)
         }
 
-        @Test("A session asks for it and undoes it")
+        @Test("A session accepts Brotli and decodes it")
         func session() async throws {
             try await TestOrigin.withOrigin { request in
                 let asks = request.fields["Accept-Encoding"]?.contains("br") == true

@@ -1,12 +1,12 @@
 import MartletContent
 import MartletCore
 
-/// What a body in a coding decodes to, fed in pieces.
+/// The decoded bytes of a coded body that is fed in pieces.
 struct CodedBody: Equatable {
     var bytes: [UInt8] = []
     var error: ContentDecodingError?
 
-    /// Feeds pieces of a size, the end in a call of its own, and takes at most so many bytes a call.
+    /// Feeds pieces of a given size and then the end in a separate call, with a limit on the output of each call.
     init(
         _ wire: [UInt8], _ codings: [ContentCoding], size: Int = .max, room: Int = 64 * 1024,
         limits: DecompressionLimits = DecompressionLimits()
@@ -32,7 +32,7 @@ struct CodedBody: Equatable {
         }
     }
 
-    /// The bytes of hexadecimal digits.
+    /// Returns the bytes of a string of hexadecimal digits.
     static func wire(_ digits: String) -> [UInt8] {
         let values = digits.utf8.map { $0 < 0x3A ? $0 - 0x30 : $0 - 0x57 }
         return stride(from: 0, to: values.count - 1, by: 2).map { values[$0] << 4 | values[$0 + 1] }

@@ -4,7 +4,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("The encoder and decoder of a session or host", .timeLimit(.minutes(20)))
+@Suite("Encoder and decoder of a session or host", .timeLimit(.minutes(20)))
 struct CoderTests {
     private struct Event: Codable, Hashable, Sendable {
         var firstName: String
@@ -26,7 +26,7 @@ struct CoderTests {
         }
     }
 
-    @Test("decode, endpoints, lines and events use the host's decoder")
+    @Test("Values, endpoints, lines and events are decoded with the host's decoder")
     func decoding() async throws {
         struct Latest: HTTPEndpoint {
             typealias Response = Event
@@ -68,7 +68,7 @@ struct CoderTests {
         }
     }
 
-    @Test("A body of a value is encoded by the host's encoder, as are parameters sent as JSON")
+    @Test("Encodable bodies and JSON parameters are encoded with the host's encoder")
     func encoding() async throws {
         let bodies = Mutex<[String]>([])
         try await TestOrigin.withOrigin { request in
@@ -90,7 +90,7 @@ struct CoderTests {
     }
 
     @Test(
-        "A query and a form have the names and dates of the host's encoder, and literals and dictionaries their own names"
+        "Queries and forms of types use the host's encoder for names and dates; literals and dictionaries do not"
     )
     func queries() throws {
         struct Filter: Encodable {
@@ -144,7 +144,7 @@ struct CoderTests {
         init?(intValue: Int) { nil }
     }
 
-    @Test("A closure for dates that encodes the date itself is a typed error, and not an endless recursion")
+    @Test("A date closure that encodes the date itself is a typed error and does not recurse endlessly")
     func recursiveDates() throws {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .custom { date, encoder in
@@ -156,7 +156,7 @@ struct CoderTests {
         #expect((error?.underlying as? ParameterError)?.code == .tooDeep)
     }
 
-    @Test("JSON has sorted names, in bodies, in parameters and in the parts of a form, which the host's encoder writes")
+    @Test("The host's encoder writes JSON with sorted names in bodies, parameters and form parts")
     func sortedNames() async throws {
         struct Wide: Encodable, Sendable {
             var (zetaOne, alphaTwo, midThree, betaFour) = (1, 2, 3, 4)
@@ -182,7 +182,7 @@ struct CoderTests {
         }
     }
 
-    @Test("A host takes fields and a closure with its settings, by URL and by name")
+    @Test("Creating a host by URL or by name accepts fields and a configuration closure")
     func settings() throws {
         let session = HTTPSession.own()
         let hosts = [
@@ -196,7 +196,7 @@ struct CoderTests {
         }
     }
 
-    @Test("Each verb takes conditions for the response")
+    @Test("Every verb accepts response conditions")
     func conditions() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let api = try HTTPSession.own().host(origin.base)
@@ -219,7 +219,7 @@ struct CoderTests {
         }
     }
 
-    @Test("A token at hand is sent without a fetch, and its closure replaces it after a 401, once for all calls")
+    @Test("An initial token is sent without a fetch and is replaced once for all calls after a 401")
     func tokenAtHand() async throws {
         let refreshes = Counter()
         try await TestOrigin.withOrigin { request in
@@ -261,7 +261,7 @@ struct CoderTests {
         }
     }
 
-    @Test("A response that is not 2xx becomes the service's error by decode, validated, hosts and streams")
+    @Test("A status other than 2xx becomes the service's error in every function that validates")
     func problems() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/page"
@@ -285,7 +285,7 @@ struct CoderTests {
         }
     }
 
-    @Test("A mapper receives an error once, also if it returns the same error")
+    @Test("An error mapper runs once, even if it returns the same error")
     func once() async throws {
         let count = Mutex(0)
         struct Broken: HTTPEndpoint {
@@ -313,7 +313,7 @@ struct CoderTests {
         }
     }
 
-    @Test("Decoding failures have the coding path and the first bytes of the body, escaped")
+    @Test("A decoding error contains the coding path and the escaped first bytes of the body")
     func failures() async throws {
         struct User: Decodable {
             var name: String
@@ -321,7 +321,7 @@ struct CoderTests {
         let rows: [(String, String)] = [
             (#"[{"name":"a"},{"name":1}]"#, "the value at [1].name of the body is not a String"),
             (#"[{}]"#, "the value at [0] of the body has no “name”"),
-            (#"[{"name":null}]"#, "the value at [0].name of the body is null, and not a String"),
+            (#"[{"name":null}]"#, "the value at [0].name of the body is null instead of a String"),
             (#"{}"#, "the body is not a Array<Any>"), ("[", "the body cannot be decoded: "),
             ("", "without a body"),
             ("\u{1B}[2J\u{202E}x", #"\u{1B}[2J\u{202E}x"#),
@@ -340,7 +340,7 @@ struct CoderTests {
     }
 
     @Test(
-        "decode accepts JSON, unlabelled bodies and types that say nothing, and rejects others before decoding"
+        "Decoding accepts JSON, unlabelled bodies and unspecific types, and rejects other types first"
     )
     func contentTypes() async throws {
         let accepted = [
@@ -356,7 +356,7 @@ struct CoderTests {
         }
     }
 
-    @Test("A token's closure may make calls on the session that it is for")
+    @Test("The token closure can send requests on its own session")
     func token() async throws {
         final class Holder: Sendable {
             let session = Mutex<HTTPSession?>(nil)

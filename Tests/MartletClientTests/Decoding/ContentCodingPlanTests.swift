@@ -5,7 +5,7 @@ import Testing
 @Suite("Content-Encoding")
 struct ContentCodingPlanTests {
     @Test(
-        "Codings are undone from the last to the first",
+        "Codings are decoded from the last to the first",
         arguments: [
             ([], []), ([""], []), (["gzip"], [.gzip]), ([" GZip "], [.gzip]), (["x-gzip"], [.gzip]),
             (["identity"], []), (["gzip, identity"], [.gzip]), (["gzip,deflate"], [.deflate, .gzip]),
@@ -27,14 +27,14 @@ struct ContentCodingPlanTests {
         #expect(plan.isPassedThrough)
     }
 
-    @Test("A body with an unknown coding is refused where that is asked for")
+    @Test("A body with an unknown coding is rejected if the caller requires decoding")
     func refused() {
         #expect(throws: ContentDecodingError.unknownCoding("compress")) {
             try ContentCodingPlan(fieldValues: ["gzip, compress, exi"], unknown: .refused)
         }
     }
 
-    @Test("Five codings are allowed, six are not, in one field or in many")
+    @Test("Five codings are accepted and six are rejected, in one field or in several")
     func tooMany() throws {
         let five = [String](repeating: "gzip", count: 5)
         #expect(try ContentCodingPlan(fieldValues: five).codings.count == 5)
@@ -47,7 +47,7 @@ struct ContentCodingPlanTests {
         }
     }
 
-    @Test("A megabyte of commas is read at once")
+    @Test("A megabyte of commas is parsed quickly")
     func commas() throws {
         let (plan, time) = try ThreadTime.of {
             try ContentCodingPlan(fieldValues: [String(repeating: ",", count: 1 << 20)])

@@ -6,14 +6,14 @@ import Testing
 
 @Suite("Decoding of content codings")
 struct ContentDecoderTests {
-    /// What a streamed body decoded to, and the error it ended with.
+    /// The decoded bytes of a streamed body and the error that ended it.
     private struct Outcome: Equatable {
         var bytes: [UInt8] = []
         var error: ContentDecodingError?
     }
 
-    /// Feeds the pieces one after the other, the end with the last or in a call of its own, and pulls at most
-    /// `room` bytes a call. A decoder that makes no progress at the end is reported as a nil outcome.
+    /// Feeds the pieces in order and takes at most `room` bytes per call. The end comes with the last piece or in a
+    /// separate call. A decoder that makes no progress at the end is reported as a `nil` outcome.
     private func streamed(
         _ pieces: [[UInt8]], codings: [ContentCoding], room: Int = 1 << 16, separateEnd: Bool = false,
         limits: DecompressionLimits = .init()
@@ -52,7 +52,7 @@ struct ContentDecoderTests {
         (.deflate, Deflated.bytes(Deflated.sample(300), as: .zlib, level: 0)),
     ]
 
-    @Test("Every coding decodes whole, byte by byte and at every split point", arguments: 0..<5)
+    @Test("Every coding decodes whole bodies, single bytes and bodies split at every offset", arguments: 0..<5)
     func splits(index: Int) {
         let (coding, wire) = ContentDecoderTests.bodies[index]
         let expected = Outcome(bytes: Deflated.sample(300), error: nil)
@@ -66,7 +66,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("A body cut at any byte is truncated, and what came before the cut is handed out", arguments: 0..<5)
+    @Test("A body cut at any byte delivers the bytes before the cut and then fails as truncated", arguments: 0..<5)
     func truncation(index: Int) {
         let (coding, wire) = ContentDecoderTests.bodies[index]
         let sample = Deflated.sample(300)
@@ -75,24 +75,24 @@ struct ContentDecoderTests {
             #expect(outcome?.error == .truncated(coding))
             #expect(outcome.map { sample.starts(with: $0.bytes) } == true)
         }
-        // All but the trailer's last byte: the whole body is there, and still it is an error.
+        // Only the last byte of the trailer is missing: the body is complete, but this is still an error.
         let last = streamed([Array(wire.dropLast())], codings: [.gzip])
         if coding == .gzip { #expect(last?.bytes == sample) }
     }
 
-    @Test("A body of no bytes decodes to none", arguments: ContentCoding.allCases)
+    @Test("A body of zero bytes decodes to nothing", arguments: ContentCoding.allCases)
     func emptyBody(coding: ContentCoding) {
         #expect(streamed([[]], codings: [coding]) == Outcome())
         #expect(streamed([[], []], codings: [coding, coding]) == Outcome())
     }
 
-    @Test("Compressed nothing decodes to nothing", arguments: Deflated.Format.allCases)
+    @Test("Compressed empty input decodes to nothing", arguments: Deflated.Format.allCases)
     func compressedNothing(format: Deflated.Format) {
         let coding: ContentCoding = format == .gzip ? .gzip : .deflate
         #expect(streamed([Deflated.bytes([], as: format)], codings: [coding]) == Outcome())
     }
 
-    @Test("Several gzip members are joined, at every split point")
+    @Test("Concatenated gzip members are joined, at every split point")
     func members() {
         let wire =
             Deflated.bytes(Array("one ".utf8), as: .gzip) + Deflated.bytes([], as: .gzip)
@@ -105,7 +105,7 @@ struct ContentDecoderTests {
         #expect(cut == Outcome(bytes: Array("one two".utf8), error: .truncated(.gzip)))
     }
 
-    @Test("Zero bytes may pad the end of a gzip body")
+    @Test("Zero bytes after a gzip body are accepted as padding")
     func padding() {
         let wire = Deflated.bytes([1, 2, 3], as: .gzip)
         #expect(streamed([wire + [0]], codings: [.gzip]) == Outcome(bytes: [1, 2, 3], error: nil))
@@ -114,7 +114,7 @@ struct ContentDecoderTests {
     }
 
     @Test(
-        "Anything else behind the end is an error",
+        "Other bytes after a gzip body are an error",
         arguments: [[0x41], [0, 0, 1], [0x1F, 0x41], [0x1F, 0x8B], [0, 0x1F, 0x8B], [0x0D, 0x0A]] as [[UInt8]]
     )
     func trailingBytes(tail: [UInt8]) {
@@ -123,13 +123,13 @@ struct ContentDecoderTests {
         #expect(outcome?.error == (tail == [0x1F, 0x8B] ? .truncated(.gzip) : .trailingData(.gzip)))
     }
 
-    @Test("Nothing may follow a deflate body", arguments: [Deflated.Format.zlib, .raw])
+    @Test("Bytes after a deflate body are an error", arguments: [Deflated.Format.zlib, .raw])
     func trailingBytesAfterDeflate(format: Deflated.Format) {
         let outcome = streamed([Deflated.bytes([1, 2, 3], as: format) + [0]], codings: [.deflate])
         #expect(outcome == Outcome(bytes: [1, 2, 3], error: .trailingData(.deflate)))
     }
 
-    @Test("A wrong checksum and a wrong length are told apart")
+    @Test("A wrong checksum and a wrong length are different errors")
     func checksums() {
         let wire = Deflated.bytes(Array("hello".utf8), as: .gzip)
         var wrongChecksum = wire
@@ -145,17 +145,17 @@ struct ContentDecoderTests {
         #expect(streamed([zlib], codings: [.deflate])?.error == .checksumMismatch(.deflate))
     }
 
-    @Test("No flipped bit of a gzip body goes unnoticed or traps")
+    @Test("Every flipped bit of a gzip body is detected without a trap")
     func flippedBits() {
         let sample = Array("hello hello hello hello".utf8)
         let wire = Deflated.bytes(sample, as: .gzip)
-        // Time stamp, extra flags and system of the header mean nothing to the body.
+        // The header's time stamp, extra flags and operating system do not affect the body.
         for position in wire.indices where !(4..<10).contains(position) {
             for bit in 0..<8 {
                 var damaged = wire
                 damaged[position] ^= 1 << UInt8(bit)
                 let outcome = streamed([damaged], codings: [.gzip])
-                // FTEXT is a hint.
+                // FTEXT is only a hint.
                 if position == 3, bit == 0 { continue }
                 #expect(outcome?.error != nil)
             }
@@ -163,18 +163,18 @@ struct ContentDecoderTests {
     }
 
     @Test(
-        "What does not begin like gzip is refused as such", arguments: ["<html>", "PK\u{3}\u{4}", "\u{1F}x"])
+        "A body without a gzip header is rejected with that error", arguments: ["<html>", "PK\u{3}\u{4}", "\u{1F}x"])
     func notGzip(body: String) {
         #expect(streamed([Array(body.utf8)], codings: [.gzip])?.error == .invalidHeader(.gzip))
     }
 
-    @Test("A zlib body that needs a preset dictionary is refused")
+    @Test("A zlib body that needs a preset dictionary is rejected")
     func presetDictionary() {
         let outcome = streamed([[0x78, 0x20, 1, 2, 3, 4, 5]], codings: [.deflate])
         #expect(outcome?.error == .corrupt(.deflate, reason: "a preset dictionary is needed"))
     }
 
-    @Test("An error is thrown again by every later call")
+    @Test("Every later call throws the same error again")
     func stickyErrors() {
         let decoder = ContentDecoder(codings: [.gzip])
         for _ in 0..<3 {
@@ -184,7 +184,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("Nested codings are undone from the last to the first, byte by byte too")
+    @Test("Nested codings are decoded from the last to the first, also byte by byte")
     func nested() throws {
         let sample = Deflated.sample(50_000)
         let inner = Deflated.bytes(sample, as: .gzip)
@@ -198,7 +198,7 @@ struct ContentDecoderTests {
         #expect(streamed(wire.map { [$0] }, codings: plan.codings, separateEnd: true) == expected)
     }
 
-    @Test("A cut in any layer of nested codings is an error after the bytes before it")
+    @Test("A cut in any layer of nested codings delivers the bytes before it and then fails")
     func nestedTruncation() {
         let sample = Deflated.sample(400)
         let inner = Deflated.bytes(sample, as: .gzip)
@@ -215,7 +215,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test("Of two layers with wrong checksums the inner one is named, in whatever pieces they come")
+    @Test("If two layers have wrong checksums, the inner layer's error is reported, however the input is split")
     func nestedChecksums() {
         var inner = Deflated.bytes(Deflated.sample(400), as: .zlib)
         inner[inner.count - 1] ^= 1
@@ -227,7 +227,7 @@ struct ContentDecoderTests {
     }
 
     @Test(
-        "What an inner coding holds is handed out before an error of the outer one, however little room there is"
+        "Bytes of an inner coding are delivered before an error of the outer coding, for any output size"
     )
     func nestedErrorComesLast() {
         let zeros = [UInt8](repeating: 0, count: 2000)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Decompression bombs")
 struct DecompressionBombTests {
-    /// Decodes in pieces of 64 KiB, keeping nothing, and tells how many bytes came out before which error.
+    /// Decodes in pieces of 64 KiB and discards the output. Returns the number of decoded bytes and the error.
     private func drained(
         _ wire: [UInt8], codings: [ContentCoding], limits: DecompressionLimits = .init()
     ) -> (count: Int, error: ContentDecodingError?) {
@@ -26,7 +26,7 @@ struct DecompressionBombTests {
 
     private func zeros(_ count: Int) -> [UInt8] { [UInt8](repeating: 0, count: count) }
 
-    @Test("A body of zeros stops soon after the threshold", arguments: [Deflated.Format.gzip, .zlib, .raw])
+    @Test("A body of zeros is stopped soon after the threshold", arguments: [Deflated.Format.gzip, .zlib, .raw])
     func ratio(format: Deflated.Format) {
         let wire = Deflated.bytes(zeros(40 << 20), as: format)
         let (count, error) = drained(wire, codings: [format == .gzip ? .gzip : .deflate])
@@ -35,14 +35,14 @@ struct DecompressionBombTests {
         #expect(count >= (10 << 20) - 128 * 1024)
     }
 
-    @Test("The same body below the threshold is fine")
+    @Test("The same body below the threshold is accepted")
     func belowThreshold() {
         let (count, error) = drained(Deflated.bytes(zeros(10 << 20), as: .gzip), codings: [.gzip])
         #expect(error == nil)
         #expect(count == 10 << 20)
     }
 
-    @Test("A ratio and a threshold can be set")
+    @Test("The ratio and the threshold are configurable")
     func ownRatio() {
         let wire = Deflated.bytes(zeros(40 << 20), as: .gzip)
         let patient = drained(wire, codings: [.gzip], limits: DecompressionLimits(maximumRatio: 2000))
@@ -54,7 +54,7 @@ struct DecompressionBombTests {
         #expect(strict.count <= 64 * 1024)
     }
 
-    @Test("A limit on the decoded size holds to the byte", arguments: [0, 1, 999, 1000, 1001, 70_000])
+    @Test("A limit on the decoded size is exact to the byte", arguments: [0, 1, 999, 1000, 1001, 70_000])
     func sizeLimit(limit: Int) {
         let limits = DecompressionLimits(maximumByteCount: limit)
         for size in [0, 1, 1000, 70_000] {
@@ -74,9 +74,9 @@ struct DecompressionBombTests {
         #expect(count <= 10 << 20)
     }
 
-    @Test("A layer that expands to nothing in the end is stopped all the same")
+    @Test("An outer layer that expands is stopped even if the inner layer decodes to nothing")
     func emptyBomb() {
-        // A million empty members: 20 MB of gzip that decode to no byte, in 60 KB.
+        // A million empty members: 20 MB of gzip that decode to no bytes, compressed to 60 KB.
         let member = Deflated.bytes([], as: .gzip)
         let members = [[UInt8]](repeating: member, count: 1_000_000).flatMap { $0 }
         let wire = Deflated.bytes(members, as: .gzip)

@@ -1,15 +1,15 @@
 import CZlib
 
-/// Compressed test bodies, made by zlib itself.
+/// Compressed test bodies, created with zlib.
 enum Deflated {
-    /// zlib's wrappers, by what `deflateInit2` calls them.
+    /// zlib's wrappers. The raw values are window bits for `deflateInit2`.
     enum Format: Int32, CaseIterable, Sendable {
         case zlib = 15
         case raw = -15
         case gzip = 31
     }
 
-    /// The bytes compressed in one go.
+    /// Compresses the bytes in one call.
     static func bytes(_ input: [UInt8], as format: Format, level: Int32 = 6) -> [UInt8] {
         var stream = unsafe z_stream()
         guard unsafe martlet_deflate_init2(&stream, level, format.rawValue) == Z_OK else { return [] }
@@ -31,7 +31,7 @@ enum Deflated {
         return Array(output.dropLast(unused))
     }
 
-    /// Text that compresses, but not to nothing.
+    /// Returns compressible text of a given length.
     static func sample(_ count: Int) -> [UInt8] {
         var state: UInt32 = 12_345
         return (0..<count).map { index in

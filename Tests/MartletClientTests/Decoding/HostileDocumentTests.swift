@@ -3,11 +3,11 @@ import Martlet
 import MartletTesting
 import Testing
 
-/// Every decoder of a document × nesting, cycles, great counts and great numbers. A stack overflow or a trap ends the test
+/// Every document decoder with nested, cyclic, very long and very large input. A stack overflow or a trap ends the test
 /// process, which is a failure.
 @Suite("Hostile documents", .timeLimit(.minutes(20)))
 struct HostileDocumentTests {
-    /// A value as deep as its document.
+    /// A tree with the same depth as its document.
     private struct Tree: Decodable, Sendable {
         var depth = 0
 
@@ -50,7 +50,7 @@ struct HostileDocumentTests {
         String(repeating: text, count: count)
     }
 
-    /// A binary property list of objects, the first of which is the root.
+    /// Returns a binary property list of objects; the first one is the root.
     private static func binary(_ objects: [[UInt8]], top: Int = 0, offsets: [Int]? = nil) -> [UInt8] {
         func number(_ value: Int, _ size: Int) -> [UInt8] {
             (0..<size).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
@@ -67,12 +67,12 @@ struct HostileDocumentTests {
         return bytes
     }
 
-    /// A reference in two bytes.
+    /// Returns an object reference of two bytes.
     private static func reference(_ object: Int) -> [UInt8] { [UInt8(object >> 8), UInt8(object & 0xFF)] }
 
     private static let key: [UInt8] = [0x51, UInt8(ascii: "a")]
 
-    /// A list whose count is written in eight bytes.
+    /// Returns a list header with an eight-byte count.
     private static func counted(_ marker: UInt8, _ count: UInt64) -> [UInt8] {
         [marker, 0x13] + (0..<8).reversed().map { UInt8(truncatingIfNeeded: count >> (8 * UInt64($0))) }
     }
@@ -165,18 +165,18 @@ struct HostileDocumentTests {
         return documents
     }
 
-    @Test("No document ends the process, whichever decoder reads it")
+    @Test("No document makes a decoder trap or overflow the stack")
     func all() async throws {
         for (_, document) in Self.documents {
             let exchange = try await Self.exchange(document)
             for (_, decoder) in Self.decoders {
-                // Whether it is a value or an error differs from decoder to decoder: that either comes is the point.
+                // Some decoders return a value and others throw. The test only requires that the call returns.
                 _ = Result { try decoder(exchange) }
             }
         }
     }
 
-    @Test("A property list that is refused says why")
+    @Test("The error of a rejected property list contains the reason")
     func reasons() async throws {
         let documents = Dictionary(Self.documents, uniquingKeysWith: { first, _ in first })
         let expected: [(String, PropertyListError.Reason)] = [
@@ -198,7 +198,7 @@ struct HostileDocumentTests {
         }
     }
 
-    @Test("A property list that is as deep as allowed, or shares its objects, is decoded")
+    @Test("A property list at the depth limit, or with shared objects, is decoded")
     func allowed() async throws {
         let xml =
             "<plist version=\"1.0\">\(Self.repeated("<array>", 511))\(Self.repeated("</array>", 511))</plist>"

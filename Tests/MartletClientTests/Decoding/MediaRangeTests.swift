@@ -5,7 +5,7 @@ import Testing
 @Suite("Media ranges")
 struct MediaRangeTests {
     @Test(
-        "A type is taken by the most specific range it lies in, if that has a weight",
+        "The most specific matching range with a nonzero weight decides whether a type is accepted",
         arguments: [
             ("text/*", "text/plain", true), ("text/*", "image/png", false), ("*/*", "image/png", true),
             ("*", "image/png", true), ("*;q=0.2, text/x;q=0", "text/x", false),
@@ -28,7 +28,7 @@ struct MediaRangeTests {
         #expect(MediaRangeList([list]).accepts(try #require(MediaType(type))) == isTaken)
     }
 
-    @Test("Weights are thousandths; what is no weight is 1")
+    @Test("Weights have three decimals, and an invalid weight counts as 1")
     func weights() throws {
         let weights = [
             "0", "0.", "0.5", "0.05", "0.123", "1", "1.000", "1.5", "2", "0.1234", "-1", "", "0,5",
@@ -40,7 +40,7 @@ struct MediaRangeTests {
     }
 
     @Test(
-        "A megabyte of anything is read in linear time", arguments: [",", "a/b,", ";", "\"", "a/b;q=0,", "*"])
+        "A megabyte of any input is parsed in linear time", arguments: [",", "a/b,", ";", "\"", "a/b;q=0,", "*"])
     func hugeLists(unit: String) throws {
         let type = try #require(MediaType("x/y"))
         let (isAccepted, time) = ThreadTime.of {

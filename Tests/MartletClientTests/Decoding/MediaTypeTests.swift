@@ -5,7 +5,7 @@ import Testing
 @Suite("Media types")
 struct MediaTypeTests {
     @Test(
-        "A media type and its charset are read",
+        "A media type and its charset are parsed",
         arguments: [
             ("text/html", "text/html", nil), ("Text/HTML;Charset=UTF-8", "text/html", "UTF-8"),
             (" text/html ; charset=\"utf-8\" ", "text/html", "utf-8"),
@@ -26,7 +26,7 @@ struct MediaTypeTests {
     }
 
     @Test(
-        "What is no media type is none",
+        "An invalid media type is nil",
         arguments: [
             "", "text", "text/", "/html", "text /html", "text/html x", "text/html,text/plain", "tëxt/html",
             "a/b/c",
@@ -35,7 +35,7 @@ struct MediaTypeTests {
         #expect(MediaType(text) == nil)
     }
 
-    @Test("A media type is written with quotes only where they are needed")
+    @Test("Parameters of a media type are quoted only if necessary")
     func description() throws {
         let type = try #require(MediaType("Text/X; A=b; c=\"d e\\\"\"; f=\"\""))
         #expect(type.description == "text/x; a=b; c=\"d e\\\"\"; f=\"\"")
@@ -43,7 +43,7 @@ struct MediaTypeTests {
         #expect(type["C"] == "d e\"")
     }
 
-    @Test("JSON is known by its subtype and its suffix")
+    @Test("JSON is recognized by its subtype and its suffix")
     func json() {
         for text in [
             "application/json", "text/json", "application/problem+json", "model/gltf+json;charset=utf-8",
@@ -56,7 +56,7 @@ struct MediaTypeTests {
     }
 
     @Test(
-        "A megabyte of anything is read at once",
+        "A megabyte of any input is parsed quickly",
         arguments: [";", "\"", "\\", "a=\"b\";", ";a=", "\"\\", "a"])
     func hugeInputs(unit: String) {
         let (_, time) = ThreadTime.of {

@@ -3,7 +3,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Decoders of answers", .timeLimit(.minutes(20)))
+@Suite("Response decoders", .timeLimit(.minutes(20)))
 struct ResponseDecoderTests {
     private struct User: Codable, Equatable {
         var name: String
@@ -20,7 +20,7 @@ struct ResponseDecoderTests {
         }
     }
 
-    @Test("One answer is bytes, text, a value and a tree of JSON")
+    @Test("One response can be decoded as bytes, text, a value and a JSON tree")
     func kinds() async throws {
         let found = try await exchange("{\"name\":\"é\",\"scores\":{}}".utf8, "application/json")
         #expect(found.bytes == found.body)
@@ -34,7 +34,7 @@ struct ResponseDecoderTests {
     }
 
     @Test(
-        "Text honours its byte order mark, then its charset, and is UTF-8 else",
+        "Text is decoded by byte order mark, then by charset, and as UTF-8 otherwise",
         arguments: [
             ("text/plain; charset=iso-8859-15", [0xA4], "€"), ("text/plain", [0xC3, 0xA9], "é"),
             (nil, [0xC3, 0xA9], "é"), ("text/plain; charset=\"utf-32\"", [0, 1, 0xF6, 0], "😀"),
@@ -47,7 +47,7 @@ struct ResponseDecoderTests {
         #expect(try found.decode(using: .text) == text)
     }
 
-    /// The underlying error of a body that cannot be decoded.
+    /// Returns the underlying error of a body that cannot be decoded.
     private func cause<Value, Cause: Error>(
         _ decode: () throws -> Value, location: SourceLocation = #_sourceLocation
     ) -> Cause? {
@@ -56,7 +56,7 @@ struct ResponseDecoderTests {
         return error?.underlying as? Cause
     }
 
-    @Test("A strict text names the charset that is not known, or the byte that makes no sense")
+    @Test("Strict text decoding reports an unknown charset or the first invalid byte")
     func strictText() async throws {
         let unknown = try await exchange("x".utf8, "text/plain; charset=koi8-r")
         let charset: ResponseDecodingError? = cause { try unknown.decode(using: .strictText) }
@@ -71,7 +71,7 @@ struct ResponseDecoderTests {
     }
 
     @Test(
-        "Decoding asks for the status and the content type first; another status is decoded when asked")
+        "Decoding validates status and content type first, and other statuses on request")
     func conditions() async throws {
         let problem = try await exchange(
             "{\"name\":\"x\",\"scores\":{}}".utf8, "application/problem+json", status: 404)
@@ -87,7 +87,7 @@ struct ResponseDecoderTests {
         #expect(untyped.objectValue?.isEmpty == true)
     }
 
-    @Test("The error of a decoder is the underlying error")
+    @Test("The error of a decoder is the underlying error of the call's error")
     func malformedJSON() async throws {
         let found = try await exchange("{\"a\":}".utf8, "application/json")
         #expect(throws: JSONError(reason: .unexpectedByte, offset: 5)) { try found.json }
@@ -95,7 +95,7 @@ struct ResponseDecoderTests {
         #expect(cause { try found.decode(using: .json(User.self)) } as DecodingError? != nil)
     }
 
-    @Test("Nulls are taken out of JSON before it is decoded")
+    @Test("Nulls are removed from JSON before it is decoded")
     func nullRemoval() async throws {
         let found = try await exchange("{\"name\":\"a\",\"scores\":{\"x\":null,\"y\":1}}".utf8, "text/json")
         #expect(cause { try found.decode(using: .json(User.self)) } as DecodingError? != nil)
@@ -105,7 +105,7 @@ struct ResponseDecoderTests {
     }
 
     @Test(
-        "Property lists are decoded, XML and binary",
+        "XML and binary property lists are decoded",
         arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
     func propertyList(format: PropertyListDecoder.PropertyListFormat) async throws {
         let encoder = PropertyListEncoder()
@@ -117,7 +117,7 @@ struct ResponseDecoderTests {
         #expect(throws: HTTPError.self) { try other.decode(using: .propertyList(User.self)) }
     }
 
-    @Test("An answer that has to be empty is")
+    @Test("A response that must be empty is checked")
     func empty() async throws {
         try await exchange([], status: 204).decode(using: .empty)
         let full = try await exchange("abc".utf8)
@@ -133,7 +133,7 @@ struct ResponseDecoderTests {
         #expect(try await exchange("1".utf8).decode(using: .nilIfEmpty(.json)) == .some(1))
     }
 
-    @Test("A compound tries its decoders in order, by content type and by content")
+    @Test("A compound decoder tries its decoders in order, by content type and by content")
     func compound() async throws {
         let user = User(name: "a", scores: [:])
         func decoded(_ body: some Sequence<UInt8>, _ type: String?) async throws -> User {
@@ -149,7 +149,7 @@ struct ResponseDecoderTests {
         await #expect(throws: HTTPError.self) { try await decoded(json, "image/png") }
     }
 
-    @Test("A compound that fails says why each of its decoders did")
+    @Test("The error of a compound decoder contains the error of each decoder")
     func compoundFailure() async throws {
         let found = try await exchange("nothing".utf8, "application/xml")
         let error: ResponseDecodingError? = cause {
@@ -164,7 +164,7 @@ struct ResponseDecoderTests {
         #expect(errors.last is DecodingError)
     }
 
-    @Test("Outputs of different decoders become one type")
+    @Test("Outputs of different decoders are mapped to one type")
     func mapping() async throws {
         let decoder = ClosureResponseDecoder<String>.first(
             of: ClosureResponseDecoder<JSONValue>.json.map { "tree \($0)" },
@@ -174,7 +174,7 @@ struct ResponseDecoderTests {
         #expect(try await exchange("[1]".utf8, "text/plain").decode(using: decoder) == "text [1]")
     }
 
-    @Test("A decoder that is cancelled cancels the compound")
+    @Test("Cancelling one decoder cancels the compound decoder")
     func cancelledCompound() async throws {
         let decoder = ClosureResponseDecoder<String>.first(
             of: ClosureResponseDecoder { _ -> String in throw CancellationError() }, .text)

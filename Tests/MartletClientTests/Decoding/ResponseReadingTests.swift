@@ -4,13 +4,13 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("Responses, read by the names and helpers that all of them have", .timeLimit(.minutes(20)))
+@Suite("Properties and helpers that all responses share", .timeLimit(.minutes(20)))
 struct ResponseReadingTests {
     private struct User: Codable, Equatable {
         var name: String
     }
 
-    /// A middleware that reads the head.
+    /// A middleware that reads the response's head.
     private struct Reader: HTTPMiddleware {
         let read: @Sendable (HTTPCall.Response) -> Void
 
@@ -59,7 +59,7 @@ struct ResponseReadingTests {
         }
     }
 
-    @Test("A body is read to its end once; another pass is an error, and not an empty body", arguments: [true, false])
+    @Test("A body can be read once; a second read is an error", arguments: [true, false])
     func secondPass(isOpened: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
@@ -120,7 +120,7 @@ struct ResponseReadingTests {
         }
     }
 
-    @Test("A charset that is not known, and bytes that are invalid in theirs, can be seen")
+    @Test("An unknown charset and bytes that are invalid in the charset are reported")
     func charsets() async throws {
         try await TestOrigin.withOrigin { request in
             let charset = String(request.path.dropFirst())
@@ -144,7 +144,7 @@ struct ResponseReadingTests {
         }
     }
 
-    @Test("The lack of a body has one message, whatever decodes it", arguments: [204, 205, 200])
+    @Test("A missing body causes the same message in every decoder", arguments: [204, 205, 200])
     func noBody(status: Int) async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(status)
@@ -166,7 +166,7 @@ struct ResponseReadingTests {
         }
     }
 
-    @Test("A condition that needs only the head is judged before the body is read", arguments: [0, 1, 2])
+    @Test("A condition that needs only the head is checked before the body is read", arguments: [0, 1, 2])
     func headFirst(number: Int) async throws {
         let script = ServerScript(
             .expectRequestHead,
@@ -184,7 +184,7 @@ struct ResponseReadingTests {
         }
     }
 
-    @Test("Conditions after a closure that receives the body are judged after it")
+    @Test("Conditions after a closure that receives the body are checked after it")
     func closureFirst() async throws {
         struct Refusal: Error {}
         try await TestOrigin.withOrigin { _ in
@@ -197,7 +197,7 @@ struct ResponseReadingTests {
         }
     }
 
-    @Test("A URL that is not accepted is named by its error, without its secrets")
+    @Test("The error for an unaccepted URL contains the URL without its secrets")
     func invalidURLs() async throws {
         for (text, shown) in [
             ("https://exa mple.org/a?token=s", "“https://exa mple.org/a”"), ("example.org", "“example.org”"),
@@ -211,7 +211,7 @@ struct ResponseReadingTests {
         }
     }
 
-    @Test("A URL becomes one of Foundation's and back")
+    @Test("A URL converts to Foundation's URL and back")
     func foundation() throws {
         let url = try HTTPURL("https://user:pw@example.org:8443/ä b?q=a#f")
         let other = try #require(URL(url))
@@ -219,7 +219,7 @@ struct ResponseReadingTests {
         #expect(try HTTPURL(other) == url)
     }
 
-    @Test("A file that is there is named, with its own code")
+    @Test("A destination that already exists is an error with the file's path and its own code")
     func existingFile() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "f")
@@ -232,7 +232,7 @@ struct ResponseReadingTests {
                 }
             }
             #expect(error?.code == .fileExists)
-            #expect(error?.message.hasPrefix("\(folder.path("f")): there is a file of that name") == true)
+            #expect(error?.message.hasPrefix("\(folder.path("f")) already exists") == true)
         }
     }
 }

@@ -3,9 +3,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Validation of answers", .timeLimit(.minutes(20)))
+@Suite("Response validation", .timeLimit(.minutes(20)))
 struct ResponseValidatorTests {
-    /// What a service says of itself.
+    /// The error object that the test service sends.
     private struct ServiceFault: Error, Equatable {
         let words: String
     }
@@ -14,7 +14,7 @@ struct ResponseValidatorTests {
         OriginResponse(status, fields: type.map { ["Content-Type": $0] } ?? [:], body: .text(body))
     }
 
-    /// The exchange for a response.
+    /// Returns an exchange with a given response.
     private func exchange(
         _ status: Int = 200, _ type: String? = nil, _ body: String = "", accept: String? = nil
     ) async throws -> HTTPExchange {
@@ -30,7 +30,7 @@ struct ResponseValidatorTests {
         await #expect(throws: HTTPError.self) { _ = try await exchange.validated(validator) }
     }
 
-    @Test("A status of 400 or more becomes an error that carries head and body")
+    @Test("A status of 400 or more becomes an error with the response's head and body")
     func statusCarriesTheAnswer() async throws {
         let exchange = try await exchange(422, "application/json", "{\"why\":\"no\"}")
         let error = try #require(#expect(throws: HTTPError.self) { try exchange.validated() })
@@ -89,7 +89,7 @@ struct ResponseValidatorTests {
         #expect(try await found.validated(.success, .contentType("application/json")).statusCode == 204)
     }
 
-    @Test("An empty body is of no type, whatever the answer says of it")
+    @Test("An empty body passes type validation whatever its Content-Type")
     func emptyTypedBody() async throws {
         let found = try await exchange(200, "text/html")
         #expect(found.response.headerFields[.contentType] == "text/html")
@@ -97,7 +97,7 @@ struct ResponseValidatorTests {
         #expect(try found.decode(using: .nilIfEmpty(.json)) == .none)
     }
 
-    @Test("Where the request has no Accept, that of its session is what is accepted, if it was sent")
+    @Test("Without an Accept field in the request, the session's Accept field decides if it was sent")
     func requestedBySession() async throws {
         let response = ResponseValidatorTests.response(200, "text/html", "x")
         try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
@@ -112,7 +112,7 @@ struct ResponseValidatorTests {
         }
     }
 
-    @Test("What the request's Accept asked for is what is accepted, anything where it asked for nothing")
+    @Test("The request's Accept field decides which types are accepted; without one, all are")
     func requestedTypes() async throws {
         let asked = try await exchange(200, "text/html", "x", accept: "application/json, text/*;q=0.1")
         _ = try await asked.validated(.standard)
@@ -131,7 +131,7 @@ struct ResponseValidatorTests {
         #expect(await refusal(.body(atLeast: 1), of: try await exchange(204))?.code == .unacceptableBody)
     }
 
-    @Test("A closure sees head and body, may await, and its own error is what is thrown")
+    @Test("A validation closure receives head and body, may await, and its error is thrown")
     func custom() async throws {
         let validator = ResponseValidator.custom { exchange in
             await Task.yield()
@@ -146,7 +146,7 @@ struct ResponseValidatorTests {
         _ = try await exchange(200, nil, "fine").validated(validator)
     }
 
-    @Test("Validators compose, and the first refusal is the error")
+    @Test("Validators can be combined, and the first rejection is the error")
     func composition() async throws {
         let found = try await exchange(500, "text/html", "x")
         let type = ResponseValidator.contentType("application/json")
@@ -156,7 +156,7 @@ struct ResponseValidatorTests {
         _ = try await found.validated(.all())
     }
 
-    @Test("A session's validator is asked of each answer, and a call may say otherwise")
+    @Test("The session's validator checks every response unless the call overrides it")
     func ofSession() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(Self.response(404, "text/plain", "gone"))) { origin in
             let session = HTTPSession.own { $0.validator = .success }
@@ -176,7 +176,7 @@ struct ResponseValidatorTests {
         }
     }
 
-    @Test("Each verb takes conditions for its response, beside the session's own")
+    @Test("Every verb accepts conditions in addition to the session's validator")
     func verbs() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(handler: .fixed(.text("no", status: 404))) { origin async throws in
@@ -205,7 +205,7 @@ struct ResponseValidatorTests {
                 try await session.download(url, to: folder.path + "/a", overwrites: true, validate: .status(204))
             }
             #expect(error?.code == .unacceptableStatus)
-            // The responses of these are often not needed.
+            // The results of these functions are discardable.
             try await session.delete(url)
             try await session.post(url, body: .text("a"))
             try await session.put(url, body: .text("a"))

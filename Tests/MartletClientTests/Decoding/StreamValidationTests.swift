@@ -3,7 +3,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("Validation before a body is handed out", .timeLimit(.minutes(20)))
+@Suite("Validation before a body is delivered", .timeLimit(.minutes(20)))
 struct StreamValidationTests {
     private struct Fault: Error {}
 
@@ -20,7 +20,7 @@ struct StreamValidationTests {
         return try #require(error)
     }
 
-    @Test("A stream's status is looked at first; the error has the body, and the connection is kept")
+    @Test("A stream's status is checked first; the error has the body, and the connection is reused")
     func smallBody() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("gone", status: 404)
@@ -35,7 +35,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("Of a large body that is refused no more than 64 KiB are kept", arguments: [false, true])
+    @Test("At most 64 KiB of a rejected large body are stored in the error", arguments: [false, true])
     func largeBody(isChunked: Bool) async throws {
         let response = OriginResponse.pattern(1 << 40).with { response in
             if isChunked { response.framing = .chunked() }
@@ -51,7 +51,8 @@ struct StreamValidationTests {
                 let body = try #require(error.exchange?.body)
                 #expect(body == TestPattern.bytes(from: 0, count: body.count))
                 kept = body.count
-                // It is waited for no longer than two seconds, in which a machine that stalls may get less.
+                // The client waits for the body for at most two seconds; a stalled machine may receive less in that
+                // time.
                 #expect(kept == 64 * 1024 || kept < 64 * 1024 && taken >= .seconds(2))
             }
             #expect(kept == 64 * 1024)
@@ -60,7 +61,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("A refused body that does not come is not waited for longer than two seconds")
+    @Test("The client waits at most two seconds for the body of a rejected response")
     func stalledBody() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 500 No\r\nContent-Length: 10\r\n\r\nabc"), .stall)
@@ -74,7 +75,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("A stream's announced size and a closure's word are asked before the body")
+    @Test("A stream's announced size and its validation closure are checked before the body")
     func sizeAndClosure() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(100))) { origin in
             let session = HTTPSession.own()
@@ -96,7 +97,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("A session's validator is asked of its streams and downloads, and no file is left")
+    @Test("The session's validator checks streams and downloads, and a rejected download leaves no file")
     func ofSession() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -119,8 +120,8 @@ struct StreamValidationTests {
         }
     }
 
-    // Nothing is of no type; but what went into a file, or never comes, is not nothing.
-    @Test("A body that was written elsewhere, or that of a HEAD, is of the type that its answer says")
+    // An empty body has no type. A body that was written to a file, or that cannot come, is not empty in this sense.
+    @Test("A HEAD response and a body in a file are validated by their Content-Type")
     func elsewhere() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -149,7 +150,7 @@ struct StreamValidationTests {
     }
 
     @Test(
-        "A download that is cancelled while the body of its refusal comes was cancelled, and has not failed")
+        "Cancelling a download while its rejection's body arrives throws CancellationError")
     func cancelledRefusal() async throws {
         let folder = try TemporaryFolder()
         let script = ServerScript(
@@ -165,7 +166,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("A host's streams are asked about by the validator of the call and of the session")
+    @Test("Streams of a host are checked by the call's validator and by the session's")
     func ofHost() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("<html>")
@@ -184,7 +185,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("The status of what is refused is told though its body breaks off", arguments: [false, true])
+    @Test("The error of a rejected response has the status even if the body breaks off", arguments: [false, true])
     func cutBody(isDownload: Bool) async throws {
         let folder = try TemporaryFolder()
         let response = OriginResponse(body: .text("gone")).with {
@@ -200,7 +201,7 @@ struct StreamValidationTests {
         }
     }
 
-    @Test("The status of what is refused is told though its body has no end", arguments: [false, true])
+    @Test("The error of a rejected response has the status even if the body never ends", arguments: [false, true])
     func endlessBody(isDownload: Bool) async throws {
         let folder = try TemporaryFolder()
         let response = OriginResponse.pattern(1 << 40).with { $0.status = 500 }
@@ -213,7 +214,7 @@ struct StreamValidationTests {
         }
     }
 
-    /// What a download, or a stream of a host that validates, throws.
+    /// Returns the error of a download, or of a validating stream of a host.
     private func refusal(
         _ origin: TestOrigin, isDownload: Bool, to folder: TemporaryFolder
     ) async throws -> HTTPError {

@@ -3,10 +3,10 @@ import MartletCore
 import MartletHosts
 import Testing
 
-@Suite("Text of bodies")
+@Suite("Text decoding")
 struct TextDecodingTests {
     @Test(
-        "Bytes become text by byte order mark, then charset, then UTF-8",
+        "Bytes are decoded by byte order mark, then by charset, then as UTF-8",
         arguments: [
             (nil, [0xC3, 0xA9], "é"), ("utf-8", [0xC3, 0xA9], "é"), ("UTF8", [0xC3, 0xA9], "é"),
             ("nonsense", [0xC3, 0xA9], "é"), (nil, [0xE9, 0x21], "\u{FFFD}!"), ("iso-8859-1", [0xE9], "é"),
@@ -33,7 +33,7 @@ struct TextDecodingTests {
     }
 
     @Test(
-        "Strictly read, the first byte that makes no sense is named",
+        "Strict decoding reports the offset of the first invalid byte",
         arguments: [
             ("utf-8", [0x41, 0xFF], 1), ("utf-8", [0xEF, 0xBB, 0xBF, 0x41, 0xC3], 4),
             ("utf-8", [0xED, 0xA0, 0x80], 0),
@@ -50,7 +50,7 @@ struct TextDecodingTests {
         #expect(found == offset)
     }
 
-    @Test("Strictly read, a text that makes sense is what it is otherwise")
+    @Test("Strict decoding of valid text gives the same result as lenient decoding")
     func strictSense() throws {
         for (charset, bytes) in [
             ("utf-8", [0xEF, 0xBF, 0xBD]), ("latin1", [0x81, 0xFF]), ("utf-16", [0x3D, 0xD8, 0, 0xDE]),

@@ -4,7 +4,7 @@
     import MartletTesting
     import Testing
 
-    @Suite("Zstandard")
+    @Suite("Zstandard decoding")
     struct ZstandardTests {
         /// 400 bytes of `Deflated.sample` with a checksum, compressed by Zstandard's own encoder.
         private static let sample = CodedBody.wire(
@@ -12,12 +12,13 @@
                 + "c96431596d3ebfd9673508ed7438ad169fc3e533dbb8cb60b5bbbd769bc9e9345bbd0e979b238b7559cc7607b4"
                 + "7a2d36afc766f37b99c3ea321b1c0eebb5d9bddee7b2ba0d4683d5607072ea73db9cce61f1995d020a08104ea7"
                 + "074af97709d0cfc42df3fa9c486d4d33ee6402ffb53a034546f5d9")
-        /// Four times “hello” with blanks between, with a checksum.
+        /// Four times “hello” separated by spaces, with a checksum.
         private static let hello = CodedBody.wire("28b52ffd24176500003068656c6c6f200100994b11175eae0d")
-        /// A frame to be skipped that has three bytes.
+        /// A skippable frame of three bytes.
         private static let skippable = CodedBody.wire("502a4d1803000000aabbcc")
 
-        /// A frame of blocks that repeat a zero 128 KiB times each, under a window of two to the power of 10 and so much.
+        /// Returns a frame of blocks that each repeat a zero 128 KiB times, with a window of 2^(10 + `windowExponent`)
+        /// bytes.
         private static func zeros(blocks: Int, windowExponent: UInt8) -> [UInt8] {
             let block: UInt32 = 128 * 1024 << 3 | 1 << 1
             func bytes(_ header: UInt32) -> [UInt8] {
@@ -28,7 +29,7 @@
         }
 
         @Test(
-            "A body decodes the same in pieces of any size and with any room",
+            "A body decodes to the same bytes for any input size and any output size",
             arguments: [1, 2, 3, 7, 50, .max])
         func pieces(size: Int) {
             for room in [1, 5, 1000] {
@@ -38,7 +39,7 @@
             }
         }
 
-        @Test("A body that is cut anywhere is truncated")
+        @Test("A truncated body is an error")
         func truncation() {
             for count in 1..<Self.sample.count {
                 let body = CodedBody(Array(Self.sample[..<count]), [.zstandard])
@@ -46,7 +47,7 @@
             }
         }
 
-        @Test("Several frames are joined, and those to be skipped are", arguments: [1, 4, .max])
+        @Test("Concatenated frames are joined and skippable frames are skipped", arguments: [1, 4, .max])
         func frames(size: Int) {
             let wire = Self.hello + Self.skippable + Self.sample + Self.hello
             let body = CodedBody(wire, [.zstandard], size: size)
@@ -55,7 +56,7 @@
             #expect(body.bytes == text + Deflated.sample(400) + text)
         }
 
-        @Test("No bytes decode to none, and so do an empty frame and one to be skipped")
+        @Test("No input, an empty frame and a skippable frame decode to no bytes")
         func empty() {
             for wire in [[], CodedBody.wire("28b52ffd240001000099e9d851"), Self.skippable] {
                 let body = CodedBody(wire, [.zstandard])
@@ -64,26 +65,26 @@
             }
         }
 
-        @Test("Bytes behind the end are an error, and never dropped", arguments: [1, .max])
+        @Test("Bytes after the end of the frame are an error", arguments: [1, .max])
         func trailing(size: Int) {
             let body = CodedBody(Self.hello + Array("trailing".utf8), [.zstandard], size: size)
             #expect(body.error == .trailingData(.zstandard))
             #expect(body.bytes == Array("hello hello hello hello".utf8))
         }
 
-        @Test("What does not begin like a frame is none")
+        @Test("Input that does not begin with a frame is rejected")
         func header() {
             #expect(CodedBody(Array("hello world".utf8), [.zstandard]).error == .invalidHeader(.zstandard))
         }
 
-        @Test("A checksum that is wrong is an error")
+        @Test("A wrong checksum is an error")
         func checksum() {
             var wire = Self.hello
             wire[wire.count - 1] ^= 1
             #expect(CodedBody(wire, [.zstandard]).error == .checksumMismatch(.zstandard))
         }
 
-        @Test("Changing any bit is noticed, for the frame has a checksum")
+        @Test("Every changed bit in a frame with a checksum is detected")
         func flippedBits() {
             for index in Self.hello.indices.dropFirst(4) {
                 for bit in 0..<8 {
@@ -96,7 +97,7 @@
             }
         }
 
-        @Test("A window of 8 MiB is taken, and one of 16 MiB refused before anything is decoded (RFC 9659)")
+        @Test("A window of 8 MiB is accepted, and 16 MiB is rejected before decoding (RFC 9659)")
         func window() {
             let large = CodedBody(Self.zeros(blocks: 2, windowExponent: 13), [.zstandard])
             #expect(large.error == nil)
@@ -107,7 +108,7 @@
             #expect(tooLarge.bytes.isEmpty)
         }
 
-        @Test("Forty megabytes of zeros stop at the threshold of the ratio")
+        @Test("Forty megabytes of zeros exceed the ratio limit")
         func bomb() {
             let wire = Self.zeros(blocks: 320, windowExponent: 10)
             let body = CodedBody(wire, [.zstandard])
@@ -119,7 +120,7 @@
             #expect(bounded.bytes.count == 1000)
         }
 
-        @Test("It nests with the other codings")
+        @Test("Zstandard can be nested with other codings")
         func nested() throws {
             let plan = try ContentCodingPlan(fieldValues: ["zstd", "gzip"])
             #expect(plan.codings == [.gzip, .zstandard])
@@ -127,7 +128,7 @@
             #expect(body.bytes == Deflated.sample(400))
         }
 
-        @Test("A session asks for it and undoes it")
+        @Test("A session accepts Zstandard and decodes it")
         func session() async throws {
             try await TestOrigin.withOrigin { request in
                 let asks = request.fields["Accept-Encoding"]?.contains("zstd") == true

@@ -2,7 +2,7 @@ import Foundation
 import Martlet
 import Testing
 
-@Suite("A request as a command line of curl")
+@Suite("Requests as curl commands")
 struct CurlCommandTests {
     private func request(
         _ method: HTTPRequest.Method = .get, _ url: String = "https://h.example/p", _ fields: HTTPFields = [:]
@@ -10,7 +10,7 @@ struct CurlCommandTests {
         try HTTPRequest(method: method, url: url, headers: fields)
     }
 
-    @Test("A GET is its URL and its fields")
+    @Test("A GET contains the URL and the header fields")
     func get() throws {
         let request = try request(.get, "https://h.example/p?q=1&r", [.accept: "text/html", .range: ""])
         #expect(
@@ -18,7 +18,7 @@ struct CurlCommandTests {
                 == "curl 'https://h.example/p?q=1&r' -H 'Accept: text/html' -H 'Range;'")
     }
 
-    @Test("Methods are named where curl would choose another one")
+    @Test("The method is named if curl would choose another one")
     func methods() throws {
         #expect(try request(.head).curlCommand == "curl --head https://h.example/p")
         #expect(try request(.post).curlCommand == "curl -X POST https://h.example/p")
@@ -31,14 +31,14 @@ struct CurlCommandTests {
         #expect(got == "curl -X GET https://h.example/p -H Content-Type: --data-raw a")
     }
 
-    @Test("What curl would expand or tidy in a URL is left alone")
+    @Test("curl does not expand or normalize the URL")
     func globs() throws {
         #expect(try request(.get, "http://[::1]/a").curlCommand == "curl --globoff 'http://[::1]/a'")
         let dots = HTTPRequest(method: .get, url: try HTTPURL("http://h.example/a/../b", pathAsIs: true))
         #expect(dots.curlCommand == "curl --path-as-is http://h.example/a/../b")
     }
 
-    @Test("Credentials and cookies are masked, their kinds are not")
+    @Test("Credentials and cookies are masked, but the kind of credentials is shown")
     func masked() throws {
         let fields: HTTPFields = [
             .authorization: "Bearer hunter2", .proxyAuthorization: "hunter2", .cookie: "a=hunter2; b=hunter2",
@@ -51,7 +51,7 @@ struct CurlCommandTests {
         #expect(command.contains("'Cookie: a=***; b=***'"))
     }
 
-    @Test("A password in the URL is masked, also where the URL cannot be used")
+    @Test("A password in the URL is masked, even if the URL is invalid")
     func userInfo() {
         let request = HTTPRequest(method: .get, scheme: "https", authority: "me:hunter2@h.example", path: "/")
         #expect(request.curlCommand == "curl 'https://***@h.example/'")
@@ -60,7 +60,7 @@ struct CurlCommandTests {
         #expect(request.curlCommand(mask: .none).contains("me:hunter2@h.example"))
     }
 
-    @Test("Fields and items of queries and forms can be declared secret")
+    @Test("Header fields, query items and form items can be declared secret")
     func declared() throws {
         let name = try #require(HTTPField.Name("X-Api-Key"))
         let mask = SecretRedaction.standard.adding(fields: [name], queryItems: ["Token"])
@@ -71,14 +71,14 @@ struct CurlCommandTests {
         #expect(command.contains("--data-raw 'token=***'"))
     }
 
-    @Test("Without a mask the secrets are there")
+    @Test("Without a mask the secrets are printed")
     func unmasked() throws {
         let command = try request(.get, "https://h.example/p", [.authorization: "Bearer hunter2"])
             .curlCommand(mask: .none)
         #expect(command.contains("Bearer hunter2"))
     }
 
-    @Test("A body that is no text is piped in")
+    @Test("A body that is not text is piped in")
     func binary() throws {
         let command = try request(.post).curlCommand(body: .bytes([0, 0xFF, 0x41, 0x27, 0x5C]))
         #expect(command.hasPrefix("printf '%b' '\\0000\\0377A\\0047\\0134' | curl "))
@@ -97,7 +97,7 @@ struct CurlCommandTests {
         #expect(post.curlCommand(body: large).count < 200)
     }
 
-    @Test("A form becomes options of curl's for forms")
+    @Test("A form becomes curl's form options")
     func form() throws {
         let body = HTTPBody.multipart { form in
             form.field("title", "@a;b\"c")
@@ -116,7 +116,7 @@ struct CurlCommandTests {
         #expect(!command.contains("Content-Type: multipart"))
     }
 
-    @Test("A shell takes each word apart as it was put together")
+    @Test("A shell parses every word as it was quoted")
     func shell() async throws {
         let nasty = "a'b\"c$(touch /tmp/never)`id`\\ \n;&|<>*?~!#{}\t–ä"
         let name = try #require(HTTPField.Name("X-Note"))
@@ -133,7 +133,7 @@ struct CurlCommandTests {
             ])
     }
 
-    @Test("A shell pipes the bytes of a body in as they are")
+    @Test("A shell pipes the bytes of a body unchanged")
     func shellBytes() async throws {
         let bytes = Array(UInt8.min...UInt8.max)
         let command = try request(.post).curlCommand(body: .bytes(bytes))

@@ -1,7 +1,7 @@
 import MartletContent
 import FoundationEssentials
 
-/// A HAR 1.2 document by its schema: decoding fails where a member is missing or of another type.
+/// A HAR 1.2 document. Decoding fails if a member is missing or has another type.
 struct HARDocument: Decodable {
     struct Log: Decodable {
         var version: String
@@ -96,7 +96,7 @@ struct HARDocument: Decodable {
 
     var log: Log
 
-    /// What HAR 1.2 demands beyond the types, and does not find.
+    /// The requirements of HAR 1.2 that the document violates, beyond the types.
     var violations: [String] {
         var found: [String] = []
         if log.version != "1.2" { found.append("the version is \(log.version)") }
@@ -126,7 +126,7 @@ struct HARDocument: Decodable {
             found.append("the times sum up to \(sum), and not to \(entry.time)")
         }
         if times.ssl > 0, times.ssl > times.connect { found.append("ssl is not within connect") }
-        // Neither is needed by the letter of it; but what has parameters alone, browsers show as "undefined".
+        // HAR 1.2 does not require these members, but browsers show "undefined" for parameters without a text.
         if let data = entry.request.postData, data.text == nil { found.append("postData has no text") }
         if entry.response.content.encoding == "base64" {
             let bytes = Data(base64Encoded: entry.response.content.text ?? "")
@@ -138,7 +138,7 @@ struct HARDocument: Decodable {
         return found
     }
 
-    /// Reads a document.
+    /// Parses and checks a document.
     static func read(_ bytes: [UInt8]) throws -> HARDocument {
         try JSONDecoder().decode(HARDocument.self, from: Data(bytes))
     }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("HAR logs", .timeLimit(.minutes(20)))
 struct HARLogTests {
-    /// The entry of a call to a scripted origin, checked against the schema.
+    /// Returns the schema-checked log entry of a call to a scripted origin.
     private func entry(
         _ response: String, _ request: (TestOrigin) throws -> HTTPRequest = { try HTTPRequest(.get, $0) },
         body: HTTPBody = .none, options: HAROptions = HAROptions(),
@@ -23,7 +23,7 @@ struct HARLogTests {
         }
     }
 
-    @Test("An exchange is an entry that the schema allows")
+    @Test("The entry of an exchange matches the schema")
     func exchange() async throws {
         let before = Date()
         let entry = try await entry(
@@ -51,12 +51,12 @@ struct HARLogTests {
         #expect(entry.timings.connect >= 0)
         let started = try Date(
             entry.startedDateTime, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true))
-        // It is written in whole milliseconds.
+        // The start time has a resolution of one millisecond.
         #expect(started.timeIntervalSince(before) > -1)
         #expect(started.timeIntervalSinceNow < 1)
     }
 
-    @Test("What came before a redirect is no wait for the server, and the whole is the call's")
+    @Test("Time before a redirect is not part of the wait time but is part of the total time")
     func redirected() async throws {
         let delay = Duration.milliseconds(100)
         try await TestOrigin.withOrigin { request in
@@ -70,7 +70,7 @@ struct HARLogTests {
         }
     }
 
-    @Test("A body that is no text is in Base64, and one that is cut says so")
+    @Test("A binary body is written in Base64, and a truncated one is marked")
     func bodies() async throws {
         let binary = try await entry("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n\u{0}abc")
         #expect(binary.response.content.encoding == "base64")
@@ -85,10 +85,10 @@ struct HARLogTests {
         let large = try await entry(
             "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\na\u{0}cdef", options: options)
         #expect(large.response.content.text == nil)
-        #expect(large.response.content.comment == "6 bytes, more than are shown")
+        #expect(large.response.content.comment == "6 bytes, above the limit for shown bodies")
     }
 
-    @Test("A text in another charset is shown as text")
+    @Test("Text in another charset is written as text")
     func charset() throws {
         let bytes: [UInt8] = [0x63, 0x61, 0x66, 0xE9]
         let text = HARTextReading.text(bytes, "text/plain; charset=iso-8859-1")
@@ -96,7 +96,7 @@ struct HARLogTests {
         #expect(HARTextReading.text(bytes, "text/plain") == nil)
     }
 
-    @Test("Secrets are masked wherever they stand")
+    @Test("Secrets are masked in every part of an entry")
     func secrets() async throws {
         let entry = try await entry(
             "HTTP/1.1 302 Found\r\nSet-Cookie: sid=hunter2; Path=/; HttpOnly; Secure; "
@@ -119,7 +119,7 @@ struct HARLogTests {
         #expect(entry.response.headers.contains { $0.value.hasPrefix("sid=***; Path=/") })
     }
 
-    @Test("Without a mask the secrets are there")
+    @Test("Without a mask the secrets are written")
     func unmasked() async throws {
         var options = HAROptions()
         options.mask = .none
@@ -130,7 +130,7 @@ struct HARLogTests {
         #expect(entry.response.cookies.first?.value == "hunter2")
     }
 
-    @Test("What was posted is shown: texts, forms as parameters, bytes in Base64, streams by their name")
+    @Test("The entry contains the request body as text, form parameters, Base64 or a stream's name")
     func posted() async throws {
         let answer = "HTTP/1.1 204 No Content\r\n\r\n"
         func posted(_ body: HTTPBody, _ mask: SecretRedaction = .standard) async throws -> HARDocument
@@ -164,7 +164,7 @@ struct HARLogTests {
         #expect(parts?.params?.last?.contentType == "image/png")
     }
 
-    @Test("A form in parts is text that its boundary takes apart, without files and without secrets")
+    @Test("A multipart form is written as text without files and without secrets")
     func postedParts() async throws {
         var options = HAROptions()
         options.mask = .standard.adding(queryItems: ["token"])
@@ -191,7 +191,7 @@ struct HARLogTests {
                 """.replacing("B", with: boundary))
     }
 
-    @Test("A secret stays hidden in a form that is longer than the limit")
+    @Test("A secret stays masked in a form that is longer than the limit")
     func longForm() async throws {
         var options = HAROptions()
         options.mask = .standard.adding(queryItems: ["token"])
@@ -210,7 +210,7 @@ struct HARLogTests {
         }
     }
 
-    @Test("Browsers read the server's port, and how much came, without a guess")
+    @Test("The entry contains the server's port and the received byte count")
     func forBrowsers() async throws {
         let entry = try await entry("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
         let host = entry.request.headers.first { $0.name == "Host" }?.value
@@ -219,7 +219,7 @@ struct HARLogTests {
         #expect(entry.response._transferSize == 5)
     }
 
-    @Test("A log is complete after each of its pieces, and the pieces make up the whole")
+    @Test("A log is a complete document after every append, and the pieces form the whole")
     func pieces() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -246,7 +246,7 @@ struct HARLogTests {
         }
     }
 
-    @Test("A call that failed is an entry of status 0 that says why")
+    @Test("A failed call is an entry of status 0 with the error")
     func failed() async throws {
         let request = try HTTPRequest(method: .get, url: "https://u:hunter2@h.example/")
         let error = HTTPError(.connectFailed, phase: .connecting, message: "refused")
@@ -258,7 +258,7 @@ struct HARLogTests {
         #expect(!String(decoding: entry.json, as: UTF8.self).contains("hunter2"))
     }
 
-    @Test("A body that was cut is shown, and why")
+    @Test("A body that breaks off is written together with its error")
     func cut() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), .close)
@@ -273,7 +273,7 @@ struct HARLogTests {
         }
     }
 
-    @Test("The phases of a call are told apart, and sum up to the whole")
+    @Test("The phases of a call are separate and add up to the total")
     func timings() {
         var metrics = HTTPMetrics()
         metrics.wait = .milliseconds(100)
@@ -294,7 +294,7 @@ struct HARLogTests {
         #expect(timings.total == 400)
     }
 
-    @Test("A reused connection has neither look-up nor handshake")
+    @Test("A reused connection has no lookup time and no handshake time")
     func reused() {
         var metrics = HTTPMetrics()
         metrics.wait = .milliseconds(1)
@@ -305,7 +305,7 @@ struct HARLogTests {
         #expect(timings.total == 3)
     }
 
-    @Test("Of a connection that was begun before the call only the part within it counts")
+    @Test("If connecting began before the call, only the part within the call counts")
     func earlyDial() {
         var metrics = HTTPMetrics()
         metrics.wait = .milliseconds(25)
@@ -322,7 +322,7 @@ struct HARLogTests {
         #expect(timings.total == 30)
     }
 
-    @Test("An answer that comes before the request was sent leaves no negative time")
+    @Test("A response that arrives before the request was sent causes no negative time")
     func earlyAnswer() {
         var metrics = HTTPMetrics()
         metrics.wait = .milliseconds(10)
@@ -336,14 +336,14 @@ struct HARLogTests {
     }
 }
 
-@Suite("Strings of a HAR log")
+@Suite("String escaping in HAR logs")
 struct HARStringTests {
     private func written(_ bytes: [UInt8]) -> String {
         String(
             decoding: JSONValue.string(String(decoding: bytes, as: UTF8.self)).bytesForPages, as: UTF8.self)
     }
 
-    @Test("What would end the string, or confuse a page or a script, is escaped")
+    @Test("Characters that end a JSON string or confuse a page or a script are escaped")
     func escapes() {
         #expect(written(Array("a\"b\\c\n\r\t".utf8)) == #""a\"b\\c\n\r\t""#)
         #expect(
@@ -352,14 +352,14 @@ struct HARStringTests {
         #expect(written(Array("ä日😀".utf8)) == "\"ä日😀\"")
     }
 
-    @Test("Bytes that are no UTF-8, and surrogates alone, become U+FFFD")
+    @Test("Invalid UTF-8 and lone surrogates become U+FFFD")
     func malformed() {
         #expect(written([0x61, 0xFF, 0x62]) == "\"a\u{FFFD}b\"")
         #expect(written([0xED, 0xA0, 0x80]) == "\"\u{FFFD}\u{FFFD}\u{FFFD}\"")
         #expect(written([0xC3]) == "\"\u{FFFD}\"")
     }
 
-    @Test("Numbers are numbers of JSON, whatever they were")
+    @Test("All numbers are written as valid JSON numbers")
     func numbers() {
         func written(_ number: Double) -> String {
             JSONValue.milliseconds(number).text()
@@ -371,7 +371,7 @@ struct HARStringTests {
     }
 }
 
-/// How a log shows a body.
+/// The text or Base64 form of a body in a log.
 private enum HARTextReading {
     static func text(_ bytes: [UInt8], _ type: String) -> String? {
         let text = HARText(bytes, type: MediaType(type), limit: 100)

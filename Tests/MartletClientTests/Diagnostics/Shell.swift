@@ -1,8 +1,8 @@
 import MartletTestSupport
 
-/// The shell of the system.
+/// The system's shell.
 enum Shell {
-    /// What a script prints, run by `sh`.
+    /// Runs a script with `sh` and returns its output.
     static func output(_ script: String) async throws -> [UInt8] {
         try await PipedProcess.run {
             let process = try PipedProcess.start(["/bin/sh", "-c", script])

@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Messages of failures to connect", .timeLimit(.minutes(20)))
+@Suite("Messages of connection failures", .timeLimit(.minutes(20)))
 struct ConnectMessageTests {
     private struct Names: Resolver {
         var addresses: [String] = []
@@ -22,7 +22,7 @@ struct ConnectMessageTests {
         return error.message
     }
 
-    @Test("An address that cannot be connected to is named once, with what to do")
+    @Test("The message contains an unreachable address once, with a remedy")
     func refused() async throws {
         let port = try ClosedPort.shared.get().number
         let rows: [(String, [String], String)] = [
@@ -51,7 +51,7 @@ struct ConnectMessageTests {
         }
     }
 
-    @Test("A proxy that cannot be connected to is named once")
+    @Test("The message contains an unreachable proxy once")
     func proxy() async throws {
         let port = try ClosedPort.shared.get().number
         for scheme in ["http", "https"] {
@@ -65,13 +65,13 @@ struct ConnectMessageTests {
         }
     }
 
-    @Test("A socket that is not there is named by its path")
+    @Test("The message contains the path of a missing socket")
     func socket() async throws {
         let message = try await message("http://a.test/") { $0.unixSocketPath = "/nowhere/a.sock" }
         #expect(message == "could not connect to a.test port 80: /nowhere/a.sock: no such file or directory")
     }
 
-    @Test("A name that does not resolve is named once, whether it is the server's or the proxy's")
+    @Test("The message contains an unresolvable name of the server or proxy once")
     func names() async throws {
         let server = try await message("http://a.test/") { $0.resolver = Names() }
         #expect(
@@ -87,7 +87,7 @@ struct ConnectMessageTests {
                 + "check the name, and this machine's DNS")
     }
 
-    @Test("A TLS failure names the host once, and says what to do")
+    @Test("The message of a TLS failure contains the host once, with a remedy")
     func tls() async throws {
         try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("x"))) { origin in
             let url = "https://localhost:\(origin.port)/"
@@ -99,7 +99,7 @@ struct ConnectMessageTests {
 }
 
 extension String {
-    /// The number of times that a text occurs.
+    /// Returns the number of occurrences of a text.
     fileprivate func components(_ text: String) -> Int {
         var (count, rest) = (0, self[...])
         while let found = rest.firstRange(of: text) {

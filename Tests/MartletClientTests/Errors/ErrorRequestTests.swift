@@ -4,18 +4,18 @@ import MartletTesting
 import SystemPackage
 import Testing
 
-@Suite("Errors name the request", .timeLimit(.minutes(20)))
+@Suite("Errors contain the request", .timeLimit(.minutes(20)))
 struct ErrorRequestTests {
     private static let codes: [HTTPError.Code] = [
         .invalidURL, .invalidRequest, .resolutionFailed, .connectFailed, .tlsFailed, .proxyFailed, .timedOut,
         .connectionLost, .emptyResponse, .truncated, .protocolViolation, .limitExceeded, .bodyTooLarge,
         .contentDecodingFailed, .unacceptableStatus, .unacceptableContentType, .decodingFailed,
-        .unacceptableBody, .tooManyRedirects, .redirectRefused, .authenticationFailed, .bodyNotReplayable,
+        .unacceptableBody, .tooManyRedirects, .redirectRejected, .authenticationFailed, .bodyNotReplayable,
         .bodyLengthMismatch, .bodySourceFailed, .fileFailed, .diskFull, .fileExists, .alreadyInProgress,
         .cachedBodyCorrupted, .sessionInvalidated, .systemFailed,
     ]
 
-    @Test("The description of every code begins with the request, and so does localizedDescription")
+    @Test("The description and localizedDescription of every error begin with the request")
     func descriptions() throws {
         let url = try HTTPURL("https://me:hunter2@api.example.com/v2/posts?limit=20&token=hunter2#hunter2")
         for code in Self.codes {
@@ -34,7 +34,7 @@ struct ErrorRequestTests {
         }
     }
 
-    /// A call that fails, and the request in its error.
+    /// A failing call, with the request that its error must contain.
     struct Row: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let code: HTTPError.Code
@@ -140,7 +140,7 @@ struct ErrorRequestTests {
         Row("CONNECT", .invalidRequest, method: .connect) {
             _ = try await $0.send(request($1, method: .connect))
         },
-        Row("a redirect to another scheme", .redirectRefused, path: "/ftp?limit=20&token=***", status: 302) {
+        Row("a redirect to another scheme", .redirectRejected, path: "/ftp?limit=20&token=***", status: 302) {
             _ = try await $0.get(url($1, "/ftp"))
         },
         Row("too many redirects", .tooManyRedirects, path: "/loop", status: 302) {
@@ -191,7 +191,7 @@ struct ErrorRequestTests {
     ]
 
     @Test(
-        "Every boundary that throws names the method, the URL without secrets, and the status",
+        "Every throwing function reports the method, the URL without secrets, and the status",
         arguments: rows)
     func boundaries(_ row: Row) async throws {
         try await TestOrigin.withOrigin { request in
@@ -204,7 +204,7 @@ struct ErrorRequestTests {
                 return OriginResponse(body: .text("0123")).with { $0.fields = ["Content-Length": "20"] }
                     .with { $0.closesConnection = true }
             default:
-                // A response that comes before the request is complete would end it.
+                // A response before the end of the request would end the upload.
                 _ = try? await request.collectBody()
                 return .json(text: #"{"a":1}"#)
             }
@@ -230,7 +230,7 @@ struct ErrorRequestTests {
         #expect(!"\(error) \(String(reflecting: error))".contains("hunter2"))
     }
 
-    @Test("The message of a status is the status, the content type and the size of the body")
+    @Test("The message for a status contains the status, the content type and the body size")
     func statusMessage() async throws {
         try await TestOrigin.withOrigin { _ in
             .json(text: #"{"title":"no such page"}"#, status: 404)

@@ -4,7 +4,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("The log of a call", .timeLimit(.minutes(20)))
+@Suite("Logging of calls", .timeLimit(.minutes(20)))
 struct CallLogTests {
     private struct Line: Sendable {
         let level: Logger.Level
@@ -53,7 +53,7 @@ struct CallLogTests {
         return journal.lines
     }
 
-    @Test("A response is logged at debug, with the request and the status")
+    @Test("A response is logged at debug level with the request and the status")
     func success() async throws {
         let lines = try await lines(.fixed(.text("x"))) {
             for _ in 1...2 { _ = try await $0.get($1.url("/a?limit=2&token=hunter2#x")) }
@@ -68,7 +68,7 @@ struct CallLogTests {
     }
 
     @Test(
-        "Retries are logged at notice, the failure at warning, with one call number and no status that did not come"
+        "Retries are logged at notice and the failure at warning, with one call number and no false status"
     )
     func retries() async throws {
         let lines = try await lines(
@@ -83,7 +83,7 @@ struct CallLogTests {
         #expect(Set(lines.map { $0.values["call"] }).count == 1)
     }
 
-    @Test("A retry after a status has the status, and a redirect is logged at debug")
+    @Test("A retry after a status is logged with the status, and a redirect is logged at debug level")
     func statuses() async throws {
         let count = Counter()
         let lines = try await lines(
@@ -99,7 +99,7 @@ struct CallLogTests {
         #expect(lines.map { $0.values["attempt"] } == ["1", "2", "3"])
     }
 
-    @Test("A call that is cancelled is logged at debug")
+    @Test("A cancelled call is logged at debug level")
     func cancelled() async throws {
         let lines = try await lines(.fixed(.text("x"))) { session, origin in
             let task = Task {

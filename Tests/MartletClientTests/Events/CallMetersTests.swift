@@ -4,9 +4,9 @@
     import MetricsTestKit
     import Testing
 
-    @Suite("Calls are counted")
+    @Suite("Metrics of calls")
     struct CallMetersTests {
-        @Test("Calls by how they end, requests, repeats, bytes, durations and the pool")
+        @Test("Metrics count calls by outcome, requests, retries, bytes, durations and the pool")
         func counted() async throws {
             try await TestOrigin.withOrigin { request in
                 switch request.path {

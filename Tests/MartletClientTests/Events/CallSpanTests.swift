@@ -5,9 +5,9 @@
     import Testing
     import Tracing
 
-    @Suite("Calls are traced")
+    @Suite("Tracing of calls")
     struct CallSpanTests {
-        @Test("A call is a client's span with attributes, events for its hops, and fields in each request")
+        @Test("A call is a client span with attributes, an event per hop, and trace fields in each request")
         func span() async throws {
             try await TestOrigin.withOrigin { request in
                 request.path == "/a" ? .redirect(to: "/b?s3cret") : .text("hello")
@@ -33,7 +33,7 @@
             }
         }
 
-        @Test("A status of 400 or more, and a failure, are errors of the span")
+        @Test("A status of 400 or more and a failure are errors of the span")
         func errors() async throws {
             try await TestOrigin.withOrigin { _ in
                 OriginResponse(404)

@@ -3,7 +3,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("Events hold no secrets")
+@Suite("Events contain no secrets")
 struct EventSecretTests {
     private final class Collecting: HTTPMiddleware {
         let texts = Mutex<[String]>([])
@@ -16,7 +16,7 @@ struct EventSecretTests {
     }
 
     @Test(
-        "Neither fields, cookies, credentials, queries, fragments nor bodies show in an event, however it is printed"
+        "Printed events contain no fields, cookies, credentials, queries, fragments or bodies"
     )
     func printed() async throws {
         try await TestOrigin.withOrigin { request in

@@ -2,7 +2,7 @@ import Martlet
 import Synchronization
 import SystemPackage
 
-/// A delegate that notes what it is told, and answers what the test says.
+/// A delegate that records its calls and returns the replies that the test sets.
 final class RecordingDelegate: SessionDelegate {
     typealias Challenged = @Sendable (AuthenticationChallenge) async throws -> ChallengeDisposition
     typealias Redirected = @Sendable (HTTPRequest) async throws -> HTTPRequest?
@@ -14,11 +14,11 @@ final class RecordingDelegate: SessionDelegate {
     private let received: Received
     private let body: @Sendable () -> HTTPBody?
     private let place: FilePath?
-    /// Bytes of bodies that were received.
+    /// The number of received body bytes.
     let receivedCount = Mutex(0)
-    /// The last state of an upload.
+    /// The last upload progress.
     let sent = Mutex<TransferProgress?>(nil)
-    /// The metrics that were collected.
+    /// The collected metrics.
     let metrics = Mutex<[HTTPMetrics]>([])
 
     init(
@@ -34,7 +34,7 @@ final class RecordingDelegate: SessionDelegate {
         self.place = place
     }
 
-    /// What happened, in order.
+    /// The recorded calls, in order.
     var told: [String] { notes.withLock { $0 } }
 
     private func note(_ text: String) {

@@ -2,16 +2,16 @@ import MartletCore
 import MartletStreams
 import Testing
 
-@Suite("Event logs")
+@Suite("Replayed event sequences")
 struct ReplayingEventBroadcasterTests {
-    /// All events up to the end.
+    /// Returns all events up to the end.
     private func all(_ events: EventSequence<Int>) async -> [Int] {
         var all: [Int] = []
         for await event in events { all.append(event) }
         return all
     }
 
-    @Test("Each subscriber gets all events, those that happened before it came first, and then the end")
+    @Test("Every subscriber gets all events, first the earlier ones, and then the end")
     func all() async {
         let log = ReplayingEventBroadcaster<Int>()
         log.add(1)
@@ -27,7 +27,7 @@ struct ReplayingEventBroadcasterTests {
         #expect(log.pastEvents == [1, 2, 3])
     }
 
-    @Test("Who comes late gets the last 256, or as many as weigh no more than the limit")
+    @Test("A late subscriber gets the last 256 events, or fewer at the weight limit")
     func past() async {
         let log = ReplayingEventBroadcaster<Int>()
         for number in 0..<300 { log.add(number) }
@@ -39,7 +39,7 @@ struct ReplayingEventBroadcasterTests {
         #expect(heavy.pastEvents == [1, 9])
     }
 
-    @Test("A sequence ends when its log is gone, which it does not keep")
+    @Test("A sequence does not retain its broadcaster and ends when that is released")
     func gone() async throws {
         var log: ReplayingEventBroadcaster<Int>? = ReplayingEventBroadcaster()
         let events = try #require(log?.subscribe())
@@ -48,7 +48,7 @@ struct ReplayingEventBroadcasterTests {
         #expect(await all(events) == [1])
     }
 
-    @Test("A subscriber that waits is told, in order, by whoever adds")
+    @Test("A waiting subscriber receives events in order from any sender")
     func waiting() async {
         let log = ReplayingEventBroadcaster<Int>()
         let events = log.subscribe()
@@ -62,7 +62,7 @@ struct ReplayingEventBroadcasterTests {
     }
 
     @Test(
-        "Tasks that share a sequence get each event once, and a cancelled one leaves the rest to the others")
+        "Tasks that share a sequence get each event once, and a cancelled task leaves the rest to the others")
     func shared() async {
         let log = ReplayingEventBroadcaster<Int>()
         let events = log.subscribe()

@@ -2,9 +2,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("What a session is doing")
+@Suite("Activity of a session")
 struct SessionActivityTests {
-    @Test("The number of calls is told at once and whenever it is another, and ends with the session")
+    @Test("The number of running calls arrives immediately and at each change, and ends with the session")
     func counts() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -24,7 +24,7 @@ struct SessionActivityTests {
         }
     }
 
-    @Test("One who waits is woken by a call, by a cancel, and by the session's end")
+    @Test("A waiting observer is resumed by a call, by its cancellation, and by the session's end")
     func waiting() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -41,7 +41,7 @@ struct SessionActivityTests {
         }
     }
 
-    @Test("Tasks are listed by kind while they run, and not behind their end")
+    @Test("Tasks are listed by kind while they run, and not after their end")
     func tasks() async throws {
         let script = ServerScript(.expectRequestHead, .signal("head"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin async throws in

@@ -6,7 +6,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite("The delegate of a session")
+@Suite("The session delegate")
 struct SessionDelegateTests {
     private static func session(
         _ delegate: RecordingDelegate, _ change: (inout SessionConfiguration) -> Void = { _ in }
@@ -24,7 +24,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It is told of head, body, metrics and end, in this order")
+    @Test("The delegate receives head, body, metrics and end, in this order")
     func order() async throws {
         try await TestOrigin.withOrigin { _ in
             .pattern(300_000)
@@ -41,7 +41,7 @@ struct SessionDelegateTests {
     }
 
     @Test(
-        "It counts small bodies, streamed ones, coded ones and files alike",
+        "The delegate receives byte counts of small, streamed, coded and file bodies",
         arguments: ["small", "stream", "coded", "file"])
     func counts(_ way: String) async throws {
         let folder = try TemporaryFolder()
@@ -66,7 +66,7 @@ struct SessionDelegateTests {
         }
     }
 
-    /// Collects bytes, and decides what is stored.
+    /// A delegate that collects bytes and decides whether a response is stored.
     private final class Receiver: SessionDelegate {
         let bytes = Mutex<[UInt8]>([])
         let asked = Mutex<[String]>([])
@@ -88,7 +88,7 @@ struct SessionDelegateTests {
     }
 
     @Test(
-        "It receives the bytes of every body where it asks for them, and none otherwise",
+        "The delegate receives the bytes of every body if it requests them, and none otherwise",
         arguments: ["small", "large", "stream", "coded", "file"], [true, false])
     func bytes(_ way: String, isAsking: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -113,7 +113,7 @@ struct SessionDelegateTests {
     }
 
     @Test(
-        "It decides whether a response is stored, once for a transfer that calls share",
+        "The delegate decides once whether a shared transfer's response is stored",
         arguments: [true, false])
     func storing(_ stores: Bool) async throws {
         try await CacheScene.withHeldOrigin { _ in
@@ -134,7 +134,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A response that must not be stored is not asked about")
+    @Test("The delegate is not asked about a response that must not be stored")
     func notStorable() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("text", "no-store")
@@ -146,7 +146,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A call that is cancelled while it is asked about storing ends immediately")
+    @Test("A call that is cancelled while the delegate decides about storing ends immediately")
     func cancelledWhileStoring() async throws {
         final class Blocking: SessionDelegate {
             let asked = CurrentValue(false)
@@ -170,7 +170,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It is told how far a body has gone, the last state in any case, before the call ends")
+    @Test("The delegate receives upload progress, always including the last value, before the call ends")
     func sent() async throws {
         try await TestOrigin.withOrigin(handler: .upload) { origin async throws in
             let delegate = RecordingDelegate()
@@ -184,7 +184,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It answers challenges")
+    @Test("The delegate replies to challenges")
     func challenge() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == "Basic dXNlcjpwYXNz"
@@ -198,7 +198,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("What it has no answer to goes to the handler, unless it leaves the challenge")
+    @Test("A challenge that the delegate does not decide goes to the handler, unless it declines")
     func challengeHandedOn() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == nil
@@ -217,7 +217,7 @@ struct SessionDelegateTests {
 
     private struct Refusal: Error, Equatable {}
 
-    @Test("What it throws is what the call throws, and the connection is not kept")
+    @Test("The call throws the delegate's error, and the connection is closed")
     func throwing() async throws {
         try await TestOrigin.withOrigin { _ in
             .pattern(1 << 30)
@@ -231,7 +231,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It allows a redirect, sends it elsewhere, or takes it for the answer")
+    @Test("The delegate can follow a redirect, change it, or return it as the response")
     func redirect() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text(request.path)
@@ -252,7 +252,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A redirect it sends to another origin leaves the credentials behind")
+    @Test("A redirect that the delegate sends to another origin carries no credentials")
     func redirectAbroad() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Authorization"] ?? "-")
@@ -272,7 +272,7 @@ struct SessionDelegateTests {
     }
 
     @Test(
-        "It gives a body that can be read only once another time, for a redirect, a challenge and a retry",
+        "The delegate supplies a new body for a redirect, a challenge and a retry of a one-shot body",
         arguments: [307, 401, 503])
     func newBody(_ status: Int) async throws {
         try await TestOrigin.withOrigin { request in
@@ -300,7 +300,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("Without another body the answer at hand is the call's", arguments: [307, 401, 503])
+    @Test("Without a new body the call returns the current response", arguments: [307, 401, 503])
     func noNewBody(_ status: Int) async throws {
         try await TestOrigin.withOrigin { request in
             _ = try await request.collectBody()
@@ -321,14 +321,14 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It cancels a call by the answer's head")
+    @Test("The delegate can cancel a call when the head arrives")
     func cancel() async throws {
         try await TestOrigin.withOrigin { _ in
             .pattern(1 << 30)
         } run: { origin async throws in
             let delegate = RecordingDelegate(received: { _ in .cancel })
             let session = SessionDelegateTests.session(delegate) {
-                // No attempt follows, whatever the policy.
+                // The call is not retried, whatever the policy.
                 $0.retry = .transient(backoff: .constant(.zero))
                 $0.retry.includesAllErrors = true
             }
@@ -340,7 +340,7 @@ struct SessionDelegateTests {
     }
 
     @Test(
-        "It turns a body into a download, whole, coded or not, collected or streamed",
+        "The delegate can turn any body into a download: plain or coded, collected or streamed",
         arguments: [false, true], [false, true])
     func becomeDownload(isCoded: Bool, isStreamed: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -363,12 +363,12 @@ struct SessionDelegateTests {
             #expect([UInt8](data) == bytes)
             #expect(delegate.told == ["received 200", "downloaded body", "answered 200"])
             #expect(delegate.receivedCount.withLock { $0 } == bytes.count)
-            // The body was read to its end, so the connection goes on.
+            // The body was read to its end, so the connection is reused.
             #expect(session.poolStatus.idle == 1)
         }
     }
 
-    @Test("A file that is there is not replaced by a body that became a download, unless that is said")
+    @Test("A body that becomes a download replaces an existing file only on request")
     func overwriting() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "body")
@@ -393,7 +393,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A body that was read in part goes on into a file and loses no byte")
+    @Test("A partly read body continues in a file without losing a byte")
     func amidBody() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -425,7 +425,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It chooses where a download goes, and is told when it is there")
+    @Test("The delegate chooses a download's destination and is notified when the file exists")
     func destination() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
@@ -441,7 +441,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It is told of a failure, and of nothing else of that call")
+    @Test("The delegate receives the failure and no other event of that call")
     func failure() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .close)) {
             origin async throws in
@@ -452,7 +452,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("It is told of the session's end once, behind the calls that ran")
+    @Test("The delegate receives the session's end once, after all running calls")
     func invalidated() async throws {
         let script = ServerScript(.expectRequestHead, .signal("head"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin async throws in
@@ -467,7 +467,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("A cancel while it makes up its mind ends the call")
+    @Test("Cancelling while the delegate decides ends the call")
     func cancelledWhileAsked() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("late")

@@ -5,9 +5,9 @@ import Testing
 
 @testable import MartletCore
 
-@Suite("Events of a session")
+@Suite("Session events")
 struct SessionEventTests {
-    /// What the event is, in a word or two; without what differs from run to run.
+    /// Returns one or two words for the event, without the values that differ between runs.
     static func word(_ event: SessionEvent) -> String {
         switch event.kind {
         case .started(let method, _): "started \(method.rawValue)"
@@ -28,14 +28,14 @@ struct SessionEventTests {
         }
     }
 
-    /// All events until the session's end.
+    /// Returns all events until the session's end.
     static func all(_ events: SessionEvents) async -> [SessionEvent] {
         var all: [SessionEvent] = []
         for await event in events { all.append(event) }
         return all
     }
 
-    @Test("A call is told from its start to its end")
+    @Test("A call emits events from its start to its end")
     func call() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("hello")
@@ -60,7 +60,7 @@ struct SessionEventTests {
 
     struct Unexpected: Error {}
 
-    @Test("Redirects, challenges and retries are told where they happen, and attempts are counted through")
+    @Test("Redirects, challenges and retries emit events in order, with consecutive attempt numbers")
     func hops() async throws {
         try await TestOrigin.withOrigin { request in
             switch request.path {
@@ -88,7 +88,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A failure is told by its code, a cancel as such")
+    @Test("A failure event has the error's code, and a cancellation has its own event")
     func ends() async throws {
         let scripts = [
             ServerScript(.expectRequestHead, .close),
@@ -117,7 +117,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A slow subscriber loses the oldest events and is told how many; others lose none")
+    @Test("A slow subscriber loses the oldest events and receives their number; others lose none")
     func slow() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -135,7 +135,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A buffer of one, or of a nonsensical size, keeps the last event", arguments: [1, 0, -5])
+    @Test("A buffer of size one, or of an invalid size, keeps the last event", arguments: [1, 0, -5])
     func smallest(_ count: Int) async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -151,7 +151,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A buffer that is filled and emptied again and again keeps the order")
+    @Test("A buffer that is repeatedly filled and emptied keeps the order")
     func wrapping() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -175,7 +175,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("A subscriber that is cancelled while it waits is let go, and the others go on")
+    @Test("A subscriber that is cancelled while it waits is released, and the others continue")
     func cancelled() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -192,7 +192,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("Subscribers that went away are not told, and calls then make no events")
+    @Test("After all subscribers have left, calls create no events")
     func gone() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -207,7 +207,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("Events of views are the session's, and end with it")
+    @Test("Events of views belong to the session and end with it")
     func views() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -225,7 +225,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("The sequence does not keep the session, and ends when that is gone")
+    @Test("The sequence does not retain the session and ends when it is released")
     func sessionGone() async throws {
         var session: HTTPSession? = HTTPSession.own()
         let events = try #require(session?.events)
@@ -234,7 +234,7 @@ struct SessionEventTests {
         #expect(await reading.value == 0)
     }
 
-    @Test("Subscribers come and go while calls run, and each event is whole")
+    @Test("Subscribers can come and go while calls run, and every event is complete")
     func storm() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -270,7 +270,7 @@ struct SessionEventTests {
         }
     }
 
-    @Test("Middleware sees the events of calls, with where in the call they are")
+    @Test("Middleware receives the events of calls with their position in the call")
     func middleware() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text("x")

@@ -2,7 +2,7 @@ import MartletCore
 import MartletTesting
 import Testing
 
-/// Writing to a peer that has gone raises SIGPIPE where nobody prevents it, which ends the process.
+/// Writing to a closed connection raises SIGPIPE, which ends the process unless it is suppressed.
 @Suite("Broken pipes", .serialized, .timeLimit(.minutes(20)))
 struct BrokenPipeTests {
     private static func pieces(_ count: Int) -> AsyncStream<[UInt8]> {
@@ -13,7 +13,7 @@ struct BrokenPipeTests {
     }
 
     @Test(
-        "Writing after a reset is an error, and the process lives", arguments: HostileRoute.all,
+        "Writing after a reset is an error and does not end the process", arguments: HostileRoute.all,
         [true, false])
     func writeAfterReset(_ route: HostileRoute, isStreamed: Bool) async throws {
         for _ in 0..<10 {
@@ -33,7 +33,7 @@ struct BrokenPipeTests {
     }
 
     @Test(
-        "Writing after an end is an error, and the process lives", arguments: HostileRoute.all,
+        "Writing after the peer's end is an error and does not end the process", arguments: HostileRoute.all,
         [ScriptStep.close, .closeWithoutNotify])
     func writeAfterEnd(_ route: HostileRoute, _ end: ScriptStep) async throws {
         for _ in 0..<10 {
@@ -47,7 +47,7 @@ struct BrokenPipeTests {
         }
     }
 
-    @Test("An answer sent before a reset of the upload is delivered", arguments: HostileRoute.all)
+    @Test("A response sent before a reset of the upload is delivered", arguments: HostileRoute.all)
     func answerBeforeEnd(_ route: HostileRoute) async throws {
         let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmuch"
         let script = ServerScript(.expectRequestHead, .send(refusal), .shutdownWriting, .readAll)

@@ -1,20 +1,20 @@
-/// A kind of mistake that clients people trust have made, and what here would tell of it.
+/// A class of defects known from other HTTP clients, with the tests that would detect it.
 struct BugClass: Sendable {
-    /// What shows that the mistake is not made.
+    /// Evidence that a defect is absent.
     enum Proof: Hashable, Sendable {
-        /// A test of this name, anywhere among the tests.
+        /// A test with this title, in any test target.
         case test(String)
         /// A row of ``HostilePeer/all`` with this name.
         case row(String)
-        /// What can be proved only once there is such a thing.
+        /// A proof that needs a feature which does not exist yet.
         case awaits(String)
     }
 
-    /// Its number.
+    /// The number, from 1 to 64.
     let number: Int
-    /// What it is.
+    /// A short description of the defect.
     let name: String
-    /// What shows that it is not made.
+    /// The evidence that the defect is absent.
     let proofs: [Proof]
 
     init(_ number: Int, _ name: String, _ proofs: Proof...) {

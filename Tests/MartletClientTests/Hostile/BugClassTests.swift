@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Testing
 
-/// The table of bug classes, held against the tests that there are.
-@Suite("Bug classes")
+/// The table of bug classes, compared with the existing tests.
+@Suite("Table of bug classes")
 struct BugClassTests {
-    /// The names of all tests of this package, as they stand in the sources.
+    /// The titles of all tests of this package, read from the sources.
     private static let testNames: Set<String> = {
-        // This file is three steps below the folder of the tests.
+        // This file is three levels below the tests directory.
         let folder = #filePath.split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
         guard let paths = try? FileManager.default.subpathsOfDirectory(atPath: folder) else { return [] }
         var names: Set<String> = []
@@ -17,7 +17,7 @@ struct BugClassTests {
         return names
     }()
 
-    /// The first string behind each `@Test(`.
+    /// Returns the first string after each `@Test(`.
     private static func names(in source: String) -> [String] {
         source.split(separator: "@Test(").dropFirst().compactMap { part in
             let text = part.drop { $0.isWhitespace }
@@ -26,13 +26,13 @@ struct BugClassTests {
         }
     }
 
-    @Test("The table has each of the 64 classes once, and none without a word")
+    @Test("The table has each of the 64 classes once, and every class has an entry")
     func complete() {
         #expect(BugClass.all.map(\.number).sorted() == Array(1...64))
         #expect(BugClass.all.allSatisfy { !$0.proofs.isEmpty })
     }
 
-    @Test("Each test that the table names is there", arguments: BugClass.all.map(\.number))
+    @Test("Every test that the table names exists", arguments: BugClass.all.map(\.number))
     func tests(_ number: Int) {
         let rows = Set(HostilePeer.all.map(\.name))
         for proof in BugClass.all.first(where: { $0.number == number })?.proofs ?? [] {

@@ -11,15 +11,15 @@ enum CutEnding: CaseIterable, Sendable {
     case tlsCut
     case tlsReset
 
-    /// What an honest connection answers, once.
+    /// The single response of an honest connection.
     static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood"
 
     var isSecure: Bool { self == .tlsEnd || self == .tlsCut || self == .tlsReset }
     var isReset: Bool { self == .memoryReset || self == .plainReset || self == .tlsReset }
-    /// Whether the stream has an end that can be believed.
+    /// Whether the stream has an authenticated or graceful end.
     var isOrderly: Bool { !isReset && self != .tlsCut }
 
-    /// How the server does it.
+    /// The server's last script step.
     var step: ScriptStep {
         switch self {
         case .memoryEnd, .plainEnd, .tlsEnd: .close
@@ -28,7 +28,7 @@ enum CutEnding: CaseIterable, Sendable {
         }
     }
 
-    /// Runs a closure in a scene with a server that plays a script on each connection.
+    /// Runs a closure in a scene whose server plays a script on each connection.
     func withPeer(
         _ scripts: [ServerScript], run body: (HostileScene) async throws -> Void
     ) async throws {

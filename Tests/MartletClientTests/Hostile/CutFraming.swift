@@ -1,44 +1,44 @@
 import MartletContent
 import Testing
 
-/// A response of some framing, to be cut at each of its bytes.
+/// A response with a given framing, to be cut at each of its bytes.
 struct CutFraming: Sendable, CustomTestStringConvertible {
     let name: String
-    /// Interim responses before it.
+    /// The interim responses before it.
     var interim: [String] = []
     let head: String
-    /// The body as it stands on the wire.
+    /// The body as sent on the wire.
     let body: [UInt8]
-    /// The body as it is delivered.
+    /// The body as delivered to the caller.
     var payload = Array("hello".utf8)
-    /// Whether only the connection's end ends it.
+    /// Whether only the end of the connection ends the body.
     var isUntilClose = false
-    /// Whether the body has a coding with an end of its own.
+    /// Whether the body has a coding with its own end.
     var isCoded = false
 
     var testDescription: String { name }
     var whole: [UInt8] { Array((interim.joined() + head).utf8) + body }
     var headLength: Int { interim.joined().utf8.count + head.utf8.count }
 
-    /// How many of so many bytes are those of the head that is cut.
+    /// Returns how many of the first `count` bytes belong to the head that is cut.
     func headByteCount(of count: Int) -> Int {
         interim.reduce(count) { $0 >= $1.utf8.count ? $0 - $1.utf8.count : $0 }
     }
 
-    /// Whether so many bytes are those of interim responses alone, whole ones, or none.
+    /// Whether `count` bytes contain only complete interim responses, or nothing.
     func isInterim(after count: Int) -> Bool {
         count <= interim.joined().utf8.count && headByteCount(of: count) == 0
     }
 
-    /// Whether so many bytes, and then the end, are a whole response.
+    /// Whether `count` bytes followed by the end are a complete response.
     func isWhole(after count: Int, _ ending: CutEnding) -> Bool {
         guard isUntilClose else { return count == whole.count }
         guard ending.isOrderly, count >= headLength else { return false }
-        // A coded body of no bytes at all is an empty one.
+        // An empty body with a coding is valid.
         return !isCoded || count == headLength || count == whole.count
     }
 
-    /// Whether after so many bytes the framing is in order, and only the coding is cut.
+    /// Whether after `count` bytes the framing is complete and only the coding is cut.
     func isCut(inCoding count: Int, _ ending: CutEnding) -> Bool {
         isCoded && isUntilClose && ending.isOrderly && count > headLength && count < whole.count
     }
@@ -51,7 +51,7 @@ struct CutFraming: Sendable, CustomTestStringConvertible {
     ]
     private static let gzip = Deflated.bytes(hello, as: .gzip)
 
-    /// One of each framing.
+    /// One response of each framing.
     static let all: [CutFraming] = [
         CutFraming(name: "a length", head: ok + "Content-Length: 5\r\n\r\n", body: hello),
         CutFraming(

@@ -4,12 +4,12 @@ import MartletTesting
 import MartletWire
 import Testing
 
-/// Responses that end at every byte, for each framing, on sockets and in memory: in order, by a reset, and over TLS with
-/// and without a close_notify.
+/// Responses that end at every byte, for each framing, on sockets and in memory: with a graceful end, with a reset, and
+/// over TLS with and without a close_notify.
 @Suite("Early ends", .timeLimit(.minutes(20)))
 struct EarlyEndTests {
     @Test(
-        "A response that ends early, at whatever byte, is an error that says so",
+        "A response that ends early, at any byte, is an error that reports the truncation",
         arguments: CutFraming.all, CutEnding.allCases)
     func cuts(_ framing: CutFraming, _ ending: CutEnding) async throws {
         for isStreamed in ending.isSecure ? [false] : [false, true] {
@@ -19,7 +19,7 @@ struct EarlyEndTests {
 
     private func cut(_ framing: CutFraming, _ ending: CutEnding, isStreamed: Bool) async throws {
         let whole = framing.whole
-        // An honest answer follows each cut; over TLS, where it costs a handshake, each eighth one.
+        // An honest response follows every cut. Over TLS, which costs a handshake, it follows every eighth cut.
         func isFollowed(_ count: Int) -> Bool { !ending.isSecure || count % 8 == 0 || count == whole.count }
         let scripts = (0...whole.count).flatMap { count -> [ServerScript] in
             let cut = ServerScript(.expectRequestHead, .send(Array(whole.prefix(count))), ending.step)
@@ -53,7 +53,7 @@ struct EarlyEndTests {
         }
         #expect(error.wasSent, "\(place)")
         if ending.isReset {
-            // A reset may overtake the bytes, those of a whole response too.
+            // A reset may overtake the bytes, even those of a complete response.
             #expect(error.code == .connectionLost, "\(place): \(error)")
             return
         }
@@ -81,7 +81,7 @@ struct EarlyEndTests {
         }
     }
 
-    @Test("A streamed body that is cut has delivered what came, and then throws")
+    @Test("A truncated stream delivers the received bytes and then throws")
     func deliversWhatCame() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello"), .close)
@@ -94,7 +94,7 @@ struct EarlyEndTests {
     }
 
     @Test(
-        "A body announced endless and cut is a truncation, streamed and to a file",
+        "A cut body of nearly unlimited announced size is a truncation, in a stream and in a download",
         arguments: [
             "Content-Length: 9223372036854775807\r\n\r\nhello",
             "Transfer-Encoding: chunked\r\n\r\n7FFFFFFFFFFFFFFF\r\nhello",

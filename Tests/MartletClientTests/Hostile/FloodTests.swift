@@ -4,14 +4,14 @@ import MartletCore
 import MartletTesting
 import Testing
 
-/// Servers that send without end, or byte by byte, what is not refused: it costs little memory and linear time.
+/// Servers that send valid data endlessly or byte by byte. The client needs little memory and linear time.
 @Suite("Floods", .timeLimit(.minutes(20)))
 struct FloodTests {
-    /// What may be on its way beyond a limit on a stream in memory: its buffer, the receive buffer, and a piece.
+    /// The number of bytes that may be in transit beyond a limit: stream buffer, receive buffer and one piece.
     private static let slack: UInt64 = 512 * 1024
 
     @Test(
-        "An endless body that is streamed is held by the reader's pace, and ends when the reader has enough")
+        "An endless stream is slowed down to the reader's pace and ends when the reader leaves")
     func streamedBody() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\n\r\n"),
@@ -32,7 +32,7 @@ struct FloodTests {
         }
     }
 
-    @Test("Bodies that go on for ever and come to nothing leave others their turn")
+    @Test("Endless bodies without content do not block other calls")
     func fruitlessBodies() async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"
         let member = Deflated.bytes([], as: .gzip)
@@ -40,7 +40,7 @@ struct FloodTests {
         let script = ServerScript(.expectRequestHead, .send(head), .sendEndlessly(piece))
         let mock = MockTransport(scripts: script)
         let session = HTTPSession.own { $0.connect(to: mock) }
-        // More than there are threads to run them.
+        // There are more calls than threads.
         let calls = (0..<8).map { _ in Task { try await session.get("http://mock.example/") } }
         try await mock.recorder.waitForCounts { $0.connections == 8 && $0.bytesSent > 1 << 18 }
         for _ in 0..<3 {
@@ -54,7 +54,7 @@ struct FloodTests {
         await mock.stop()
     }
 
-    @Test("A head of 200 KiB that comes byte by byte costs no more than linear time")
+    @Test("A head of 200 KiB that arrives byte by byte takes linear time")
     func drippedHead() async throws {
         let field = "A: " + String(repeating: "b", count: 1018) + "\r\n"
         let head =
@@ -69,7 +69,7 @@ struct FloodTests {
         }
     }
 
-    @Test("A line of 60 KiB that comes byte by byte costs no more than linear time")
+    @Test("A line of 60 KiB that arrives byte by byte takes linear time")
     func drippedLine() async throws {
         let text =
             "HTTP/1.1 200 OK\r\nA: " + String(repeating: ",", count: 60_000)
@@ -80,7 +80,7 @@ struct FloodTests {
         }
     }
 
-    @Test("Trailers of 15 KiB that come byte by byte cost no more than linear time")
+    @Test("Trailers of 15 KiB that arrive byte by byte take linear time")
     func drippedTrailers() async throws {
         let text =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: "
@@ -94,7 +94,7 @@ struct FloodTests {
         }
     }
 
-    @Test("A body of chunks of one byte, each sent by itself, is read whole")
+    @Test("A body of one-byte chunks that arrive separately is read completely")
     func drippedChunks() async throws {
         let body = String(repeating: "1\r\nx\r\n", count: 5000) + "0\r\n\r\n"
         let script = ServerScript(
@@ -107,7 +107,7 @@ struct FloodTests {
     }
 
     @Test(
-        "A megabyte of commas in each list that is looked at is read in linear time",
+        "A megabyte of commas in a list field is parsed in linear time",
         arguments: [
             "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Encoding", "Content-Type",
             "WWW-Authenticate",

@@ -6,12 +6,12 @@ import MartletTransport
 import MartletWire
 import Testing
 
-/// A TLS server in order, and somebody between who cuts or changes what it says.
-@Suite("Cut and changed TLS", .timeLimit(.minutes(20)))
+/// A correct TLS server with a relay that cuts or changes its bytes.
+@Suite("Truncated and modified TLS", .timeLimit(.minutes(20)))
 struct HandshakeCutTests {
     private static let answer = ServerScript.respond(CutEnding.good)
 
-    /// Runs a closure with a session that meets the server through a relay, and resumes nothing.
+    /// Runs a closure with a session that connects through a relay and does not resume TLS.
     private func withRelay(
         _ version: TLSVersion, _ clocks: Timeouts = .patient(),
         _ body: (HTTPSession, CuttingRelay) async throws -> Void
@@ -26,7 +26,7 @@ struct HandshakeCutTests {
         }
     }
 
-    /// The text of an answer, or the error.
+    /// Returns the text of the response, or the error.
     private func outcome(_ session: HTTPSession, _ relay: CuttingRelay) async throws -> Result<
         String, HTTPError
     > {
@@ -38,7 +38,7 @@ struct HandshakeCutTests {
     }
 
     @Test(
-        "A server whose bytes end early, at whatever one of the handshake and the answer, is refused",
+        "A TLS connection that is cut at any byte of the handshake or the response is an error",
         arguments: TLSVersion.allCases)
     func cuts(_ version: TLSVersion) async throws {
         try await withRelay(version) { session, relay in
@@ -66,10 +66,10 @@ struct HandshakeCutTests {
                     relay.use(.none)
                     #expect(try await outcome(session, relay).get() == "good")
                 }
-                // Of the older version, whose shakes of hands cost the most, each third byte.
+                // A TLS 1.2 handshake is slower, so only every third byte is tested.
                 count += version == .tls13 ? 1 : 3
             }
-            // The cuts have met the handshake and what comes after.
+            // The cuts covered the handshake and the data after it.
             #expect(handshakeLength > 500)
             #expect(count > handshakeLength + 50)
             relay.use(.none)
@@ -78,10 +78,10 @@ struct HandshakeCutTests {
     }
 
     @Test(
-        "A server whose bytes are changed, at whatever place, is refused or understood, and never misunderstood",
+        "A changed byte in a TLS connection is either an error or harmless",
         arguments: TLSVersion.allCases)
     func changes(_ version: TLSVersion) async throws {
-        // A length that grew makes the client wait for bytes that never come.
+        // A length that grew makes the client wait for bytes that never arrive.
         let clocks = Timeouts.patient(
             connect: .milliseconds(500), head: .milliseconds(500), idle: .milliseconds(500))
         try await withRelay(version, clocks) { session, relay in

@@ -3,10 +3,10 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// Header fields that could split a request, at each place where a caller gives them.
-@Suite("Header fields that cannot be sent", .timeLimit(.minutes(20)))
+/// Header fields that could split a request, in each function that accepts header fields.
+@Suite("Invalid header fields", .timeLimit(.minutes(20)))
 struct HeaderRejectionTests {
-    /// A place where header fields are given.
+    /// A function that accepts header fields.
     struct Place: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let call: @Sendable (HTTPSession, String, HTTPHeaders) async throws -> Void
@@ -61,7 +61,7 @@ struct HeaderRejectionTests {
         },
         Place(testDescription: "endpoint") { try await $0.host($1).call(Endpoint(headers: $2)) },
         Place(testDescription: "idempotency key") { session, url, headers in
-            // The value alone is given there.
+            // Only the value is given in this case.
             if headers.error?.message.contains("in its value") != true {
                 _ = try await session.get(url, headers: headers)
             }
@@ -71,16 +71,16 @@ struct HeaderRejectionTests {
     ]
 
     private static let bad: [(name: String, value: String, shown: String)] = [
-        ("X-A", "hunter2\r\nEVIL: 1", "carriage return, 0x0D, at position 7"),
-        ("X-A", "hunter2\nEVIL: 1", "line feed, 0x0A, at position 7"), ("X-A", "hunter2\0", "NUL, 0x00"),
+        ("X-A", "hunter2\r\nEVIL: 1", "carriage return, 0x0D at position 7"),
+        ("X-A", "hunter2\nEVIL: 1", "line feed, 0x0A at position 7"), ("X-A", "hunter2\0", "NUL, 0x00"),
         ("X-A", "hunter2\u{1B}[0m", "0x1B"), ("X-A", "hunter2\u{7F}", "0x7F"),
-        ("X A", "hunter2", "space, 0x20, at position 1"), (":path", "hunter2", "colon, 0x3A, at position 0"),
+        ("X A", "hunter2", "space, 0x20 at position 1"), (":path", "hunter2", "colon, 0x3A at position 0"),
         ("X-A:", "hunter2", "colon"), ("X\r\nEVIL", "hunter2", "carriage return"), ("", "hunter2", "no name"),
         ("Xä", "hunter2", "0xC3"), ("X\0", "hunter2", "NUL"),
     ]
 
     @Test(
-        "A bad name or value is a typed error before anything is opened, and no value is repeated",
+        "An invalid name or value is a typed error before any connection, and the message omits the value",
         arguments: places)
     func refused(_ place: Place) async throws {
         try await TestOrigin.withOrigin(respond: { _ in .text("EVIL") }) { origin in
@@ -102,7 +102,7 @@ struct HeaderRejectionTests {
         }
     }
 
-    @Test("Setting a valid value takes the place of a rejected one, and nil removes it")
+    @Test("A valid value replaces a rejected one, and nil removes it")
     func replaced() throws {
         var headers: HTTPHeaders = ["x-trace": "a\n", "Y": "b\n", "Bad Name": "c"]
         #expect(throws: HTTPError.self) { try headers.validated() }
@@ -115,7 +115,7 @@ struct HeaderRejectionTests {
         #expect(throws: HTTPError.self) { try headers.validated() }
     }
 
-    @Test("Literals keep their order and repeated fields, and constants and strings are one name")
+    @Test("Literals keep order and repeated fields, and constants and strings are the same name")
     func literals() throws {
         let id = "7"
         let headers: HTTPHeaders = ["X-Trace": id, .accept: "a/b", "accept": "c/d", "X-\(id)": "tab\there"]
@@ -129,7 +129,7 @@ struct HeaderRejectionTests {
         #expect(HTTPHeaders(fields) == headers)
     }
 
-    @Test("Fields of a call take the place of those of a request and of the session")
+    @Test("Fields of a call replace those of the request and of the session")
     func precedence() async throws {
         try await TestOrigin.withOrigin(respond: { _ in .text("x") }) { origin in
             let session = HTTPSession.own {

@@ -5,13 +5,13 @@ import MartletStreams
 import MartletTesting
 import Testing
 
-/// Compressed bodies that are corrupt, cut, oversized or nested, as a session meets them.
+/// Compressed bodies that are corrupt, truncated, oversized or nested, received through a session.
 @Suite("Hostile content codings", .timeLimit(.minutes(20)))
 struct HostileCodingTests {
     private static let sample = Deflated.sample(5000)
     private static let gzip = Deflated.bytes(sample, as: .gzip)
 
-    /// What becomes of a body whose length is announced and met.
+    /// Receives a body whose length matches its Content-Length.
     private func receive(
         _ body: [UInt8], coding: String = "gzip", lines: String = "", isStreamed: Bool = false,
         headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions = RequestOptions(),
@@ -20,7 +20,8 @@ struct HostileCodingTests {
         var received = HostileReceipt()
         let head =
             "HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\n\(lines)Content-Length: \(body.count)\r\n\r\n"
-        // The framing is in order, so the connection may be used again; where it is not, the second one answers.
+        // The framing is valid, so the connection may be reused; otherwise the second connection serves the next
+        // request.
         let script = ServerScript(
             .expectRequestHead, .send(Array(head.utf8) + body), .expectRequestHead, .send(HostileScene.good),
             .awaitClose)
@@ -31,7 +32,7 @@ struct HostileCodingTests {
         return received
     }
 
-    @Test("A gzip body cut at any byte is an error although its length was met", arguments: [false, true])
+    @Test("A gzip body cut at any byte is an error even if its Content-Length matches", arguments: [false, true])
     func cut(isStreamed: Bool) async throws {
         let gzip = Deflated.bytes(Array("hello hello hello".utf8), as: .gzip)
         for count in 1..<gzip.count {
@@ -51,7 +52,7 @@ struct HostileCodingTests {
     }
 
     @Test(
-        "A body that is not what its coding says is an error",
+        "A body that does not match its coding is an error",
         arguments: ["gzip", "deflate", "x-gzip", "GZIP"])
     func notEncoded(_ coding: String) async throws {
         let receipt = try await receive(
@@ -60,7 +61,7 @@ struct HostileCodingTests {
         #expect(!receipt.isPoisoned)
     }
 
-    @Test("Bytes behind a gzip body are an error", arguments: ["EVIL", "\u{1F}"])
+    @Test("Bytes after a gzip body are an error", arguments: ["EVIL", "\u{1F}"])
     func trailing(_ junk: String) async throws {
         let receipt = try await receive(HostileCodingTests.gzip + Array(junk.utf8))
         #expect(receipt.error?.code == .contentDecodingFailed)
@@ -80,7 +81,7 @@ struct HostileCodingTests {
         #expect(receipt.body.isEmpty)
     }
 
-    @Test("A bomb is stopped by its ratio, whether streamed or collected", arguments: [false, true])
+    @Test("A bomb is stopped by its ratio, both streamed and collected", arguments: [false, true])
     func bomb(isStreamed: Bool) async throws {
         let body = Deflated.bytes([UInt8](repeating: 0, count: 32 << 20), as: .gzip)
         let receipt = try await receive(body, isStreamed: isStreamed)
@@ -97,7 +98,7 @@ struct HostileCodingTests {
         #expect(receipt.body.count <= (10 << 20) + (64 << 10))
     }
 
-    @Test("Bounds set smaller are honoured")
+    @Test("Smaller configured limits are enforced")
     func smallerBounds() async throws {
         let zeros = Deflated.bytes([UInt8](repeating: 0, count: 100_000), as: .gzip)
         let ratio = try await receive(zeros) {
@@ -112,7 +113,7 @@ struct HostileCodingTests {
     }
 
     @Test(
-        "More than five codings are refused, in one field or in many",
+        "More than five codings are rejected, in one field or in several",
         arguments: [
             ("gzip, gzip, gzip, gzip, gzip, gzip", ""),
             ("gzip", String(repeating: "Content-Encoding: gzip\r\n", count: 19)),
@@ -125,7 +126,7 @@ struct HostileCodingTests {
         #expect(receipt.body.isEmpty)
     }
 
-    @Test("Five codings are undone")
+    @Test("Five codings are decoded")
     func fiveCodings() async throws {
         var body = Array("hello".utf8)
         for _ in 0..<5 { body = Deflated.bytes(body, as: .gzip) }
@@ -134,7 +135,7 @@ struct HostileCodingTests {
     }
 
     @Test(
-        "A body with an unknown coding passes through as it came",
+        "A body with an unknown coding is delivered unchanged",
         arguments: ["exi", "compress", "gzip, exi", "gzip;q=1"])
     func unknownCoding(_ coding: String) async throws {
         let receipt = try await receive(HostileCodingTests.gzip, coding: coding)
@@ -143,7 +144,7 @@ struct HostileCodingTests {
         #expect(receipt.fields[.contentEncoding] == coding)
     }
 
-    @Test("What the request asked for itself, or did not ask for, is delivered as it came")
+    @Test("A body is delivered unchanged for an own Accept-Encoding, for a range, and with decoding off")
     func notAskedFor() async throws {
         let own = try await receive(HostileCodingTests.gzip, headers: [.acceptEncoding: "gzip"])
         #expect(own.body == HostileCodingTests.gzip)
@@ -153,7 +154,7 @@ struct HostileCodingTests {
         #expect(range.body == HostileCodingTests.gzip)
     }
 
-    @Test("A caller that demands the decoding gets it whoever asked for the coding, but never of a range")
+    @Test("The option to decode applies to codings that the caller requested, but not to ranges")
     func demanded() async throws {
         for headers: HTTPHeaders in [[.acceptEncoding: "gzip"], [.acceptEncoding: "br, gzip"]] {
             let receipt = try await receive(
@@ -182,7 +183,7 @@ struct HostileCodingTests {
         }
     }
 
-    @Test("A chunked gzip body that breaks off is an error of the framing, not a short body")
+    @Test("A truncated chunked gzip body is a framing error and not a short body")
     func brokenChunks() async throws {
         let part = HostileCodingTests.gzip.prefix(100)
         let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n64\r\n"

@@ -2,7 +2,7 @@ import MartletCore
 import MartletWire
 
 extension HostilePeer {
-    /// Chunked bodies, from byte 47 on, that break the grammar (RFC 9112 §7.1).
+    /// Chunked bodies that violate the grammar from byte 47 on (RFC 9112 §7.1).
     static let chunks: [HostilePeer] = [
         .chunked(
             "A size of seventeen digits", "10000000000000005\r\nEVIL",

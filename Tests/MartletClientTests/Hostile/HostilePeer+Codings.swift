@@ -9,9 +9,9 @@ extension HostilePeer {
     private static let hello = Deflated.bytes(Array("hello".utf8), as: .gzip)
     private static let bomb = Deflated.bytes(zeros, as: .gzip)
 
-    /// A peer whose body is whole as the framing has it, and has a content coding.
+    /// A peer whose body has valid framing and a content coding.
     private static func coded(
-        _ name: String, _ coding: String, _ body: [UInt8], _ fate: HostileFate
+        _ name: String, _ coding: String, _ body: [UInt8], _ fate: HostileOutcome
     ) -> HostilePeer {
         let head =
             "HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\nContent-Length: \(body.count)\r\n\r\n"
@@ -22,12 +22,12 @@ extension HostilePeer {
         return HostilePeer(name, script: steps, fate)
     }
 
-    /// A list of so many codings.
+    /// Returns a list of `count` codings.
     private static func list(_ coding: String, _ count: Int) -> String {
         Array(repeating: coding, count: count).joined(separator: ", ")
     }
 
-    /// Bodies whose content coding is broken, or a bomb (RFC 9110 §8.4).
+    /// Bodies with a broken content coding, or a bomb (RFC 9110 §8.4).
     static let codings: [HostilePeer] = [
         coded("A gzip body", "gzip", hello, .answered("hello", isKept: true)),
         coded("A gzip bomb", "gzip", bomb, .undecodable(.ratioExceeded(limit: 100))),

@@ -11,7 +11,7 @@ extension HostilePeer {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n\r\n".utf8)
     private static let small = HostileRequest(bodyLimit: .bytes(65_536))
 
-    /// Peers that never stop sending: the error comes at the limit, and little more than the limit was ever taken.
+    /// Peers that never stop sending. The error occurs at the limit, and the client reads little more than the limit.
     static let floods: [HostilePeer] = [
         .flood(
             "An endless status line", "HTTP/1.1 200 ", endlessly: "a", taking: 65_536,
@@ -95,8 +95,8 @@ extension HostilePeer {
             "Endless chunks of gzip members of no bytes", chunkedGzip, chunk(Deflated.bytes([], as: .gzip))),
     ]
 
-    /// A peer that sends for ever what is in order and comes to nothing: bytes always move, so that only the clock of the
-    /// whole call ends it.
+    /// A peer that endlessly sends valid data without content. Bytes always arrive, so only the call's total timeout
+    /// ends it.
     private static func endless(_ name: String, _ start: [UInt8], _ bytes: [UInt8]) -> HostilePeer {
         .flood(
             name, start, endlessly: bytes, taking: 1 << 40, request: .within(.total, .milliseconds(1500)),

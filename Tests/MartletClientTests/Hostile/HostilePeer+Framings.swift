@@ -5,7 +5,7 @@ import MartletWire
 extension HostilePeer {
     private static let hello = "5\r\nhello\r\n0\r\n\r\n"
 
-    /// Heads that frame the body in two ways, in none, or wrongly.
+    /// Heads that frame the body in two ways, not at all, or wrongly.
     static let framings: [HostilePeer] =
         [
             .fields(

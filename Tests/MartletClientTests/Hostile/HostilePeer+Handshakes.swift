@@ -5,36 +5,36 @@ import MartletHosts
 import MartletTesting
 
 extension HostilePeer {
-    /// A peer that waits for the first bytes of a hello, says something, and ends its direction or waits.
+    /// A peer that waits for the first bytes of a ClientHello, sends data, and then closes its direction or waits.
     private static func handshake(
-        _ name: String, _ bytes: [UInt8], ends: Bool = false, _ reason: HostileFate.Insecurity
+        _ name: String, _ bytes: [UInt8], ends: Bool = false, _ reason: HostileOutcome.Insecurity
     ) -> HostilePeer {
         let rest: [ScriptStep] = ends ? [.shutdownWriting, .awaitClose] : [.awaitClose]
         return HostilePeer(
             name, script: [.readBody(5), .send(bytes)] + rest, routes: [.handshake], .insecure(reason))
     }
 
-    private static func handshake(_ name: String, _ text: String, _ reason: HostileFate.Insecurity)
+    private static func handshake(_ name: String, _ text: String, _ reason: HostileOutcome.Insecurity)
         -> HostilePeer
     {
         handshake(name, Array(text.utf8), reason)
     }
 
-    /// A peer that plays a script, during which the time for connecting runs out.
+    /// A peer that plays a script until the connect timeout expires.
     private static func stalling(_ name: String, _ steps: ScriptStep...) -> HostilePeer {
         HostilePeer(
             name, script: [.readBody(5)] + steps, request: .within(.connect, .seconds(2)),
             routes: [.handshake], .timedOut(.connect, .tlsHandshake))
     }
 
-    /// A record of TLS (RFC 8446 §5.1).
+    /// Returns a TLS record (RFC 8446 §5.1).
     private static func record(_ type: UInt8, _ content: [UInt8]) -> [UInt8] {
         [type, 3, 3, UInt8(content.count >> 8), UInt8(content.count & 0xFF)] + content
     }
 
     private static func alert(_ level: UInt8, _ number: UInt8) -> [UInt8] { record(0x15, [level, number]) }
 
-    /// A server's hello in TLS 1.2, of a version and a cipher suite.
+    /// Returns a TLS 1.2 ServerHello with a version and a cipher suite.
     private static func hello(
         version: [UInt8] = [3, 3], suite: [UInt8] = [0xC0, 0x2B],
         extensions: [UInt8] = [0, 5, 0xFF, 1, 0, 1, 0]
@@ -43,7 +43,7 @@ extension HostilePeer {
         return record(0x16, [2, 0, 0, UInt8(body.count)] + body)
     }
 
-    /// Fatal alerts of all kinds (RFC 8446 §6.2), and numbers that stand for nothing.
+    /// Fatal alerts of all kinds (RFC 8446 §6.2), and unassigned numbers.
     private static let alerts: [HostilePeer] = [
         10, 20, 21, 22, 30, 40, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 60, 71, 80, 86, 100, 109, 110, 111,
         112,
@@ -52,7 +52,7 @@ extension HostilePeer {
         handshake("Alert \(number) for a hello", alert(2, number), .alert(Int(number)))
     }
 
-    /// What a peer may say in place of its part of a TLS handshake.
+    /// Data that a peer sends in place of its part of a TLS handshake.
     static let handshakes: [HostilePeer] =
         alerts + [
             handshake("Alert 70 for a hello", alert(2, 70), .version),

@@ -9,7 +9,7 @@ extension HostilePeer {
         .fields(name, line + "\r\nContent-Length: 4", .refused(fault, at: offset))
     }
 
-    /// Heads whose fields, from byte 17 on, are malformed (RFC 9112 §5).
+    /// Heads with malformed fields from byte 17 on (RFC 9112 §5).
     static let heads: [HostilePeer] = [
         plain("A NUL in a value", "X-A: a\0EVIL", .malformedFieldValue(0), at: 23),
         plain("A NUL in a name", "X\0A: EVIL", .malformedFieldName(0), at: 18),

@@ -7,7 +7,7 @@ extension HostilePeer {
     private static let early = "HTTP/1.1 103 Early Hints\r\nLink: EVIL\r\nSet-Cookie: EVIL\r\n\r\n"
     private static let final = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 
-    /// Interim responses: too many, at the wrong place, or of the wrong kind (RFC 9110 §15.2).
+    /// Interim responses: too many, in the wrong position, or of the wrong kind (RFC 9110 §15.2).
     static let interims: [HostilePeer] = [
         HostilePeer(
             "Ten early hints, whose fields must not leak", String(repeating: early, count: 10) + final,

@@ -4,7 +4,7 @@ import MartletCore
 extension HostilePeer {
     private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"
 
-    /// Complete responses with more bytes right behind them (RFC 9112 §9.3, §11.1).
+    /// Complete responses with more bytes directly after them (RFC 9112 §9.3, §11.1).
     static let poisons: [HostilePeer] = [
         .fields(
             "A second response behind a length", "Content-Length: 5", body: "hello" + evil,

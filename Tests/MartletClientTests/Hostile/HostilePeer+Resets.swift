@@ -17,7 +17,8 @@ extension HostilePeer {
             request: HostileRequest(method: .put, body: body), .reset)
     }
 
-    /// Peers that reset the connection: in each phase that is what the error tells, whoever on this side saw it first.
+    /// Peers that reset the connection. The error reports the reset in each phase, whether the reader or the writer
+    /// sees it first.
     static let resets: [HostilePeer] = [
         reset("A reset behind the request", behind: ""),
         reset("A reset in the status line", behind: "HTTP/1.1 20"),

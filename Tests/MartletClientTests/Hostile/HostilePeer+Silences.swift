@@ -9,7 +9,7 @@ extension HostilePeer {
     private static let chunkedHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     private static let large = HTTPBody.pattern(1 << 40)
 
-    /// Peers that fall silent: in each phase the timeout of that phase ends the wait.
+    /// Peers that stop sending. The timeout of each phase ends the wait.
     static let silences: [HostilePeer] = [
         .silent("Silence behind the request", after: "", .head, .awaitingHead),
         .silent("Silence behind an empty line", after: "\r\n", .head, .awaitingHead),
@@ -46,7 +46,7 @@ extension HostilePeer {
             .timedOut(.head, .awaitingHead)),
     ]
 
-    /// Peers that send a byte now and then: a drip does not hold off the timeout of the head, nor that of the whole call.
+    /// Peers that send one byte from time to time. This does not extend the head timeout or the total timeout.
     static let drips: [HostilePeer] = [
         drip("A head byte by byte", "", ok + String(repeating: "A: b\r\n", count: 40), .head, .awaitingHead),
         drip(
@@ -69,7 +69,7 @@ extension HostilePeer {
             .receivingBody),
     ]
 
-    /// However much has come when the timeout is looked at, it is not the end, and the timeout of idling runs beside.
+    /// The response is incomplete whenever the timeout expires, and the idle timeout runs as well.
     private static func drip(
         _ name: String, _ start: String, _ text: String, _ timeout: HTTPError.Timeout,
         _ phase: HTTPError.Phase

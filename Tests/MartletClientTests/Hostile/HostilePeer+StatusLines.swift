@@ -4,7 +4,7 @@ import MartletWire
 extension HostilePeer {
     private static let rest = "\r\nContent-Length: 4\r\n\r\nEVIL"
 
-    /// First lines that are no status line, and the tolerable ones among them.
+    /// Invalid status lines, and tolerated deviations.
     static let statusLines: [HostilePeer] = [
         HostilePeer(
             "A status of four digits", "HTTP/1.1 1000 X" + rest, .refused(.invalidStatusCode, at: 12)),

@@ -2,7 +2,7 @@ import MartletNetwork
 import MartletCore
 
 extension HostilePeer {
-    /// Responses that end too early; the connection ends in order behind them.
+    /// Responses that end too early; the connection then ends gracefully.
     static let truncations: [HostilePeer] = [
         HostilePeer("Nothing", "", .refused(.emptyResponse, at: 0), closes: true),
         HostilePeer("One byte", "H", .truncated, closes: true),

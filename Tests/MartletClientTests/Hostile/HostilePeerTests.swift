@@ -10,14 +10,14 @@ import Testing
 @Suite("Hostile peers", .timeLimit(.minutes(20)))
 struct HostilePeerTests {
     @Test(
-        "A hostile peer is refused as its row says, and harms nothing else",
+        "The outcome of a hostile peer matches its row, and other calls are unaffected",
         arguments: HostilePeer.all.filter { !$0.isRestless })
     func peer(_ peer: HostilePeer) async throws {
         try await HostilePeerTests.meet(peer)
     }
 
     @Test(
-        "A hostile peer that never rests is refused as its row says, and harms nothing else", .serialized,
+        "The outcome of a hostile peer that never stops matches its row, and other calls are unaffected", .serialized,
         arguments: HostilePeer.all.filter(\.isRestless))
     func restlessPeer(_ peer: HostilePeer) async throws {
         try await HostilePeerTests.meet(peer)
@@ -31,13 +31,13 @@ struct HostilePeerTests {
         }
     }
 
-    @Test("No two rows have one name")
+    @Test("Every row has its own name")
     func names() {
         let names = HostilePeer.all.map(\.name)
         #expect(Set(names).count == names.count)
     }
 
-    @Test("No response that is refused becomes a file")
+    @Test("A rejected response never becomes a file")
     func downloads() async throws {
         let folder = try TemporaryFolder()
         for peer in HostilePeer.all {
@@ -57,7 +57,8 @@ struct HostilePeerTests {
         }
     }
 
-    /// The ways of taking the answer; TLS is below what tells them apart, and costs the most, and clocks cost time.
+    /// Returns the forms of the call to test: collected (`false`) and streamed (`true`). TLS is independent of the form
+    /// and slow, and timeouts take time, so these run collected only.
     private static func manners(of peer: HostilePeer, _ route: HostileRoute) -> [Bool] {
         switch peer.fate {
         case .timedOut: [false]
@@ -75,10 +76,10 @@ struct HostilePeerTests {
         }
     }
 
-    /// Meets a peer, and has everything judged.
+    /// Sends the request to a peer and checks the outcome.
     ///
-    /// - Returns: Whether the clock that is to end the call, where one is, came in the phase that it is about: on a slow
-    ///   machine it may come before, and is no test then.
+    /// - Returns: Whether the timeout expired in the expected phase. On a slow machine it may expire earlier, and the
+    ///   test is then invalid.
     private static func isMet(
         _ peer: HostilePeer, asking request: HostileRequest, _ route: HostileRoute, isStreamed: Bool
     ) async throws -> Bool {
@@ -102,20 +103,20 @@ struct HostilePeerTests {
             #expect(!receipt.isPoisoned, "\(manner)")
             await scene.expectBaseline(manner)
             if route == .memory, let limit = peer.takenLimit {
-                // In memory what was sent was taken, but for the stream's buffer, the receive buffer and a piece.
+                // In memory, all sent bytes were read except for the stream buffer, the receive buffer and one piece.
                 #expect(scene.recorder.counts.bytesSent < limit + 512 * 1024, "took too much: \(manner)")
             }
             #expect(await scene.next() == "good", "\(manner)")
             await scene.expectBaseline(manner)
             if route == .handshake { return }
-            // Where only the coding is at fault, the framing is not, and the connection may be kept.
+            // If only the coding is invalid, the framing is valid and the connection may be reused.
             if case .undecodable = peer.fate { return }
             #expect(scene.recorder.counts.connections == (peer.fate.isKept ? 1 : 2), "\(manner)")
         }
         return isInTime
     }
 
-    /// A clock's error comes when its span is over, and any other at once.
+    /// Checks that a timeout error comes after its duration, and any other error immediately.
     private static func judge(
         _ elapsed: Duration, _ peer: HostilePeer, _ request: HostileRequest, _ manner: String
     ) {
@@ -153,7 +154,7 @@ struct HostilePeerTests {
         case .reset: #expect((error.underlying as? SystemError)?.isReset == true, "\(manner): \(error)")
         case .insecure(let reason):
             let kind = (error.underlying as? TLSError)?.kind
-            #expect(kind.flatMap { HostileFate.Insecurity($0) } == reason, "\(manner): \(error)")
+            #expect(kind.flatMap { HostileOutcome.Insecurity($0) } == reason, "\(manner): \(error)")
             #expect(error.phase == .tlsHandshake, "\(manner)")
         }
         let isAnswering = error.phase == .awaitingHead || error.phase == .receivingBody

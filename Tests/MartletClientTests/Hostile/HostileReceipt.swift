@@ -1,19 +1,19 @@
 import MartletCore
 
-/// What a call delivered, and how it ended.
+/// The delivered data of a call and its error.
 struct HostileReceipt: Sendable {
     var fields = HTTPFields()
     var body: [UInt8] = []
     var trailers: HTTPFields?
     var interim: [HTTPResponse] = []
-    /// The error it ended with.
+    /// The error that ended the call.
     var error: HTTPError?
-    /// An error of another type, which no call may throw here.
+    /// The description of an error of another type, which no call may throw here.
     var strangeError: String?
 
     var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// Whether anything the attacker meant to slip in was delivered.
+    /// Whether any content of the attacker was delivered.
     var isPoisoned: Bool {
         text.contains("EVIL")
             || (Array(fields) + Array(trailers ?? HTTPFields())).contains {

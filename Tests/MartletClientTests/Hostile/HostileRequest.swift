@@ -1,21 +1,21 @@
 import MartletCore
 
-/// What is asked of a hostile peer.
+/// A request to a hostile peer.
 struct HostileRequest: Sendable {
     var method = HTTPRequest.Method.get
     var headers = HTTPHeaders()
     var body = HTTPBody.none
-    /// The clocks; those that are not given stand still, and a last one of some minutes shows what hangs.
+    /// The timeouts. Timeouts that are not given are off, and a total timeout of some minutes ends a hang.
     var clocks = Timeouts(connect: nil, head: nil, idle: nil, total: Patience.long)
-    /// The largest body that is collected; `nil` for the default.
+    /// The maximum size of a collected body; `nil` for the default.
     var bodyLimit: ByteCount?
 
-    /// A GET with one timeout running.
+    /// A GET request with one timeout.
     static func within(_ timeout: HTTPError.Timeout, _ span: Duration) -> HostileRequest {
         HostileRequest().with(timeout, span)
     }
 
-    /// The same request with a timeout of another span.
+    /// Returns the same request with another duration for a timeout.
     func with(_ timeout: HTTPError.Timeout, _ span: Duration) -> HostileRequest {
         var request = self
         switch timeout {
@@ -29,7 +29,7 @@ struct HostileRequest: Sendable {
         return request
     }
 
-    /// The same with a body that is put.
+    /// Returns the same request as a PUT with a body.
     func putting(_ body: HTTPBody) -> HostileRequest {
         var request = self
         request.method = .put
@@ -37,7 +37,7 @@ struct HostileRequest: Sendable {
         return request
     }
 
-    /// The span of a timeout.
+    /// Returns the duration of a timeout.
     func span(of timeout: HTTPError.Timeout?) -> Duration? {
         switch timeout {
         case .poolWait: clocks.poolWait
@@ -50,6 +50,6 @@ struct HostileRequest: Sendable {
         }
     }
 
-    /// What the call does otherwise than its session.
+    /// The call's options that override the session's configuration.
     var options: RequestOptions { RequestOptions(timeouts: clocks, bodyLimit: bodyLimit) }
 }

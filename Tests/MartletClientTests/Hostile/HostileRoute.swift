@@ -1,14 +1,14 @@
-/// The ways a client can meet a hostile peer.
+/// The routes over which a client can reach a hostile peer.
 enum HostileRoute: CaseIterable, Sendable {
     /// A stream in memory.
     case memory
-    /// A TCP connection on loopback.
+    /// A TCP connection over loopback.
     case plain
     /// TLS over such a connection.
     case tls
-    /// TLS that is asked for and not given: the peer plays its script in place of a handshake.
+    /// A TLS request without a TLS server: the peer plays its script in place of a handshake.
     case handshake
 
-    /// Those on which a request reaches the peer.
+    /// The routes on which a request reaches the peer.
     static let all: [HostileRoute] = [.memory, .plain, .tls]
 }

@@ -3,32 +3,32 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// A client and a server whose first connection plays a hostile script; the second one, and those after it, answer
-/// every request with `good`.
+/// A client and a server whose first connection plays a hostile script. Later connections answer every request with
+/// `good`.
 struct HostileScene: Sendable {
-    /// What an honest connection answers.
+    /// The response of an honest connection.
     static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
 
     let session: HTTPSession
     let base: String
     let recorder: OriginRecorder
     let signals: OriginSignals
-    /// Where an honest server is; the same as `base` unless that one does not get as far as HTTP.
+    /// The base URL of an honest server. It equals `base` unless that server does not speak HTTP.
     var honestBase: String
-    /// The ports on which there may be sockets; none in memory.
+    /// The ports that may have sockets; empty for streams in memory.
     var ports: [Int] = []
 
     /// Runs a closure in a scene.
     /// - Parameters:
-    ///   - script: What the first connection plays.
-    ///   - configure: What the client does otherwise than by default.
+    ///   - script: The script of the first connection.
+    ///   - configure: Changes the client's default configuration.
     static func with(
         _ route: HostileRoute = .plain, _ script: ServerScript,
         configure: (inout SessionConfiguration) -> Void = { _ in },
         run body: (HostileScene) async throws -> Void
     ) async throws {
         var configuration = SessionConfiguration.patient
-        // A hang shows as this clock's error.
+        // A hang shows as an error of this timeout.
         configuration.timeouts.total = Patience.long
         let honest = ServerScript.keepAlive(good, times: 4)
         switch route {
@@ -68,14 +68,14 @@ struct HostileScene: Sendable {
         }
     }
 
-    /// Sends a request to the hostile peer and collects or streams the answer.
+    /// Sends a request to the hostile peer and collects or streams the response.
     func request(_ request: HostileRequest, isStreamed: Bool) async -> HostileReceipt {
         await self.request(
             request.method, isStreamed: isStreamed, headers: request.headers, body: request.body,
             options: request.options)
     }
 
-    /// Sends a request and collects or streams the answer.
+    /// Sends a request and collects or streams the response.
     func request(
         _ method: HTTPRequest.Method = .get, _ path: String = "/", isStreamed: Bool = false,
         headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none,
@@ -119,14 +119,14 @@ struct HostileScene: Sendable {
         return receipt
     }
 
-    /// The honest answer to a request on the same session.
+    /// Sends a request to the honest server on the same session.
     func next() async -> String {
         let receipt = await send(
             to: honestBase + "/next", .get, isStreamed: false, HTTPHeaders(), .none, RequestOptions())
         return receipt.error.map { "\($0)" } ?? receipt.text
     }
 
-    /// Expects that nothing is left of the calls so far but a connection that idles.
+    /// Expects that the finished calls left nothing but one idle connection.
     func expectBaseline(_ manner: String, sourceLocation: SourceLocation = #_sourceLocation) async {
         let status = session.poolStatus
         #expect(status.leased == 0, "\(manner)", sourceLocation: sourceLocation)

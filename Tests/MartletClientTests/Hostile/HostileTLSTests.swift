@@ -4,10 +4,10 @@ import MartletHosts
 import MartletTesting
 import Testing
 
-/// Servers whose TLS is none, or whose certificates prove nothing; and that no request reaches them.
+/// Servers without TLS or with invalid certificates. No request reaches them.
 @Suite("Hostile TLS", .timeLimit(.minutes(20)))
 struct HostileTLSTests {
-    /// The error that a request to an origin comes to.
+    /// Returns the error of a request to an origin.
     private func failure(
         _ tls: OriginTLS, host: String = "127.0.0.1",
         configure: (inout SessionConfiguration) -> Void = { _ in }
@@ -38,7 +38,7 @@ struct HostileTLSTests {
     }
 
     @Test(
-        "An expired certificate, one of tomorrow, a stranger's and one signed by itself are told apart",
+        "Expired, future, unknown and self-signed certificates cause different errors",
         arguments: [
             (OriginTLS.expired, TLSError.Kind.expired), (.notYetValid, .notYetValid),
             (.unknownAuthority, .unknownAuthority), (.selfSigned, .selfSigned),
@@ -54,15 +54,15 @@ struct HostileTLSTests {
         }
     }
 
-    @Test("A name that stands in the subject alone does not count")
+    @Test("A host name only in the subject is ignored")
     func nameInSubjectAlone() async throws {
-        // The subject's common name is `localhost`; the alternative names say something else.
+        // The subject's common name is `localhost`; the alternative names contain another host.
         let error = try await failure(.wrongName, host: "localhost")
         #expect(HostileTLSTests.kind(error) == .nameMismatch(["wrong.example"]))
     }
 
     @Test(
-        "A certificate for other names is refused for this one",
+        "A certificate for other names is rejected",
         arguments: [
             ("*.example.com", "example.com"), ("*.example.com", "a.b.example.com"), ("*.com", "example.com"),
             ("f*.example.com", "foo.example.com"), ("*.*.example.com", "a.b.example.com"),
@@ -81,7 +81,7 @@ struct HostileTLSTests {
     }
 
     @Test(
-        "A client certificate that is demanded and missing, or a stranger's, is an error",
+        "A missing or untrusted client certificate is an error if the server requires one",
         arguments: [true, false])
     func clientCertificateMissing(_ isStranger: Bool) async throws {
         for version in [TLSVersion.tls12, .tls13] {
@@ -113,7 +113,7 @@ struct HostileTLSTests {
         }
     }
 
-    @Test("A client certificate that is demanded and given is taken")
+    @Test("A trusted client certificate is accepted if the server requires one")
     func clientCertificateGiven() async throws {
         try await TestOrigin.withOrigin(.tls(.demandsClientCertificate), respond: { _ in .text("good") }) {
             origin in
@@ -128,9 +128,9 @@ struct HostileTLSTests {
         }
     }
 
-    /// What a server says in place of its part of the handshake.
+    /// Data that a server sends in place of its part of the handshake.
     @Test(
-        "A server that does not speak TLS is an error of TLS, and gets no request",
+        "A server that does not speak TLS causes a TLS error and receives no request",
         arguments: [
             Array("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL".utf8),
             Array("SSH-2.0-OpenSSH_9.2p1\r\n".utf8),
@@ -150,7 +150,7 @@ struct HostileTLSTests {
             let error = await #expect(throws: HTTPError.self) {
                 try await session.get("https://127.0.0.1:\(origin.port)/secret")
             }
-            // A server that has gone before the hello reached it shows as a connection that could not be made.
+            // If the server closed before the ClientHello arrived, the error is a failed connection.
             #expect(
                 error?.code == .tlsFailed || (bytes.isEmpty && error?.code == .connectFailed),
                 "\(String(describing: error))")
@@ -166,7 +166,7 @@ struct HostileTLSTests {
         }
     }
 
-    @Test("Plain HTTP to a server that speaks TLS is a typed error")
+    @Test("Plain HTTP to a TLS server is a typed error")
     func plainToTLS() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("EVIL") }) { origin in
             let session = HTTPSession(configuration: .patient)

@@ -4,10 +4,10 @@ import MartletTransport
 import Synchronization
 import Testing
 
-/// URLs that parsers read in different ways: the session connects to the one place they mean, or to none.
+/// URLs that parsers read in different ways. The session connects to the intended host, or nowhere.
 @Suite("Hostile URLs", .timeLimit(.minutes(20)))
 struct HostileURLTests {
-    /// Notes where a session would connect to, and connects nowhere.
+    /// Records the destinations of a session without connecting.
     private final class Recorder: StreamConnector {
         private let places = Mutex<[String]>([])
 
@@ -19,7 +19,7 @@ struct HostileURLTests {
         var all: [String] { places.withLock { $0 } }
     }
 
-    /// Where a request would go.
+    /// Returns the destinations of a call.
     private func places(_ call: (HTTPSession) async throws -> Void) async -> (
         places: [String], code: HTTPError.Code?
     ) {
@@ -35,7 +35,7 @@ struct HostileURLTests {
     }
 
     @Test(
-        "A URL leads to one place",
+        "A URL has exactly one destination",
         arguments: [
             ("http://a.example#@b.example/", "a.example:80"),
             ("http://a.example?@b.example/", "a.example:80"),
@@ -62,7 +62,7 @@ struct HostileURLTests {
     }
 
     @Test(
-        "A URL that could lead elsewhere leads nowhere",
+        "An ambiguous URL is rejected without a connection",
         arguments: [
             "http://a.example\\@b.example/", "http:\\\\a.example/", "http://a\t.example/",
             "http://a\n.example/", "\thttp://a.example/",
@@ -85,7 +85,7 @@ struct HostileURLTests {
     }
 
     @Test(
-        "A request's path cannot change its host, its port or the place of its authority",
+        "A request's path cannot change its host, port or authority",
         arguments: [
             ".evil.example/", ":8080/", "@evil.example/", "evil", "\\@evil.example/", "//", "",
         ])
@@ -101,7 +101,7 @@ struct HostileURLTests {
     }
 
     @Test(
-        "A request's authority cannot hold a path, a query, a fragment or a name of a user",
+        "A request's authority cannot contain a path, a query, a fragment or user information",
         arguments: [
             "a.example/b", "a.example?", "a.example#", "a.example/@b.example", "user@a.example",
             "a.example\\b", "",

@@ -4,13 +4,13 @@ import MartletStreams
 import MartletTesting
 import Testing
 
-/// Each public limit, set smaller than its default, is honoured to the unit.
-@Suite("Limits as set", .timeLimit(.minutes(20)))
+/// Each public limit, set below its default, is exact to the unit.
+@Suite("Configured limits", .timeLimit(.minutes(20)))
 struct LimitSettingTests {
     private static let head = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
     private static let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-    /// The code of the error that a response comes to, `nil` for none.
+    /// Returns the error code for a response, or `nil` without an error.
     private func code(
         _ text: String, body: [UInt8] = [], closes: Bool = false,
         _ configure: (inout SessionConfiguration) -> Void
@@ -26,7 +26,7 @@ struct LimitSettingTests {
         return code
     }
 
-    @Test("headByteLimit")
+    @Test("headByteLimit limits the bytes of a response's head")
     func head() async throws {
         let count = LimitSettingTests.head.utf8.count
         for (limit, expected) in [
@@ -39,7 +39,7 @@ struct LimitSettingTests {
         }
     }
 
-    @Test("lineByteLimit")
+    @Test("lineByteLimit limits the bytes of one line")
     func line() async throws {
         let line = "Content-Length: 5\r\n".utf8.count
         for (limit, expected) in [(line + 1, nil), (line - 1, HTTPError.Code.limitExceeded)] {
@@ -50,7 +50,7 @@ struct LimitSettingTests {
         }
     }
 
-    @Test("lineCountLimit")
+    @Test("lineCountLimit limits the lines of a head")
     func lineCount() async throws {
         for (limit, expected) in [(3, nil), (2, HTTPError.Code.limitExceeded)] {
             let code = try await code(LimitSettingTests.head + "hello") {
@@ -60,7 +60,7 @@ struct LimitSettingTests {
         }
     }
 
-    @Test("informationalResponseLimit")
+    @Test("informationalResponseLimit limits the number of interim responses")
     func informational() async throws {
         let text = "HTTP/1.1 103 A\r\n\r\nHTTP/1.1 103 A\r\n\r\n" + LimitSettingTests.head + "hello"
         for (limit, expected) in [(2, nil), (1, HTTPError.Code.limitExceeded), (0, .limitExceeded)] {
@@ -69,7 +69,7 @@ struct LimitSettingTests {
         }
     }
 
-    @Test("chunkExtensionByteLimit")
+    @Test("chunkExtensionByteLimit limits the bytes of all chunk extensions")
     func chunkExtension() async throws {
         let text = LimitSettingTests.chunked + "5;abc\r\nhello\r\n0;def\r\n\r\n"
         for (limit, expected) in [(8, nil), (7, HTTPError.Code.limitExceeded)] {
@@ -78,7 +78,7 @@ struct LimitSettingTests {
         }
     }
 
-    @Test("trailerByteLimit")
+    @Test("trailerByteLimit limits the bytes of the trailers")
     func trailers() async throws {
         let text = LimitSettingTests.chunked + "5\r\nhello\r\n0\r\nA: bcd\r\n\r\n"
         for (limit, expected) in [(11, nil), (9, HTTPError.Code.limitExceeded)] {
@@ -87,7 +87,7 @@ struct LimitSettingTests {
         }
     }
 
-    @Test("chunkSizeDigitLimit")
+    @Test("chunkSizeDigitLimit limits the digits of a chunk size")
     func chunkSize() async throws {
         let text = LimitSettingTests.chunked + "005\r\nhello\r\n0\r\n\r\n"
         for (limit, expected) in [(3, nil), (2, HTTPError.Code.limitExceeded)] {
@@ -96,7 +96,7 @@ struct LimitSettingTests {
         }
     }
 
-    @Test("toleratesBareLineFeed")
+    @Test("toleratesBareLineFeed decides whether a line feed alone ends a line")
     func bareLineFeed() async throws {
         let text = "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello"
         #expect(try await code(text) { _ in } == nil)
@@ -104,7 +104,7 @@ struct LimitSettingTests {
     }
 
     @Test(
-        "isStrict",
+        "isStrict rejects deviations that are tolerated by default",
         arguments: [
             "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
             "X-A: a\r\n b\r\nContent-Length: 5\r\n\r\nhello",
@@ -117,7 +117,7 @@ struct LimitSettingTests {
         #expect(try await code(text) { $0.wireLimits.isStrict = true } == .protocolViolation)
     }
 
-    @Test("bufferedBodyLimit, for a length, for chunks and for neither")
+    @Test("bufferedBodyLimit limits bodies with a length, in chunks and until the end")
     func body() async throws {
         for text in [LimitSettingTests.head + "hello", LimitSettingTests.chunked + "5\r\nhello\r\n0\r\n\r\n"] {
             #expect(try await code(text) { $0.bufferedBodyLimit = .bytes(5) } == nil)
@@ -128,7 +128,7 @@ struct LimitSettingTests {
         #expect(try await code(open, closes: true) { $0.bufferedBodyLimit = .bytes(4) } == .bodyTooLarge)
     }
 
-    @Test("The limit of collecting a stream holds to the byte")
+    @Test("The limit for collecting a stream is exact to the byte")
     func collectedStream() async throws {
         for (limit, isWhole) in [(5, true), (4, false), (0, false)] {
             let script = ServerScript(
@@ -149,7 +149,7 @@ struct LimitSettingTests {
         }
     }
 
-    @Test("bodyLimit of a call bounds a stream")
+    @Test("The bodyLimit of a call limits a stream")
     func streamLimit() async throws {
         var options = RequestOptions()
         options.bodyLimit = .bytes(4)
@@ -165,7 +165,7 @@ struct LimitSettingTests {
         }
     }
 
-    @Test("bufferedBodyLimit counts what a content coding expands to")
+    @Test("bufferedBodyLimit counts decoded bytes")
     func decodedBody() async throws {
         let body = Deflated.bytes(Array(repeating: 0x78, count: 1000), as: .gzip)
         let text = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(body.count)\r\n\r\n"
@@ -173,7 +173,7 @@ struct LimitSettingTests {
         #expect(try await code(text, body: body) { $0.bufferedBodyLimit = .bytes(999) } == .bodyTooLarge)
     }
 
-    @Test("More fields than the ecosystem's type can hold do not end the process, whatever the limits say")
+    @Test("More fields than HTTPFields can hold do not end the process, for any limits")
     func moreFieldsThanCanBeHeld() async throws {
         let flood = String(repeating: "A:\r\n", count: 70_000)
         let texts = [

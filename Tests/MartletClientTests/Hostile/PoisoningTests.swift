@@ -5,14 +5,14 @@ import MartletHosts
 import MartletTesting
 import Testing
 
-/// What a server slips in where the client might take it for something else.
-@Suite("Poisoning", .timeLimit(.minutes(20)))
+/// Content that a server inserts to be mistaken for another response or another part of a message.
+@Suite("Response poisoning", .timeLimit(.minutes(20)))
 struct PoisoningTests {
     private static let first = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
     private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"
 
     @Test(
-        "A response sent on an idle connection costs the connection and is never delivered",
+        "A response sent on an idle connection closes the connection and is never delivered",
         arguments: HostileRoute.all)
     func lateResponse(_ route: HostileRoute) async throws {
         let script = ServerScript(
@@ -29,7 +29,7 @@ struct PoisoningTests {
     }
 
     @Test(
-        "Bytes on an idle connection close it at once, without another request",
+        "Bytes on an idle connection close it immediately, without another request",
         arguments: HostileRoute.all)
     func closesAtOnce(_ route: HostileRoute) async throws {
         let script = ServerScript(
@@ -42,10 +42,10 @@ struct PoisoningTests {
         }
     }
 
-    @Test("A response sent before the request was is never delivered", arguments: HostileRoute.all)
+    @Test("A response sent before the request is never delivered", arguments: HostileRoute.all)
     func prematureResponse(_ route: HostileRoute) async throws {
-        // What comes on a fresh connection before the request cannot be told from an answer to it; what comes on a kept
-        // one can.
+        // On a new connection, bytes that arrive before the request look like a response to it. On a reused connection
+        // they do not.
         let script = ServerScript(
             .expectRequestHead, .send(PoisoningTests.first + PoisoningTests.evil + PoisoningTests.evil),
             .awaitClose)
@@ -57,7 +57,7 @@ struct PoisoningTests {
         }
     }
 
-    @Test("A large body with a second response in the same write is delivered alone")
+    @Test("A large body is delivered without the second response from the same write")
     func largeBody() async throws {
         let body = String(repeating: "x", count: 300_000)
         let text = "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n\(body)\(PoisoningTests.evil)"
@@ -72,7 +72,7 @@ struct PoisoningTests {
     }
 
     @Test(
-        "A body that nobody reads to its end never becomes the next response",
+        "The rest of an unread body never becomes the next response",
         arguments: HostileRoute.all)
     func abandonedBody(_ route: HostileRoute) async throws {
         let length = PoisoningTests.evil.utf8.count * 2
@@ -87,7 +87,7 @@ struct PoisoningTests {
         }
     }
 
-    @Test("Fields of an early hint reach the caller as such, and not as the response's")
+    @Test("Fields of an early hint are reported separately and not as fields of the response")
     func earlyHints() async throws {
         let text =
             "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\nSet-Cookie: a=EVIL\r\n\r\n"
@@ -103,7 +103,7 @@ struct PoisoningTests {
         }
     }
 
-    @Test("Trailers are delivered as such and never merged into the head", arguments: [false, true])
+    @Test("Trailers are delivered as trailers and never merged into the head", arguments: [false, true])
     func trailers(isStreamed: Bool) async throws {
         let text =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"
@@ -122,7 +122,7 @@ struct PoisoningTests {
     }
 
     @Test(
-        "A body that waits for 100 is not sent to a server that answers with a flood or an upgrade",
+        "A body that waits for 100 is not sent to a server that responds with a flood or an upgrade",
         arguments: [
             (String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 11), HTTPError.Code.limitExceeded),
             ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", .protocolViolation),
@@ -154,7 +154,7 @@ struct PoisoningTests {
     }
 
     @Test(
-        "A raw body is delivered with its framing, which is understood all the same",
+        "A raw body is delivered with its framing, which is still parsed",
         arguments: [false, true])
     func rawBody(isStreamed: Bool) async throws {
         var options = RequestOptions()
@@ -191,7 +191,7 @@ struct PoisoningTests {
     }
 
     @Test(
-        "A content type of any form leaves a text that can be read",
+        "A body is readable as text for any Content-Type value",
         arguments: [
             "", ";", "text", "text/", "/", "text/plain; charset", "text/plain; charset=",
             "text/plain; charset=\"", "text/plain; charset=x",
@@ -211,7 +211,7 @@ struct PoisoningTests {
         }
     }
 
-    @Test("A thousand fields less the two lines of the frame are delivered, each by itself")
+    @Test("A response with 998 fields is delivered with every field separate")
     func manyFields() async throws {
         let fields = (0..<997).map { "Set-Cookie: c\($0)=1\r\n" }.joined()
         let text = "HTTP/1.1 200 OK\r\n\(fields)Content-Length: 5\r\n\r\nhello"

@@ -2,9 +2,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Exchanges and errors as they are printed")
+@Suite("Descriptions of exchanges and errors")
 struct PrintingTests {
-    @Test("A line says what an exchange is, and neither its body nor its fields, however it is printed")
+    @Test("The description of an exchange is one line without the body and the fields")
     func exchanges() async throws {
         let session = HTTPSession.own { $0.connect(to: MockTransport { _ in .text("body-secret") }) }
         let exchange = try await session.get(
@@ -17,7 +17,7 @@ struct PrintingTests {
         }
     }
 
-    @Test("An error that carries a large body is printed in a line")
+    @Test("The description of an error with a large body is one line")
     func errors() async throws {
         let mock = MockTransport { _ in .pattern(1 << 40) }
         let session = HTTPSession.own { $0.connect(to: mock) }

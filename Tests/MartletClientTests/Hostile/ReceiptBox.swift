@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A receipt that is filled in while a stream runs.
+/// A receipt that is filled while a stream runs.
 final class ReceiptBox: Sendable {
     private let state = Mutex(HostileReceipt())
 

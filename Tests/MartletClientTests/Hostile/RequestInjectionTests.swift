@@ -6,10 +6,10 @@ import MartletHosts
 import MartletTesting
 import Testing
 
-/// Requests that would be two, or be framed in two ways: refused before a byte is written, or mended to one.
+/// Requests that would be split or framed in two ways. They are rejected before a byte is written, or corrected.
 @Suite("Request injection", .timeLimit(.minutes(20)))
 struct RequestInjectionTests {
-    /// Sends a request that must be refused before anything is opened.
+    /// Sends a request that must be rejected before a connection is opened.
     private func refused(
         _ code: HTTPError.Code, sourceLocation: SourceLocation = #_sourceLocation,
         _ call: (HTTPSession, String) async throws -> Void
@@ -28,7 +28,7 @@ struct RequestInjectionTests {
         }
     }
 
-    /// The bytes of a request as they reach the server.
+    /// Returns the bytes of a request as they reach the server.
     private func sent(_ call: (HTTPSession, String) async throws -> Void) async throws -> String {
         let script = ServerScript(.expectRequestHead, .send(HostileScene.good), .awaitClose)
         return try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -43,7 +43,7 @@ struct RequestInjectionTests {
     }
 
     @Test(
-        "Control bytes, backslashes and blanks at the ends of a URL are refused",
+        "Control bytes, backslashes and spaces at the ends of a URL are rejected",
         arguments: [
             "/a\r\nEVIL: 1", "/a\nEVIL", "/a\rEVIL", "/a\0b", "/?q=\r\nEVIL: 1", "/?q=\0", "/a\tb",
             "/a\u{7F}", "/a\u{1B}",
@@ -54,7 +54,7 @@ struct RequestInjectionTests {
     }
 
     @Test(
-        "No name or method with control bytes, blanks or a colon can even be made",
+        "A name or method with control bytes, spaces or a colon cannot be created",
         arguments: [
             "X\r\nEVIL", "X EVIL", "X\0", "X:", "", "X\u{7F}", "Xä", "X\n",
         ])
@@ -63,7 +63,7 @@ struct RequestInjectionTests {
         #expect(HTTPRequest.Method(name) == nil)
     }
 
-    @Test("A path of a request that was set with line breaks is one target in one line")
+    @Test("A path that was set with line breaks is sent as one target in one line")
     func paths() async throws {
         let text = try await sent { session, base in
             var request = try HTTPRequest(method: .get, url: base)
@@ -97,7 +97,7 @@ struct RequestInjectionTests {
     }
 
     @Test(
-        "Other control bytes in a field of an HTTPRequest never reach the wire",
+        "Other control bytes in a field of an HTTPRequest are never sent",
         arguments: [1, 8, 11, 12, 27, 127] as [UInt8])
     func controlBytes(_ byte: UInt8) async throws {
         let value = "a" + String(UnicodeScalar(byte)) + "b"
@@ -116,7 +116,7 @@ struct RequestInjectionTests {
     }
 
     @Test(
-        "A content type, a user agent or a default field with control bytes is refused",
+        "A content type, user agent or default field with control bytes is rejected",
         arguments: ["a\r\nEVIL: 1", "a\0", "a\nb", "a\u{7F}"])
     func settings(_ value: String) async throws {
         try await refused(.invalidRequest) { session, base in
@@ -128,7 +128,7 @@ struct RequestInjectionTests {
     }
 
     @Test(
-        "A Host that no host can be is refused",
+        "An invalid Host is rejected",
         arguments: [
             "a b", "a/b", "a\\b", "a@b", "a?b", "a#b", "a, b", "a\r\nEVIL: 1", "a\tb", "ä",
         ])
@@ -138,7 +138,7 @@ struct RequestInjectionTests {
         }
     }
 
-    @Test("Two Hosts are refused")
+    @Test("Two Host fields are rejected")
     func twoHosts() async throws {
         let name = try #require(HTTPField.Name("Host"))
         try await refused(.invalidRequest) { session, base in
@@ -150,7 +150,7 @@ struct RequestInjectionTests {
     }
 
     @Test(
-        "A Content-Length that is not the body's is refused",
+        "A Content-Length that differs from the body's length is rejected",
         arguments: ["4", "6", "+5", "5, 5", "0x5", "", "five", "-1", "99999999999999999999"])
     func contentLength(_ length: String) async throws {
         try await refused(.invalidRequest) { session, base in
@@ -158,7 +158,7 @@ struct RequestInjectionTests {
         }
     }
 
-    @Test("A Content-Length that is the body's goes out once")
+    @Test("A Content-Length that matches the body is sent once")
     func contentLengthOnce() async throws {
         try await TestOrigin.withOrigin(respond: { .bytes(try await $0.collectBody()) }) { origin in
             let exchange = try await HTTPSession(configuration: .patient).post(
@@ -169,7 +169,7 @@ struct RequestInjectionTests {
         }
     }
 
-    @Test("A Content-Length without a body is refused, but for nothing")
+    @Test("A Content-Length without a body is rejected unless it is 0")
     func contentLengthWithoutBody() async throws {
         try await refused(.invalidRequest) { session, base in
             _ = try await session.get(base, headers: [.contentLength: "5"])
@@ -181,7 +181,7 @@ struct RequestInjectionTests {
     }
 
     @Test(
-        "A Transfer-Encoding other than chunked alone is refused",
+        "A Transfer-Encoding other than chunked is rejected",
         arguments: [
             "gzip, chunked", "chunked, chunked", "identity", "xchunked", "", "gzip",
         ])
@@ -191,7 +191,7 @@ struct RequestInjectionTests {
         }
     }
 
-    @Test("A Transfer-Encoding beside a Content-Length is refused")
+    @Test("A Transfer-Encoding together with a Content-Length is rejected")
     func bothFramings() async throws {
         try await refused(.invalidRequest) { session, base in
             _ = try await session.post(
@@ -199,7 +199,7 @@ struct RequestInjectionTests {
         }
     }
 
-    @Test("A body that was asked to go in chunks does, with no length beside")
+    @Test("A body with Transfer-Encoding: chunked is sent in chunks without a Content-Length")
     func chunkedByRequest() async throws {
         let script = ServerScript(
             .expectRequestHead, .expect("5\r\nhello\r\n0\r\n\r\n"), .send(HostileScene.good), .awaitClose)
@@ -219,7 +219,7 @@ struct RequestInjectionTests {
     }
 
     @Test(
-        "A trailer that frames, routes or authenticates is refused before the body is sent",
+        "A trailer that frames, routes or authenticates is rejected before the body is sent",
         arguments: [
             "Content-Length", "Transfer-Encoding", "Host", "Authorization", "Set-Cookie", "Content-Encoding",
             "Trailer",
@@ -237,7 +237,7 @@ struct RequestInjectionTests {
         }
     }
 
-    @Test("A default field of the session cannot frame a request, and its Cookie is sent")
+    @Test("A session's default field cannot frame a request, and a default Cookie is sent")
     func defaultFields() async throws {
         let text = try await sent { session, base in
             let view = session.with {
@@ -250,7 +250,7 @@ struct RequestInjectionTests {
         #expect(text.components("Cookie: a=b\r\n") == 1)
     }
 
-    @Test("A value that is not UTF-8 goes out byte by byte")
+    @Test("A value that is not UTF-8 is sent byte by byte")
     func rawValues() async throws {
         let values: [[UInt8]] = [
             [0x61, 0xE4, 0x62], [0xFF], [0xEF, 0xBF, 0xBD], [0xC3, 0xA4], [0x61, 0xC3],
@@ -268,7 +268,7 @@ struct RequestInjectionTests {
         }
     }
 
-    @Test("OPTIONS of the server as a whole names no path, and no other method can")
+    @Test("OPTIONS for the whole server has no path, and no other method can omit it")
     func serverOptions() async throws {
         let text = try await sent { session, base in
             var request = try HTTPRequest(method: .options, url: base)
@@ -286,7 +286,7 @@ struct RequestInjectionTests {
         }
     }
 
-    @Test("A path that was taken as it is goes out as it is, whichever way the call is made")
+    @Test("A URL created with its path as is keeps the path in every kind of call")
     func pathAsIs() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(respond: { _ in .text("good") }) { origin in
@@ -305,7 +305,7 @@ struct RequestInjectionTests {
         }
     }
 
-    @Test("CONNECT is no request")
+    @Test("CONNECT is rejected as a request")
     func connect() async throws {
         try await refused(.invalidRequest) { session, base in
             _ = try await session.send(try HTTPRequest(method: .connect, url: base))
@@ -314,7 +314,7 @@ struct RequestInjectionTests {
 }
 
 extension String {
-    /// How often a text occurs, by its UTF-8 bytes: `\r\n` is one character to Swift.
+    /// Returns the number of occurrences by UTF-8 bytes, because `\r\n` is one character in Swift.
     fileprivate func components(_ text: String) -> Int {
         let (bytes, sought) = (Array(utf8), Array(text.utf8))
         return bytes.indices.count { bytes[$0...].starts(with: sought) }

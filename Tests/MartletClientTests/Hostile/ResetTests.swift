@@ -4,10 +4,10 @@ import MartletTesting
 import MartletTransport
 import Testing
 
-/// The kernel tells of a reset once, to whichever call comes first; the error must be the same.
+/// The kernel reports a reset once, to the first system call. The error must be the same for either.
 @Suite("Resets that only the writer sees", .timeLimit(.minutes(20)))
 struct ResetTests {
-    /// Uploads to a server that answers with a text and then resets the connection, as a write is told.
+    /// Uploads to a server that sends a text and then resets the connection during a write. Returns the error.
     private func error(behind text: String) async throws -> HTTPError {
         let mock = MockTransport(scripts: ServerScript(.expectRequestHead, .send(text), .awaitClose))
         var configuration = SessionConfiguration.patient
@@ -19,7 +19,7 @@ struct ResetTests {
                     "http://mock.example/",
                     body: .stream {
                         Pieces("one", "two", "three") { index in
-                            // What the server said has come before the write that fails.
+                            // The server's text has arrived before the write that fails.
                             if index == 1 {
                                 try await mock.recorder.waitForCounts { $0.bytesSent >= text.utf8.count }
                             }
@@ -32,7 +32,7 @@ struct ResetTests {
     }
 
     @Test(
-        "A reset that the upload's writer sees first is a lost connection, whatever the reader found",
+        "A reset that the upload's writer sees first is a lost connection, whatever the reader received",
         arguments: [
             "", "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Le",
             "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello",

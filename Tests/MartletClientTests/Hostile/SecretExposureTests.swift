@@ -7,10 +7,10 @@ import MartletTesting
 import Synchronization
 import Testing
 
-/// No error's text and no log line, however low its level, repeats what only the server was to know.
-@Suite("Secrets stay out of errors and logs", .timeLimit(.minutes(20)))
+/// No error text and no log line at any level repeats secrets of the request.
+@Suite("Secrets in errors and logs", .timeLimit(.minutes(20)))
 struct SecretExposureTests {
-    /// Keeps every line that is logged, metadata included.
+    /// Stores every logged line, with its metadata.
     private final class Journal: Sendable {
         private let lines = Mutex<[String]>([])
 
@@ -37,7 +37,7 @@ struct SecretExposureTests {
         .authorization: "Bearer hunter2", .cookie: "session=hunter2", .proxyAuthorization: "Basic hunter2",
     ]
 
-    /// Runs a call beside a server, and returns all that was said about it.
+    /// Runs a call to a server and returns all error texts and log lines.
     private func everythingSaid(
         _ script: ServerScript, _ call: (HTTPSession, String) async throws -> Void
     ) async throws -> String {
@@ -62,7 +62,7 @@ struct SecretExposureTests {
     }
 
     @Test(
-        "A call that succeeds, and one that fails in each phase, say nothing of fields, body, fragment and secrets of the query",
+        "Successful calls, and failures in each phase, log no fields, body, fragment or query secrets",
         arguments: [
             ServerScript(
                 .expectRequestHead,
@@ -100,7 +100,7 @@ struct SecretExposureTests {
         #expect(!said.contains("hunter2"), "\(said)")
     }
 
-    @Test("A download that is refused by its status says nothing of it")
+    @Test("The error of a download with a rejected status contains no secrets")
     func download() async throws {
         let folder = try TemporaryFolder()
         let script = ServerScript(
@@ -115,7 +115,7 @@ struct SecretExposureTests {
     }
 
     @Test(
-        "A URL that is refused is not repeated",
+        "The error for an invalid URL does not repeat it",
         arguments: [
             "http://user:hunter2@a.example/", "http://user:hunter2@a b.example/",
             "http://hunter2@a.example:99999/",
@@ -128,14 +128,14 @@ struct SecretExposureTests {
             _ = try await HTTPSession(configuration: .patient).get(url)
             Issue.record("not refused")
         } catch let error as HTTPError {
-            // A scheme may be named: it stands before anything secret.
+            // The scheme may be repeated, since it comes before any secret.
             let said =
                 "\(error) \(error.message) \(error.origin ?? "") \(error.underlying.map { "\($0)" } ?? "")"
             #expect(!said.contains("hunter2") || url.hasPrefix("hunter2://"), "\(said)")
         }
     }
 
-    @Test("A request that is refused does not repeat its fields")
+    @Test("The error for an invalid request does not repeat its fields")
     func fields() async throws {
         for headers: HTTPHeaders in [
             [.authorization: "hunter2\u{1}"], [.contentLength: "hunter2"], [.transferEncoding: "hunter2"],
@@ -159,7 +159,7 @@ struct SecretExposureTests {
         #expect(!"\([url])".contains("hunter2"))
     }
 
-    @Test("A pass phrase is in no description")
+    @Test("A passphrase appears in no description")
     func passphrase() async throws {
         let identity = TLSIdentity(
             certificateChain: .text("hunter2"), privateKey: .text("hunter2"), passphrase: "hunter2")

@@ -15,10 +15,10 @@ import Testing
 @testable import MartletNetwork
 @testable import MartletStreams
 
-/// Every numeric setting at its extremes, with real calls. A trap ends the test process, which is a failure.
+/// Every numeric setting at its extremes, in real calls. A trap ends the test process, which is a failure.
 @Suite("Settings at their extremes", .timeLimit(.minutes(20)))
 struct SettingExtremesTests {
-    /// A number that a setting is given, and the duration that stands for it.
+    /// An extreme number, and the duration with the same number.
     enum Extreme: CaseIterable {
         case minimum, minusOne, zero, one, maximum
 
@@ -53,7 +53,7 @@ struct SettingExtremesTests {
         }
     }
 
-    /// A setting by its path, and how it is given an extreme.
+    /// A setting with its path and a function that sets it.
     struct Setting<Root> {
         var name: String
         var set: (inout Root, Extreme) -> Void
@@ -75,7 +75,7 @@ struct SettingExtremesTests {
         }
     }
 
-    // MARK: The tables
+    // MARK: Tables
 
     private static var session: [Setting<SessionConfiguration>] {
         [
@@ -171,7 +171,7 @@ struct SettingExtremesTests {
         "Optional<ConcurrencyPolicy>",
     ]
 
-    /// The paths of all numbers and durations that a settings type of Martlet stores.
+    /// Returns the paths of all stored numbers and durations of a settings value.
     private static func numbers(in value: Any, at path: String = "") -> Set<String> {
         var found: Set<String> = []
         for child in Mirror(reflecting: value).children {
@@ -187,13 +187,13 @@ struct SettingExtremesTests {
         return found
     }
 
-    @Test("The tables name every number and duration that the settings have")
+    @Test("The tables contain every number and duration of the settings")
     func complete() {
         var configuration = SessionConfiguration.default
         configuration.concurrency = .sharedQueue
         let found = Self.numbers(in: configuration)
         #expect(found.subtracting(Self.session.map(\.name)) == [], "settings that no test knows")
-        // Settings of features are kept by their keys, where a mirror does not see them.
+        // Settings of features are stored by key, where a mirror cannot find them.
         let kept: Set = ["authentication.attemptLimit", "concurrency"]
         #expect(Set(Self.session.map(\.name)).subtracting(found) == kept)
         let events = Self.numbers(in: EventStreamOptions()).filter {
@@ -204,7 +204,7 @@ struct SettingExtremesTests {
         #expect(Self.numbers(in: ResponseCache.Options()) == Set(Self.cache.map(\.name)))
     }
 
-    @Test("No library source takes a duration apart but by the conversions that cannot trap")
+    @Test("Library sources convert durations only with functions that cannot trap")
     func sources() throws {
         let root = FilePath(#filePath).removingLastComponent().appending("../../../Sources")
         let files = try #require(FileManager.default.subpaths(atPath: root.string))
@@ -219,9 +219,9 @@ struct SettingExtremesTests {
         }
     }
 
-    // MARK: The calls
+    // MARK: Calls
 
-    /// Answers the first request for each path with a 503, and all others with a coded body.
+    /// Serves a 503 for the first request of each path, and a coded body for all others.
     private static func withOrigin(_ body: (TestOrigin) async throws -> Void) async throws {
         let seen = Counter()
         let coded = Deflated.bytes(Array("hello".utf8), as: .gzip)
@@ -237,7 +237,7 @@ struct SettingExtremesTests {
         }
     }
 
-    @Test("No setting of a session ends the process, or has a call wait longer than its total clock")
+    @Test("No extreme setting ends the process or makes a call exceed its total timeout")
     func calls() async throws {
         try await Self.withOrigin { origin async throws in
             for setting in Self.session {
@@ -271,7 +271,7 @@ struct SettingExtremesTests {
     }
 
     @Test(
-        "A keep-alive time, a byte limit and a retry that are too great or too small do what the nearest does"
+        "Keep-alive times, byte limits and retry settings out of range are clamped"
     )
     func clamped() async throws {
         try await Self.withOrigin { origin async throws in
@@ -302,7 +302,7 @@ struct SettingExtremesTests {
         }
     }
 
-    @Test("A stream of events waits for a span that there is, whatever its settings")
+    @Test("An event stream waits for a valid duration whatever its settings")
     func eventStreams() {
         for setting in Self.events {
             for extreme in Extreme.allCases {
@@ -320,7 +320,7 @@ struct SettingExtremesTests {
         }
     }
 
-    @Test("A cookie jar holds between none and all, whatever its limits")
+    @Test("A cookie jar accepts any limits")
     func cookieJars() async throws {
         let url = try HTTPURL("http://a.example/")
         let folder = try TemporaryFolder()
@@ -340,7 +340,7 @@ struct SettingExtremesTests {
         }
     }
 
-    @Test("A cache answers, whatever its options")
+    @Test("A cache responds with any options")
     func caches() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin async throws in
             for setting in Self.cache {

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A folder that is removed when nobody refers to it any more.
+/// A directory that is removed when its last reference is released.
 final class TemporaryFolder: Sendable {
     let path: String
 

@@ -3,7 +3,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-/// Trust and identity through whole calls: pins, custom policies, revocation lists and rules for single hosts.
+/// Trust and identity in complete calls: pins, custom policies, revocation lists and rules for single hosts.
 @Suite("Trust policies of sessions", .timeLimit(.minutes(20)))
 struct TrustPolicyTests {
     private func configuration(_ origin: TestOrigin) -> SessionConfiguration {
@@ -19,7 +19,7 @@ struct TrustPolicyTests {
 
     private static let spare = PinText.unused(1)
 
-    @Test("A pinned authority passes, on a resumed connection too, and another pin sends nothing")
+    @Test("A matching pin is accepted, also on a resumed connection, and another pin sends nothing")
     func pins() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
             let configuration = configuration(origin)
@@ -48,7 +48,7 @@ struct TrustPolicyTests {
     }
 
     @Test(
-        "Views with other pins, lists, closures, suffixes or rules for the host share no connection and no session"
+        "Views with other pins, lists, closures, suffixes or host rules share no connection or TLS session"
     )
     func apart() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
@@ -72,7 +72,7 @@ struct TrustPolicyTests {
             }
             #expect(origin.connectionCount == views.count)
             for (index, view) in views.enumerated() {
-                // The first connection of a view of its own: no session of another's is resumed.
+                // The view's first connection does not resume another view's TLS session.
                 let answer = try await view.with { $0.socketOptions.localAddress = "127.0.0.1" }
                     .get(origin.url(), headers: [.connection: "close"])
                 #expect(answer.metrics.connection?.tls?.isResumed == false, "view \(index)")
@@ -80,7 +80,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("A custom policy that denies sends nothing; one that accepts a stranger gets the answer")
+    @Test("A custom policy that denies sends nothing, and one that accepts gets the response")
     func custom() async throws {
         try await TestOrigin.withOrigin(.tls(.selfSigned), respond: { _ in .text("good") }) { origin in
             var configuration = configuration(origin)
@@ -100,7 +100,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("A custom policy that waits is ended by the clock for connecting, and by cancelling")
+    @Test("A waiting custom policy is ended by the connect timeout and by cancellation")
     func customWaits() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
             var configuration = configuration(origin)
@@ -114,7 +114,8 @@ struct TrustPolicyTests {
             #expect(error?.code == .timedOut)
             #expect(error?.timeout == .connect)
 
-            // One that says when it is asked: on a busy machine the clock above may have been faster than the handshake.
+            // This policy signals when it is called: on a busy machine the timeout above may expire before the
+            // handshake.
             let (asked, tell) = AsyncStream.makeStream(of: Void.self)
             configuration.tls.trust = .custom { _, _ in
                 tell.yield()
@@ -144,7 +145,7 @@ struct TrustPolicyTests {
         return nil
     }
 
-    @Test("A list that is missing for the server's authority fails the call with a typed error")
+    @Test("A missing revocation list for the server's authority is a typed error")
     func revocation() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
             var configuration = configuration(origin)
@@ -160,7 +161,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("An identity is shown to the host it is configured for, and to no other")
+    @Test("An identity is sent only to the host that it is configured for")
     func identityPerHost() async throws {
         try await TestOrigin.withOrigin(.tls(.demandsClientCertificate), respond: { _ in .text("good") }) {
             origin in
@@ -182,7 +183,7 @@ struct TrustPolicyTests {
         }
     }
 
-    @Test("What one host is trusted by, another is not")
+    @Test("The trust of one host does not apply to another")
     func trustPerHost() async throws {
         try await TestOrigin.withOrigin(.tls(.selfSigned), respond: { _ in .text("good") }) { origin in
             var configuration = configuration(origin)
@@ -201,7 +202,7 @@ struct TrustPolicyTests {
     }
 }
 
-/// Pins that no key has.
+/// Pins that match no key.
 private enum PinText {
     static func unused(_ number: Int) -> String {
         number == 1

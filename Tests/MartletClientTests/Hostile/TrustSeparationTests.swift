@@ -2,20 +2,20 @@ import MartletCore
 import MartletTesting
 import Testing
 
-/// What one view of a session was allowed, another is not: connections, TLS sessions and verdicts are kept apart.
-@Suite("Views of one session do not share trust", .timeLimit(.minutes(20)))
+/// Views of one session have separate connections, TLS sessions and trust decisions.
+@Suite("Trust of views is separate", .timeLimit(.minutes(20)))
 struct TrustSeparationTests {
     private func view(_ session: HTTPSession, _ trust: TrustPolicy) -> HTTPSession {
         session.with { $0.tls.trust = trust }
     }
 
-    /// A request that leaves no connection behind.
+    /// Sends a request on a connection that is closed afterwards.
     private func once(_ session: HTTPSession, _ origin: TestOrigin, isResumed: Bool) async throws {
         let exchange = try await session.get(origin.url(), headers: [.connection: "close"])
         #expect(exchange.metrics.connection?.tls?.isResumed == isResumed)
     }
 
-    @Test("A server accepted without a look is verified by the next view, whatever was kept")
+    @Test("A server accepted without verification is verified by the next view")
     func verdictIsNotRemembered() async throws {
         try await TestOrigin.withOrigin(.tls(.selfSigned), respond: { _ in .text("good") }) { origin in
             let careless = view(HTTPSession(configuration: .patient), .dangerouslyAcceptingAnyCertificate)
@@ -30,7 +30,7 @@ struct TrustSeparationTests {
         }
     }
 
-    @Test("The host's name is verified by a view that does, after one that did not")
+    @Test("A view that verifies host names does so after a view that did not")
     func nameIsVerifiedAgain() async throws {
         try await TestOrigin.withOrigin(.tls(.wrongName), respond: { _ in .text("good") }) { origin in
             var configuration = SessionConfiguration.patient
@@ -57,7 +57,7 @@ struct TrustSeparationTests {
         }
     }
 
-    @Test("A kept connection serves no view with other trust, identity or versions")
+    @Test("An idle connection is not used by a view with other trust, identity or versions")
     func connectionsAreApart() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
             let credentials = try #require(origin.credentials)
@@ -80,7 +80,7 @@ struct TrustSeparationTests {
         }
     }
 
-    @Test("A kept connection serves views that differ in nothing that concerns it")
+    @Test("An idle connection is used by views with the same connection settings")
     func connectionsAreShared() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: { _ in .text("good") }) { origin in
             let first = view(HTTPSession(configuration: .patient), .only(.text(origin.authorityPEM ?? "")))

@@ -4,7 +4,7 @@ import MartletTesting
 import SystemPackage
 import Testing
 
-@Suite("Errors in a service's own words", .timeLimit(.minutes(20)))
+@Suite("Service-specific errors", .timeLimit(.minutes(20)))
 struct ErrorMapperTests {
     private struct ServiceError: Error, Codable, Equatable {
         var reason: String
@@ -21,7 +21,7 @@ struct ErrorMapperTests {
             ? .text("fine") : .json(text: #"{"reason":"no such post"}"#, status: 404)
     }
 
-    @Test("A host's mapper sees the body of an answer, and its error is what the call throws")
+    @Test("A host's mapper receives the body of a response, and the call throws its error")
     func body() async throws {
         try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
             let api = try HTTPSession.own().host(origin.base)
@@ -44,12 +44,39 @@ struct ErrorMapperTests {
         }
     }
 
+    @Test("A mapper may decode the response itself: the errors of that decoding do not reach it again")
+    func decodingMapper() async throws {
+        let mapper = ErrorMapper { error in
+            for range in [400..<500, 500..<600] {
+                if let value = try? error.exchange?.decode(ServiceError.self, status: range) { return value }
+                if let value = try? error.exchange?.decode(using: .json(ServiceError.self), status: range) {
+                    return value
+                }
+            }
+            _ = try? error.exchange?.validated()
+            return error
+        }
+        try await TestOrigin.withOrigin { _ in
+            .text("<p>broken</p>", status: 500)
+        } run: { origin async throws in
+            let session = HTTPSession.own { $0.errors = mapper }
+            let exchange = try await session.get(origin.url())
+            await #expect(throws: HTTPError.self) { try await exchange.validated(.success) }
+            #expect(throws: HTTPError.self) { try exchange.validated() }
+            #expect(throws: HTTPError.self) { try exchange.decode(ServiceError.self) }
+            #expect(throws: HTTPError.self) { try exchange.decode(using: .json(ServiceError.self)) }
+            await #expect(throws: HTTPError.self) { try await session.get(origin.url(), validate: .success) }
+            let api = try session.host(origin.base).with { $0.errors = mapper }
+            await #expect(throws: HTTPError.self) { try await api.get("a") }
+        }
+    }
+
     private enum ServiceFailure: Error, Equatable {
         case missing(String)
         case other(Int?)
     }
 
-    @Test("A closure makes a case of an enum of the decoded body, with the error at hand")
+    @Test("A mapping closure receives the decoded error body and the original error")
     func madeError() async throws {
         try await TestOrigin.withOrigin { request in
             switch request.path {
@@ -77,7 +104,7 @@ struct ErrorMapperTests {
         }
     }
 
-    @Test("A body that is no such error leaves the error as it is")
+    @Test("A body that cannot be decoded as the error type leaves the error unchanged")
     func otherBody() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("gateway", status: 502)
@@ -91,7 +118,7 @@ struct ErrorMapperTests {
     }
 
     @Test(
-        "Without a mapper a status is an answer; validation can be had without one, and a mapper without it")
+        "Without a mapper a status is a normal response, and status validation can be set with and without a mapper")
     func validation() async throws {
         try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
             let api = try HTTPSession.own().host(origin.base)
@@ -109,7 +136,7 @@ struct ErrorMapperTests {
         }
     }
 
-    @Test("Failures of the network and of the request itself are mapped as well")
+    @Test("Errors of the network and of the request are mapped as well")
     func otherErrors() async throws {
         let port = try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { $0.port }
         let api = try HTTPSession.own().host(named: "127.0.0.1", port: port, isSecure: false)
@@ -125,7 +152,7 @@ struct ErrorMapperTests {
         }
     }
 
-    @Test("A session's mapper serves its calls and its hosts, unless a host has its own")
+    @Test("A session's mapper applies to its calls and its hosts, unless a host has its own")
     func session() async throws {
         try await TestOrigin.withOrigin { request in
             if request.path == "/cut" {
@@ -136,7 +163,7 @@ struct ErrorMapperTests {
         } run: { origin async throws in
             let session = HTTPSession.own { $0.errors = ErrorMapperTests.naming }
             await #expect(throws: Named(code: .truncated)) { try await session.get(origin.url("/cut")) }
-            // A session's own calls take a status for an answer.
+            // A session's own calls return any status as a response.
             #expect(try await session.get(origin.url("/x")).statusCode == 500)
             let api = try session.host(origin.base)
             await #expect(throws: Named(code: .unacceptableStatus)) { try await api.get("x") }
@@ -145,7 +172,7 @@ struct ErrorMapperTests {
         }
     }
 
-    @Test("What a validator refuses of an answer that was collected comes to the mapper, as of a stream")
+    @Test("The rejection of a collected response is mapped like that of a stream")
     func refusals() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("no", status: 422)
@@ -177,7 +204,7 @@ struct ErrorMapperTests {
         }
     }
 
-    @Test("A cancelled call throws CancellationError, and errors of the caller's own stay what they are")
+    @Test("A cancelled call throws CancellationError, and the caller's own errors are unchanged")
     func foreignErrors() async throws {
         try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
             let api = try HTTPSession.own().host(origin.base)

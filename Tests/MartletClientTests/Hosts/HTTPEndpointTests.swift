@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-/// A service with its endpoints, as an application would write them.
+/// An example service with its endpoints, as an application would define them.
 private enum Posts {
     struct Post: Codable, Equatable {
         var id: Int
@@ -88,7 +88,7 @@ struct HTTPEndpointTests {
     }
 
     @Test(
-        "An endpoint whose answer has another status throws, in the service's own words where there are any"
+        "An endpoint with another status throws, and a mapper makes the error service-specific"
     )
     func failures() async throws {
         try await TestOrigin.withOrigin(respond: HTTPEndpointTests.service) { origin in

@@ -5,13 +5,13 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite("Calls of a host over the wire", .timeLimit(.minutes(20)))
+@Suite("Calls of a host", .timeLimit(.minutes(20)))
 struct HostCallTests {
     private struct Draft: Codable, Equatable {
         var title: String
     }
 
-    /// Answers with what came: method, target, type and body.
+    /// Responds with the method, target, type and body of the request.
     private static let echo: OriginHandler.Respond = { request in
         let body = try await request.collectText()
         return .text("\(request.method) \(request.target) \(request.fields["Content-Type"] ?? "-") \(body)")
@@ -46,7 +46,7 @@ struct HostCallTests {
     }
 
     @Test(
-        "A host with JSON as its encoding posts JSON, and a field of the call has the last word on the type"
+        "A host with JSON encoding posts JSON, and the call's Content-Type overrides the type"
     )
     func json() async throws {
         try await TestOrigin.withOrigin(respond: HostCallTests.echo) { origin in
@@ -63,7 +63,7 @@ struct HostCallTests {
     }
 
     @Test(
-        "Default fields are sent unless the call has its own; one for the type gives way to the body's"
+        "Default fields are sent unless the call overrides them; the body's type overrides a default type"
     )
     func headers() async throws {
         try await TestOrigin.withOrigin { request in
@@ -82,14 +82,14 @@ struct HostCallTests {
             var options = RequestOptions()
             options.omittedFields = [key]
             #expect(try await api.get(options: options).text == "application/json - text/x")
-            // A host is a value: changing a copy leaves it as it was.
+            // A host is a value: changing a copy does not change the original.
             let changed = api.with { $0.headers[key] = "other" }
             #expect(try await changed.get().text == "application/json other text/x")
             #expect(try await api.get().text == "application/json k text/x")
         }
     }
 
-    @Test("A host has its own trust, and its session is as it was")
+    @Test("A host has its own trust, and its session is unchanged")
     func tls() async throws {
         try await TestOrigin.withOrigin(.tls(), respond: HostCallTests.echo) { origin in
             let session = HTTPSession.own()
@@ -105,7 +105,7 @@ struct HostCallTests {
         }
     }
 
-    @Test("Streams, uploads, downloads and tasks go by the host's paths and fields")
+    @Test("Streams, uploads, downloads and tasks use the host's paths and fields")
     func otherShapes() async throws {
         try await TestOrigin.withOrigin { request in
             let body = try await request.collectText()
@@ -135,7 +135,7 @@ struct HostCallTests {
         }
     }
 
-    @Test("The request alone can be sent by any session, with what the host has to add to it")
+    @Test("A prepared request can be sent by any session with the host's options")
     func prepared() async throws {
         try await TestOrigin.withOrigin { request in
             .text("\(request.target) \(request.fields["Authorization"] ?? "-")")
@@ -151,7 +151,7 @@ struct HostCallTests {
         }
     }
 
-    @Test("The languages of a configuration are sent, and none unless it says so")
+    @Test("The configured languages are sent, and none by default")
     func languages() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Accept-Language"] ?? "-")

@@ -4,13 +4,13 @@ import MartletTesting
 import SystemPackage
 import Testing
 
-@Suite("Each feature of a host", .timeLimit(.minutes(20)))
+@Suite("Features of a host", .timeLimit(.minutes(20)))
 struct HostFeatureTests {
-    /// A way to send a request of a host.
+    /// A function that sends a request of a host.
     enum Feature: String, CaseIterable, Sendable {
         case verb, stream, events, deliveries, startDownload, download, managedDownload, send, submit
 
-        /// Whether the error of a request is thrown to the caller, rather than stored with it.
+        /// Whether the error of a request is thrown to the caller instead of stored.
         var throwsErrors: Bool { self != .managedDownload && self != .submit }
 
         /// Sends a request to a path and waits for its end.
@@ -60,7 +60,7 @@ struct HostFeatureTests {
 
     private static let names = ["Authorization", "X-Api-Key", "Cookie", "X-Call"]
 
-    /// Responds as each feature expects it.
+    /// Responds as each feature requires.
     private static let respond: OriginHandler.Respond = { request in
         _ = try await request.collectBody()
         if request.path.hasSuffix("/missing") {
@@ -102,7 +102,7 @@ struct HostFeatureTests {
         }
     }
 
-    @Test("A whole URL of another origin gets nothing of the host", arguments: Feature.allCases)
+    @Test("A whole URL of another origin receives no headers or credentials of the host", arguments: Feature.allCases)
     func elsewhere(_ feature: Feature) async throws {
         try await TestOrigin.withOrigin(respond: HostFeatureTests.respond) { home in
             try await TestOrigin.withOrigin(respond: HostFeatureTests.respond) { other in
@@ -115,7 +115,7 @@ struct HostFeatureTests {
         }
     }
 
-    @Test("A redirect to another origin takes no secret along", arguments: Feature.allCases)
+    @Test("A redirect to another origin carries no secrets", arguments: Feature.allCases)
     func redirected(_ feature: Feature) async throws {
         try await TestOrigin.withOrigin(respond: HostFeatureTests.respond) { other in
             let place = other.url("/there")
@@ -145,7 +145,7 @@ struct HostFeatureTests {
             await #expect(throws: ServiceError(reason: "no such post")) {
                 try await feature.run(api, "missing", headers: [:], in: folder.path)
             }
-            // An error before anything is sent is mapped too.
+            // An error before sending is mapped, too.
             let naming = api.with { $0.errors = ErrorMapper { ServiceError(reason: $0.code.rawValue) } }
             let count = origin.requests.count
             if feature != .startDownload {
@@ -157,7 +157,7 @@ struct HostFeatureTests {
         }
     }
 
-    @Test("An event stream reconnects with the last identifier and the headers of the host")
+    @Test("An event stream reconnects with the last identifier and the host's headers")
     func reconnection() async throws {
         try await TestOrigin.withOrigin { request in
             if request.fields["Last-Event-ID"] == "2" { return OriginResponse(204) }
@@ -180,7 +180,7 @@ struct HostFeatureTests {
         }
     }
 
-    @Test("A stored response that is not accepted is skipped, and the network's follows")
+    @Test("A cached response that is not accepted is skipped, and the network's response follows")
     func skippedPreview() async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
@@ -194,12 +194,12 @@ struct HostFeatureTests {
             var found: [String] = []
             for try await delivery in strict.deliveries(for: "x") { found.append(delivery.exchange.text) }
             #expect(found == ["back"])
-            // Without validation it is a preview like any other.
+            // Without validation it is delivered as a preview.
             #expect(counter.count == 2)
         }
     }
 
-    @Test("Nothing secret of a host is written by a manager or a queue, and the next process adds it again")
+    @Test("Managers and queues store no host secrets, and the next process adds them again")
     func stored() async throws {
         try await TestOrigin.withOrigin(respond: HostFeatureTests.respond) { origin in
             let folder = try TemporaryFolder()
@@ -247,7 +247,7 @@ struct HostFeatureTests {
 }
 
 extension Result where Failure == any Error {
-    /// The result of an asynchronous function.
+    /// Returns the result of an asynchronous function.
     fileprivate static func of(_ body: () async throws -> Success) async -> Result {
         do { return .success(try await body()) } catch { return .failure(error) }
     }

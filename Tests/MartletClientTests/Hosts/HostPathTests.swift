@@ -8,7 +8,7 @@ struct HostPathTests {
     }
 
     @Test(
-        "A path with or without a leading slash is below the base, with or without a trailing one",
+        "A path is resolved below the base, with or without slashes at the joint",
         arguments: ["https://api.example.com/v2", "https://api.example.com/v2/"])
     func slashes(_ base: String) throws {
         for path in ["posts", "/posts", "./posts", "/./posts"] {
@@ -20,20 +20,20 @@ struct HostPathTests {
         #expect(try url("posts", at: "https://api.example.com") == "https://api.example.com/posts")
     }
 
-    @Test("The empty path is the base as it was given")
+    @Test("The empty path is the unchanged base")
     func empty() throws {
         #expect(try url("") == "https://api.example.com/v2")
         #expect(try url("?a=1") == "https://api.example.com/v2?a=1")
         #expect(try url("", at: "https://api.example.com/v2/") == "https://api.example.com/v2/")
     }
 
-    @Test("A whole URL goes where it says, whatever the case of its scheme")
+    @Test("A whole URL is used unchanged, and its scheme may have any case")
     func whole() throws {
         #expect(try url("https://other.example/x?y") == "https://other.example/x?y")
         #expect(try url("HTTP://Other.example:8080") == "http://other.example:8080/")
     }
 
-    @Test("A colon makes no scheme of a path, and an address in a query is no whole URL")
+    @Test("A colon does not make a path a URL, and neither does a URL in a query")
     func colons() throws {
         #expect(try url("users:batchGet") == "https://api.example.com/v2/users:batchGet")
         #expect(try url("http:x") == "https://api.example.com/v2/http:x")
@@ -42,7 +42,7 @@ struct HostPathTests {
     }
 
     @Test(
-        "A path that would leave the base is refused",
+        "A path outside of the base is rejected",
         arguments: [
             "../admin", "/../admin", "a/../../admin", "%2e%2e/admin", ".%2E/admin", "..", "a/../..",
             "//evil.example/x",
@@ -54,19 +54,19 @@ struct HostPathTests {
         #expect(error?.wasSent == false)
     }
 
-    @Test("Dot segments that stay below the base are resolved")
+    @Test("Dot segments below the base are resolved")
     func dots() throws {
         #expect(try url("a/../b") == "https://api.example.com/v2/b")
         #expect(try url("a/..") == "https://api.example.com/v2/")
         #expect(try url("../x", at: "https://api.example.com/") == "https://api.example.com/x")
     }
 
-    @Test("A slash that is encoded stays within its segment")
+    @Test("An encoded slash stays within its segment")
     func encodedSlash() throws {
         #expect(try url("users/..%2f..%2fadmin") == "https://api.example.com/v2/users/..%2f..%2fadmin")
     }
 
-    @Test("What no URL can hold is refused, and the error counts the characters of the path")
+    @Test("Characters that a URL cannot contain are rejected with their position in the path")
     func characters() throws {
         for (path, place) in [("ab\u{0}", 2), ("/ab\n", 3), ("\\x", 0), ("é\t", 1)] {
             let error = #expect(throws: HTTPError.self) { try url(path) }
@@ -76,7 +76,7 @@ struct HostPathTests {
         #expect(try url("größe x") == "https://api.example.com/v2/gr%C3%B6%C3%9Fe%20x")
     }
 
-    @Test("A # in a path is an error that names the remedy, and one in a whole URL is a fragment")
+    @Test("A # in a path is an error with a remedy, and in a whole URL it is a fragment")
     func fragments() throws {
         for path in ["issues/a#x", "#", "/a?b#c"] {
             let error = #expect(throws: HTTPError.self) { try url(path) }
@@ -86,7 +86,7 @@ struct HostPathTests {
     }
 
     @Test(
-        "Each segment of a list stays one segment, whatever its characters",
+        "Each element of a list stays one path segment, whatever its characters",
         arguments: [
             ("a/b", "a%2Fb"), ("a?b", "a%3Fb"), ("a#x", "a%23x"), ("50%", "50%25"), ("%2e%2e", "%252e%252e"),
             ("a b", "a%20b"), ("ä", "%C3%A4"), ("...", "..."), (".a", ".a"), ("http://x", "http%3A%2F%2Fx"),
@@ -106,7 +106,7 @@ struct HostPathTests {
     }
 
     @Test(
-        "A segment that would name another resource is refused, and so are segments without a host",
+        "A segment that would name another resource is rejected, as are segments without a host",
         arguments: ["", ".", ".."])
     func emptySegments(_ segment: String) async throws {
         let api = try HTTPSession().host("https://api.example.com/v2")
@@ -119,7 +119,7 @@ struct HostPathTests {
         #expect(alone?.code == .invalidURL && alone?.message.contains("need a host") == true)
     }
 
-    @Test("A whole URL of another scheme is refused")
+    @Test("A whole URL with another scheme is rejected")
     func otherSchemes() throws {
         #expect(throws: HTTPError.self) { try url("ftp://api.example.com/x") }
         #expect(throws: HTTPError.self) { try url("javascript://x") }
@@ -136,7 +136,7 @@ struct HostPathTests {
         #expect(error?.code == .invalidURL)
     }
 
-    @Test("A host by its name, port, path and scheme")
+    @Test("A host can be created from name, port, path and scheme")
     func parts() throws {
         let session = HTTPSession()
         #expect(try session.host(named: "a.example").base.absoluteString == "https://a.example/")

@@ -1,6 +1,6 @@
 import Martlet
 
-/// Hosts and parameters as the documentation has them, compiled.
+/// Hosts and parameters from the documentation, compiled.
 enum HostSamples {
     struct Page: Codable {
         var titles: [String]

@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("What is meant for a host stays with it", .timeLimit(.minutes(20)))
+@Suite("Host secrets stay at their origin", .timeLimit(.minutes(20)))
 struct HostSecretTests {
     private static let report: OriginHandler.Respond = { request in
         let names = ["Accept", "Authorization", "X-Api-Key", "Cookie", "Idempotency-Key", "X-Call"]
@@ -18,7 +18,7 @@ struct HostSecretTests {
         ).with { $0.credentials = .basic(user: "me", password: "pw") }
     }
 
-    @Test("At home all of it is sent, by path and by a whole URL of the same origin")
+    @Test("At its own origin all of a host's data is sent, by path and by whole URL")
     func atHome() async throws {
         try await TestOrigin.withOrigin(respond: HostSecretTests.report) { origin in
             let api = try host(at: origin)
@@ -28,7 +28,7 @@ struct HostSecretTests {
         }
     }
 
-    @Test("A whole URL of another origin gets what any client would send, and what the call sets itself")
+    @Test("A whole URL of another origin receives only the call's own fields and standard fields")
     func elsewhere() async throws {
         try await TestOrigin.withOrigin(respond: HostSecretTests.report) { home in
             try await TestOrigin.withOrigin(respond: HostSecretTests.report) { other in
@@ -38,13 +38,13 @@ struct HostSecretTests {
                 #expect(
                     try await api.get(other.url("/x"), headers: [.init(call): "mine"]).text
                         == "a/b|-|-|-|-|mine")
-                // The same name at another port is another origin.
+                // The same name with another port is another origin.
                 #expect(home.requests.isEmpty)
             }
         }
     }
 
-    @Test("A redirect to another origin takes none of it along, unless the policy trusts all of the chain")
+    @Test("A redirect to another origin carries no host secrets unless the policy trusts the whole chain")
     func redirected() async throws {
         try await TestOrigin.withOrigin(respond: HostSecretTests.report) { other in
             let place = other.url("/there")
@@ -64,7 +64,7 @@ struct HostSecretTests {
         }
     }
 
-    @Test("A user name and a password in the base are its credentials, and show nowhere")
+    @Test("User name and password in the base are credentials and are never printed")
     func userInfo() async throws {
         try await TestOrigin.withOrigin(respond: HostSecretTests.report) { origin in
             let base = "http://me:pw@\(origin.address)/v2"
@@ -73,14 +73,14 @@ struct HostSecretTests {
             var shown = "\(api) \(String(reflecting: api))"
             dump(api, to: &shown)
             #expect(!shown.contains("pw"))
-            // Those of a whole URL are for that URL.
+            // Credentials in a whole URL belong to that URL.
             let plain = try HTTPSession.own().host(origin.base)
             #expect(
                 try await plain.get("http://a:b@\(origin.address)/").text.contains("Basic YTpi"))
         }
     }
 
-    @Test("Neither fields nor credentials show where a host is printed")
+    @Test("The description of a host contains no fields and no credentials")
     func printing() async throws {
         let api = try HTTPSession.own().host("https://a.example", headers: [.authorization: "Bearer tok"])
         var shown = "\(api) \(String(reflecting: api))"
@@ -89,7 +89,7 @@ struct HostSecretTests {
         #expect(shown.contains("https://a.example/"))
     }
 
-    @Test("Options of a call have the last word on credentials")
+    @Test("Options of a call override the credentials")
     func ownCredentials() async throws {
         try await TestOrigin.withOrigin(respond: HostSecretTests.report) { origin in
             var options = RequestOptions()

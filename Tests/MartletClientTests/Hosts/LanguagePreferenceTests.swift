@@ -4,20 +4,20 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("Languages of the machine")
+@Suite("System languages")
 struct LanguagePreferenceTests {
     private func value(_ variables: [String: String]) -> String? {
         LanguagePreference(reading: { variables[$0] }).fieldValue
     }
 
-    @Test("A list of languages has weights that go down by a tenth, six at most")
+    @Test("A list of languages has weights that decrease by a tenth, for at most six")
     func list() {
         #expect(
             value(["LANG": "de_DE.UTF-8", "LANGUAGE": "de_AT:de:en_GB:en:fr:it:es"])
                 == "de-AT;q=1, de;q=0.9, en-GB;q=0.8, en;q=0.7, fr;q=0.6, it;q=0.5")
     }
 
-    @Test("LC_ALL goes before LC_MESSAGES, and that before LANG; what is empty is not set")
+    @Test("LC_ALL precedes LC_MESSAGES, which precedes LANG; empty variables are ignored")
     func order() {
         let all = ["LC_ALL": "fr_FR", "LC_MESSAGES": "it_IT", "LANG": "es_ES"]
         #expect(value(all) == "fr-FR;q=1")
@@ -27,7 +27,7 @@ struct LanguagePreferenceTests {
     }
 
     @Test(
-        "C and POSIX name no language, and then LANGUAGE does not count",
+        "C and POSIX name no language, and LANGUAGE is then ignored",
         arguments: ["C", "POSIX", "C.UTF-8", ".", "@", "_", "-"])
     func plain(_ locale: String) {
         #expect(value(["LANG": locale, "LANGUAGE": "de"]) == nil)
@@ -35,7 +35,7 @@ struct LanguagePreferenceTests {
     }
 
     @Test(
-        "Scripts and variants of a locale are those of its tag",
+        "Script and variant of a locale become parts of its tag",
         arguments: [
             ("sr_RS@latin", "sr-Latn-RS"), ("uz_UZ.UTF-8@cyrillic", "uz-Cyrl-UZ"), ("de_DE@euro", "de-DE"),
             ("ca_ES@valencia", "ca-ES-valencia"), ("zh_CN.GB18030", "zh-CN"), ("ast_ES", "ast-ES"),
@@ -44,7 +44,7 @@ struct LanguagePreferenceTests {
         #expect(value(["LANG": locale]) == "\(tag);q=1")
     }
 
-    @Test("What is no tag never reaches a field, and what comes twice comes once")
+    @Test("An invalid tag is never sent, and duplicates are sent once")
     func hostile() {
         #expect(
             LanguagePreference(["de\r\nX: y", "de,en", "d", "DE", "d e", "", "a-123456789"]).tags == [
@@ -56,7 +56,7 @@ struct LanguagePreferenceTests {
         #expect(value(["LANG": "en", "LANGUAGE": String(repeating: ":", count: 1 << 20)]) == nil)
     }
 
-    @Test("A configuration's languages are its field, and nothing by default")
+    @Test("A configuration's languages become the field's value, which is absent by default")
     func configuration() {
         var configuration = SessionConfiguration.default
         #expect(configuration.languages == nil)

@@ -9,9 +9,9 @@ extension OneAtATime {
     struct AbandonedBodyTests {
         private struct Refusal: Error {}
 
-        @Test("A small rest is taken up, and the connection used again")
+        @Test("A small rest of a body is drained, and the connection is reused")
         func smallRest() async throws {
-            // A rest is waited for no longer than a second, which a machine that stalls may need for itself.
+            // The rest is awaited for at most one second, which a stalled machine may exceed.
             var tries = 1
             while try await !isRestTakenUp() {
                 tries += 1
@@ -19,7 +19,7 @@ extension OneAtATime {
             }
         }
 
-        /// - Returns: Whether the rest came before its second was over; where not, it was no test.
+        /// - Returns: Whether the rest arrived within its second. Otherwise, the test is invalid.
         private func isRestTakenUp() async throws -> Bool {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"),
@@ -42,7 +42,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A small body that has come already leaves its connection free at once", arguments: [0, 5])
+        @Test("A small body that has already arrived frees its connection immediately", arguments: [0, 5])
         func smallBodyArrived(byteCount: Int) async throws {
             try await TestOrigin.withOrigin(
                 handler: .fixed(.bytes([UInt8](repeating: 0x78, count: byteCount)))
@@ -84,7 +84,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A rest that never comes does not hold the connection for long")
+        @Test("A rest that never arrives does not hold the connection for long")
         func silentRest() async throws {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .awaitClose)
@@ -98,7 +98,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("What a closure throws comes out as it is, and the connection is in order")
+        @Test("A closure's error is thrown unchanged, and the connection stays usable")
         func throwingClosure() async throws {
             try await TestOrigin.withOrigin(handler: .fixed(.text("hello"))) { origin in
                 let session = HTTPSession.own()
@@ -112,7 +112,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A body kept beyond its closure throws, and takes nothing from the next exchange")
+        @Test("A body used after its closure throws, and reads nothing of the next exchange")
         func leakedBody() async throws {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789"),
@@ -132,7 +132,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A task that still waits for a body when its closure returns is told that it is over")
+        @Test("A task that still waits for a body when its closure returns receives an error")
         func overstayingReader() async throws {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123"), .awaitClose)

@@ -14,7 +14,7 @@ struct BodyLimitTests {
     }
 
     @Test(
-        "A body one byte above the session's limit is refused, one at the limit is not",
+        "A body one byte above the session's limit is rejected, and one at the limit is accepted",
         arguments: [false, true])
     func sessionLimit(isChunked: Bool) async throws {
         try await origin(1000, isChunked: isChunked) { origin in
@@ -31,7 +31,7 @@ struct BodyLimitTests {
     }
 
     @Test(
-        "The default limit is 16 MiB; an announced excess is refused before it is read",
+        "The default limit is 16 MiB, and a larger announced length is rejected before reading",
         arguments: [false, true])
     func defaultLimit(isChunked: Bool) async throws {
         try await origin(1 << 40, isChunked: isChunked) { origin in
@@ -45,7 +45,7 @@ struct BodyLimitTests {
         }
     }
 
-    @Test("A call's own limit goes before the session's, either way")
+    @Test("A call's limit overrides the session's, in both directions")
     func callLimit() async throws {
         try await origin(1000, isChunked: true) { origin in
             let session = HTTPSession.own { $0.bufferedBodyLimit = .bytes(10) }
@@ -60,7 +60,7 @@ struct BodyLimitTests {
         }
     }
 
-    @Test("Streams have no limit, unless the call sets one")
+    @Test("Streams have no limit unless the call sets one")
     func streams() async throws {
         try await origin(1 << 20, isChunked: false) { origin in
             let session = HTTPSession.own { $0.bufferedBodyLimit = .bytes(10) }
@@ -80,7 +80,7 @@ struct BodyLimitTests {
         }
     }
 
-    @Test("Collecting from a stream has a limit of its own")
+    @Test("Collecting from a stream has its own limit")
     func collecting() async throws {
         try await origin(1000, isChunked: true) { origin in
             let session = HTTPSession.own()
@@ -98,7 +98,7 @@ struct BodyLimitTests {
         }
     }
 
-    @Test("A refused body costs its own connection alone")
+    @Test("A rejected body closes only its own connection")
     func nextCall() async throws {
         try await origin(1000, isChunked: true) { origin in
             let session = HTTPSession.own()

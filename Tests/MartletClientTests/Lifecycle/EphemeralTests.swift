@@ -4,9 +4,8 @@ import Martlet
 import MartletTesting
 import Testing
 
-/// Nothing of what a process does is looked at from outside: it looks at the folders it may write to, and at its own
-/// descriptors.
-@Suite("Sessions that leave nothing behind")
+/// The process inspects its own writable directories and descriptors instead of being observed from outside.
+@Suite("Sessions that store nothing")
 struct EphemeralTests {
     @Test(
         "An ephemeral session writes nothing to disk: over TLS, with cookies, credentials, uploads and streams"
@@ -26,7 +25,7 @@ struct EphemeralTests {
         }
     }
 
-    /// Does what users do.
+    /// Uses the session like a typical program.
     static func use(_ given: SessionConfiguration) async throws {
         try await TestOrigin.withOrigin(.tls()) { request in
             for try await _ in request.body {}
@@ -55,7 +54,7 @@ struct EphemeralTests {
         }
     }
 
-    /// The regular files that this process has open for writing, but for its standard streams.
+    /// Returns the regular files that this process has open for writing, except its standard streams.
     static func filesOpenForWriting() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").filter { name in
             guard let number = Int32(name), number > 2 else { return false }
@@ -65,7 +64,7 @@ struct EphemeralTests {
         }
     }
 
-    @Test("A default session resumes TLS, an ephemeral one does not, and each can be adjusted")
+    @Test("A default session resumes TLS, an ephemeral one does not, and each can be changed")
     func configurations() {
         #expect(SessionConfiguration.default.tls.usesSessionTickets)
         #expect(!SessionConfiguration.ephemeral.tls.usesSessionTickets)
@@ -77,7 +76,7 @@ struct EphemeralTests {
         #expect(session.configuration.timeouts.total == nil)
     }
 
-    @Test("Neither a default nor an ephemeral session keeps an answer to a request with credentials")
+    @Test("A default or ephemeral session stores no response to a request with credentials")
     func noAnswerKept() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(200, fields: ["Cache-Control": "max-age=1000"], body: .text("x"))

@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-@Suite("The end of a process while calls run")
+@Suite("Process exit with running calls")
 struct ProcessExitTests {
-    /// How often a process is ended; `MARTLET_EXIT_COUNT` sets another number.
+    /// The number of exiting processes; `MARTLET_EXIT_COUNT` overrides the default.
     private static let count =
         ProcessInfo.processInfo.environment["MARTLET_EXIT_COUNT"].flatMap(Int.init) ?? 40
 
-    @Test("A process that exits while calls set up TLS ends by no signal, and does not hang")
+    @Test("A process that exits during TLS handshakes ends without a signal and does not hang")
     func exitAmidTLS() async throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<Self.count {

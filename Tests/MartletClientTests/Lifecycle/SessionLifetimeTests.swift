@@ -4,9 +4,9 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-@Suite("The life of a session")
+@Suite("Lifetime of a session")
 struct SessionLifetimeTests {
-    @Test("A view shares connections, limits and the end")
+    @Test("A view shares the session's connections, limits and invalidation")
     func view() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             let session = HTTPSession.own()
@@ -24,7 +24,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("A view outlives its session, and keeps its connections")
+    @Test("A view outlives its session and keeps the connections open")
     func viewAlone() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             var session: HTTPSession? = HTTPSession.own()
@@ -35,7 +35,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("Dropping the last reference closes the connections", arguments: [false, true])
+    @Test("Releasing the last reference closes the connections", arguments: [false, true])
     func dropped(isSecure: Bool) async throws {
         try await TestOrigin.withOrigin(isSecure ? .tls() : .plain, handler: .fixed(.text("ok"))) { origin in
             var session: HTTPSession? = HTTPSession.trusting(origin)
@@ -47,7 +47,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("A call that runs when the last reference goes runs to its end")
+    @Test("A running call finishes after the last reference is released")
     func droppedAmidCall() async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { _ in
@@ -64,7 +64,7 @@ struct SessionLifetimeTests {
     }
 
     @Test(
-        "Finishing within a time cancels what is left: event streams, long polls and opened bodies",
+        "Finishing with a deadline then cancels event streams, long polls and opened bodies",
         arguments: ["events", "poll", "open", "own code"])
     func finishWithin(_ kind: String) async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n"
@@ -94,7 +94,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("Finishing within a time does not wait for it when calls end before")
+    @Test("Finishing with a deadline returns as soon as all calls have ended")
     func finishEarly() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             let session = HTTPSession.own()
@@ -105,7 +105,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("Finishing lets calls end, then closes what is open, and refuses new ones at once")
+    @Test("Finishing lets calls end, then closes all connections, and rejects new calls immediately")
     func finish() async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in
@@ -136,7 +136,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("Cancelling ends calls wherever they are")
+    @Test("Cancelling a session ends calls in every phase")
     func cancel() async throws {
         try await TestOrigin.withOrigin { request in
             if request.path == "/body" {
@@ -165,7 +165,7 @@ struct SessionLifetimeTests {
         }
     }
 
-    @Test("Ending twice, or without ever having been used, is in order")
+    @Test("Ending a session twice, or without any use, is allowed")
     func twice() async throws {
         let session = HTTPSession.own()
         await session.finishAndInvalidate()
@@ -174,7 +174,7 @@ struct SessionLifetimeTests {
         #expect(session.runningCallCount == 0)
     }
 
-    @Test("Calls may be started and cancelled from the progress of another")
+    @Test("Calls can be started and cancelled from the progress of another")
     func reentrancy() async throws {
         let started = Mutex<[Task<String, any Error>]>([])
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in

@@ -7,9 +7,9 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@Suite("Views of a session, and the memory they use")
+@Suite("Views of a session and their memory")
 struct ViewTests {
-    /// Changes of a view's settings, and whether the view uses the connections of its session afterwards.
+    /// A change of a view's settings, and whether the view then uses its session's connections.
     struct Change: Sendable, CustomTestStringConvertible {
         var testDescription: String
         var sharesConnections: Bool
@@ -35,7 +35,7 @@ struct ViewTests {
     }
 
     @Test(
-        "A view with a resolver that is a struct shares connections unless its connections differ",
+        "A view with a resolver of a struct type shares connections unless connection settings differ",
         arguments: Change.all)
     func sharing(_ change: Change) async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
@@ -48,7 +48,7 @@ struct ViewTests {
     }
 
     @Test(
-        "Sessions with the system's resolver compare equal, and a resolver that is an object is its own identity"
+        "Sessions with the system resolver compare equal, and a resolver object has its own identity"
     )
     func identity() {
         final class Listed: Resolver {
@@ -62,7 +62,7 @@ struct ViewTests {
         #expect(!first.isEqual(to: DialSettings()))
     }
 
-    @Test("What a view opens connections with goes with the view, while its session goes on")
+    @Test("A view's dialer is released with the view while its session continues")
     func viewsAreReleased() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             let session = HTTPSession.own()
@@ -78,7 +78,7 @@ struct ViewTests {
         }
     }
 
-    @Test("The pool of a dropped session leaves memory at once, though its idle connections had a timer")
+    @Test("The pool of a released session is freed immediately, even with timers for idle connections")
     func poolIsReleased() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
             var session: HTTPSession? = HTTPSession.own()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Memory pressure")
 struct MemoryPressureSourceTests {
-    @Test("Whoever follows memory pressure gets the present level at once, and then each newest one")
+    @Test("A subscriber gets the current level immediately and then each latest level")
     func manual() async {
         let pressure = ManualMemoryPressure(.warning)
         var levels = pressure.source.makeAsyncIterator()
@@ -18,7 +18,7 @@ struct MemoryPressureSourceTests {
         #expect(pressure.level == .normal)
     }
 
-    @Test("A level that is set by hand to what it was is not told again, and its end ends the following")
+    @Test("An unchanged manual level is not repeated, and the source's end ends the sequence")
     func manualEnd() async {
         var pressure: ManualMemoryPressure? = ManualMemoryPressure()
         var levels = pressure?.source.makeAsyncIterator()
@@ -28,7 +28,7 @@ struct MemoryPressureSourceTests {
         #expect(await levels?.next() == nil)
     }
 
-    @Test("Cancelling the task that follows ends its iteration")
+    @Test("Cancelling the subscribing task ends its iteration")
     func cancelled() async {
         let pressure = ManualMemoryPressure()
         let task = Task {
@@ -40,7 +40,7 @@ struct MemoryPressureSourceTests {
         #expect(await task.value.count <= 1)
     }
 
-    @Test("Pressure is read from the files of the kernel's format that are named")
+    @Test("The level is read from the given files in the kernel's format")
     func files() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/memory.pressure"
@@ -54,7 +54,7 @@ struct MemoryPressureSourceTests {
         #expect(!source.isSupported)
     }
 
-    @Test("Where there is no such file the level stays normal, and the source says so")
+    @Test("Without such a file the level stays normal, and the source reports it as unavailable")
     func missing() async {
         let source = MemoryPressureSource(files: ["/nonexistent/pressure/memory"])
         #expect(!source.isSupported)
@@ -62,7 +62,7 @@ struct MemoryPressureSourceTests {
         #expect(await levels.next() == .normal)
     }
 
-    @Test("The machine's own pressure has a level from the first")
+    @Test("The machine's own level is available from the start")
     func system() async {
         var levels = MemoryPressureSource.system.makeAsyncIterator()
         #expect(await levels.next() != nil)

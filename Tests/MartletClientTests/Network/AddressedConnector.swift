@@ -1,7 +1,7 @@
 import MartletTransport
 import Synchronization
 
-/// A stream whose address on this side is what a test says.
+/// A stream with a local address that the test chooses.
 final class AddressedStream: ForwardingStream {
     let stream: any ByteStream
     let information: ConnectionInformation
@@ -12,13 +12,13 @@ final class AddressedStream: ForwardingStream {
     }
 }
 
-/// Connects to a mock transport from addresses of this side, one after the other; the last one stays.
+/// Connects to a mock transport from the given local addresses in order; the last address is repeated.
 final class AddressedConnector: StreamConnector {
     private let connector: any StreamConnector
     private let addresses: Mutex<[String]>
     private let gate: (@Sendable () async -> Void)?
 
-    /// - Parameter gate: What each connection waits for, once it has its address.
+    /// - Parameter gate: A gate that each connection waits for after it has its address.
     init(
         _ connector: any StreamConnector, from addresses: [String], gate: (@Sendable () async -> Void)? = nil
     ) {

@@ -6,11 +6,11 @@ import MartletTesting
 import MartletTransport
 import Testing
 
-@Suite("Whether a host can be reached")
+@Suite("Reachability of a host")
 struct HostReachabilityTests {
     private static let wifi = NetworkInterface(name: "wlan0", kind: .wifi)
 
-    @Test("An address or a domain is reachable by its route, and by which kind of network")
+    @Test("The route and network kind of an address or a domain decide its reachability")
     func byRoute() async throws {
         let manual = ManualNetworkPath(NetworkPath([Self.wifi]))
         for host in ["192.0.2.1", "2001:db8::1", "[2001:db8::1]", "api.example", "münchen.example"] {
@@ -23,7 +23,7 @@ struct HostReachabilityTests {
         }
     }
 
-    @Test("A service tells whether its host can be reached, and again when that changes")
+    @Test("A service reports whether its host is reachable, and reports each change")
     func ofHost() async throws {
         let manual = ManualNetworkPath(NetworkPath([Self.wifi]))
         let session = HTTPSession.own { configuration in
@@ -39,18 +39,18 @@ struct HostReachabilityTests {
         #expect(await iterator.next(isolation: nil) == HostReachability(.unknown))
     }
 
-    @Test("This machine reaches itself without any path")
+    @Test("The local machine is reachable without a network path")
     func loopback() async throws {
         let monitor = ManualNetworkPath(.unsatisfied).monitor
         let url = try HTTPURL("http://127.0.0.1:1/")
         #expect(await monitor.currentReachability(of: url).isReachable)
-        // The kernel says so too, by the loopback link.
+        // The kernel reports the loopback link as well.
         let found = await NetworkMonitor.system.currentReachability(of: url)
         #expect(found.status != .unreachable)
         if found.isReachable { #expect(found.interface?.kind == .loopback) }
     }
 
-    @Test("A connection is made where it is asked for, and what refuses it is unreachable")
+    @Test("A connection is attempted on request, and a refused one means unreachable")
     func probing() async throws {
         let monitor = ManualNetworkPath(.unknown).monitor
         try await TestOrigin.withOrigin { _ in
@@ -66,7 +66,7 @@ struct HostReachabilityTests {
         #expect(closed == HostReachability(.unreachable, isProbed: true))
     }
 
-    @Test("A name without addresses is unreachable, and what is no name is refused")
+    @Test("A name without addresses is unreachable, and an invalid name is rejected")
     func names() async throws {
         let monitor = ManualNetworkPath(NetworkPath([Self.wifi])).monitor
         let url = try HTTPURL("http://nowhere.example/")

@@ -7,14 +7,14 @@ import MartletTransport
 import Synchronization
 import Testing
 
-@Suite("The path of the network")
+@Suite("Network paths")
 struct NetworkMonitorTests {
     private static let wired = NetworkPath([.init(name: "eth0", kind: .wired)])
     private static let wifi = NetworkPath([.init(name: "wlan0", kind: .wifi)])
     private static let mobile = NetworkPath([.init(name: "wwan0", kind: .mobile)])
 
     @Test(
-        "Reachability is unknown, none, mobile or Wi-Fi, told at once and again whenever it changes, to all who follow"
+        "Every subscriber gets reachability (unknown, none, mobile or Wi-Fi) immediately and at each change"
     )
     func following() async {
         let manual = ManualNetworkPath()
@@ -26,11 +26,11 @@ struct NetworkMonitorTests {
             #expect(await one.next() == path)
             #expect(await manual.monitor.path == path)
         }
-        // Who is slow skips what it missed.
+        // A slow subscriber skips the values that it missed.
         #expect(await other.next() == .unsatisfied)
     }
 
-    @Test("A path that is set again is not told again, though addresses have changed")
+    @Test("A path that is set again is not reported again, although addresses have changed")
     func repeated() async {
         let manual = ManualNetworkPath(Self.wired)
         var iterator = manual.monitor.makeAsyncIterator()
@@ -41,7 +41,7 @@ struct NetworkMonitorTests {
         #expect(await iterator.next() == .unsatisfied)
     }
 
-    @Test("Paths that are set by hand end with whoever sets them")
+    @Test("A sequence of manual paths ends when its source is released")
     func ending() async {
         var manual: ManualNetworkPath? = ManualNetworkPath(Self.wired)
         let monitor = manual?.monitor
@@ -51,7 +51,7 @@ struct NetworkMonitorTests {
         #expect(paths == [Self.wired])
     }
 
-    @Test("The end of an iteration, by leaving or by cancelling, leaves nothing open")
+    @Test("Leaving or cancelling an iteration leaves nothing open")
     func leaving() async throws {
         let monitor = NetworkMonitor()
         #expect(!monitor.isListening)
@@ -70,7 +70,7 @@ struct NetworkMonitorTests {
     }
 
     @Test(
-        "Conditions follow from paths: what is expensive is like a mobile network, and where there is none it is unknown"
+        "Conditions follow from paths: expensive is like mobile, and no path is unknown"
     )
     func conditions() async {
         #expect(Self.wired.condition == .unmetered)
@@ -89,7 +89,7 @@ struct NetworkMonitorTests {
         #expect(await iterator.next(isolation: nil) == .mobile)
     }
 
-    @Test("Paths and reachability are encoded and read back")
+    @Test("Paths and reachability can be encoded and decoded")
     func coding() throws {
         let interface = NetworkInterface(
             name: "wg0", index: 7, kind: .mobile, isTunnel: true, addresses: ["10.0.0.2", "fd00::2"])
@@ -105,7 +105,7 @@ struct NetworkMonitorTests {
 
     // MARK: Sessions
 
-    /// Tells a session a path of another condition than the last, and waits until it has acted on it.
+    /// Reports a path with a condition other than the last one, and waits until the session has applied it.
     private func tell(
         _ session: HTTPSession, _ manual: ManualNetworkPath, _ path: NetworkPath, _ addresses: [String]
     ) async {
@@ -114,7 +114,8 @@ struct NetworkMonitorTests {
         #expect(await eventually { session.networkCondition == path.condition })
     }
 
-    /// A mock whose answers to `/slow` wait; how many came there, and what lets them go.
+    /// Returns a mock whose responses to `/slow` wait, the number of requests that arrived there, and the gate that
+    /// releases them.
     private func mock() -> (mock: MockTransport, arrived: Counter, gate: OneShot<Void>) {
         let arrived = Counter()
         let gate = OneShot<Void>()
@@ -139,7 +140,7 @@ struct NetworkMonitorTests {
         }
     }
 
-    @Test("Idle connections from an address that has gone are closed at once, and the others stay")
+    @Test("Idle connections from a removed address are closed immediately, and the others stay")
     func idle() async throws {
         let (mock, _, _) = mock()
         let manual = ManualNetworkPath()
@@ -155,7 +156,7 @@ struct NetworkMonitorTests {
     }
 
     @Test(
-        "A call on a connection from an address that has gone fails, saying so, and without waiting for a clock"
+        "A call on a connection from a removed address fails immediately with that reason"
     )
     func busy() async throws {
         let (mock, arrived, gate) = mock()
@@ -174,7 +175,7 @@ struct NetworkMonitorTests {
         #expect(error?.message.contains("address") == true)
     }
 
-    @Test("A call that may be tried again is, from the address that is there now")
+    @Test("A retryable call is retried from the current address")
     func retried() async throws {
         let (mock, arrived, gate) = mock()
         defer { gate.fulfill(()) }
@@ -189,7 +190,7 @@ struct NetworkMonitorTests {
         #expect(session.diagnostics.pool.opened == 2)
     }
 
-    @Test("A connection whose address goes while it is made is given up, and the next one carries the call")
+    @Test("A connection whose address is removed while connecting is abandoned, and the next one serves the call")
     func dialing() async throws {
         let (mock, _, gate) = mock()
         let begun = Counter()
@@ -210,7 +211,7 @@ struct NetworkMonitorTests {
     }
 
     @Test(
-        "Addresses that were never there, those of the loopback network, and those that are not known close nothing"
+        "Addresses never present, loopback addresses and unknown addresses close nothing"
     )
     func kept() async throws {
         let (mock, _, _) = mock()
@@ -227,7 +228,7 @@ struct NetworkMonitorTests {
         manual.set(Self.mobile, localAddresses: ["192.0.2.5"])
         #expect(await eventually { session.networkCondition == .mobile })
         manual.set(Self.wifi, localAddresses: [])
-        // The third, which was there and is not; then nothing more.
+        // The third connection, whose address is now gone; then no others.
         #expect(await eventually { session.diagnostics.pool.idle == 2 })
         #expect(
             session.diagnostics.hosts.map(\.origin).sorted() == [
@@ -235,7 +236,7 @@ struct NetworkMonitorTests {
             ])
     }
 
-    @Test("A session's policy follows the path, and stays as it is while there is none")
+    @Test("A session's policy follows the path and stays unchanged without one")
     func policy() async {
         let manual = ManualNetworkPath(Self.mobile)
         let session = HTTPSession.own { configuration in
@@ -253,7 +254,7 @@ struct NetworkMonitorTests {
         #expect(await eventually { session.networkCondition == .unknown })
     }
 
-    @Test("Where a session is told conditions otherwise, the path does not say them")
+    @Test("Conditions set on a session override those of the path")
     func bothSources() async {
         let manual = ManualNetworkPath(Self.mobile)
         let (conditions, condition) = AsyncStream.makeStream(of: NetworkCondition.self)
@@ -269,7 +270,7 @@ struct NetworkMonitorTests {
     }
 
     @Test(
-        "No call is held back or refused for what a path says",
+        "A path never delays or rejects a call",
         arguments: [NetworkPath.unsatisfied, .unknown])
     func neverGates(_ path: NetworkPath) async throws {
         let manual = ManualNetworkPath(path)
@@ -278,7 +279,7 @@ struct NetworkMonitorTests {
         #expect(try await session.get("http://a.example/").text == "x")
     }
 
-    @Test("A session that goes lets the monitor go")
+    @Test("Releasing a session releases the monitor")
     func sessionEnds() async throws {
         let monitor = NetworkMonitor()
         do {

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Martlet
 import Testing
 
-@Suite("Any Encodable as parameters")
+@Suite("Encodable parameters")
 struct ParameterEncoderTests {
     private struct Filter: Encodable {
         enum Order: String, Encodable { case newest }
@@ -21,7 +21,7 @@ struct ParameterEncoderTests {
         var nested = ["a": ["b": true]]
     }
 
-    @Test("A value becomes the tree of its properties, and special types stay what they are")
+    @Test("A value is encoded as the tree of its properties, and special types are kept")
     func properties() throws {
         let tree = try ParameterValue(encoding: Filter())
         #expect(
@@ -33,7 +33,7 @@ struct ParameterEncoderTests {
             ])
     }
 
-    @Test("A tree stays as it is, whole or inside a dictionary")
+    @Test("A tree is kept unchanged, at the top and inside a dictionary")
     func trees() throws {
         let tree: ParameterValue = ["a": .set([1]), "b": nil]
         #expect(try ParameterValue(encoding: tree) == tree)
@@ -64,7 +64,7 @@ struct ParameterEncoderTests {
         }
     }
 
-    @Test("Nested containers and the encoders of superclasses write where they belong")
+    @Test("Nested containers and superclass encoders write to the correct position")
     func containers() throws {
         #expect(
             try ParameterValue(encoding: Derived()) == [
@@ -77,7 +77,7 @@ struct ParameterEncoderTests {
         var next: Knot?
     }
 
-    @Test("An object that contains itself is an error, and no end of the stack")
+    @Test("An object that contains itself is an error and does not overflow the stack")
     func cycle() throws {
         let knot = Knot()
         knot.next = knot
@@ -93,7 +93,7 @@ struct ParameterEncoderTests {
         }
     }
 
-    @Test("A value that wraps itself for ever is an error too")
+    @Test("A value that wraps itself endlessly is an error")
     func wrapping() throws {
         let error = #expect(throws: ParameterError.self) { try ParameterValue(encoding: Wrapper()) }
         #expect(error?.code == .tooDeep)
@@ -109,7 +109,7 @@ struct ParameterEncoderTests {
         }
     }
 
-    @Test("A value that encodes itself in two ways at once is an error that names it")
+    @Test("A value that requests two kinds of container is an error with its path")
     func conflict() throws {
         let error = #expect(throws: ParameterError.self) {
             try ParameterValue(encoding: ["outer": ["torn": Torn()]])
@@ -118,7 +118,7 @@ struct ParameterEncoderTests {
         #expect(error?.path == "outer[torn]")
     }
 
-    @Test("Infinity and NaN are refused with their path")
+    @Test("Infinity and NaN are rejected with their path")
     func numbers() throws {
         for value in [Double.nan, .infinity, -.infinity] {
             let error = #expect(throws: ParameterError.self) {
@@ -131,7 +131,7 @@ struct ParameterEncoderTests {
         #expect(throws: ParameterError.self) { try ParameterValue(encoding: ["a": Decimal.nan]) }
     }
 
-    @Test("Whole numbers of 128 bits keep all their digits")
+    @Test("128-bit integers keep all their digits")
     func largeNumbers() throws {
         let tree = try ParameterValue(encoding: ["a": UInt128.max, "b": 1])
         #expect(try QueryEncoding().encoded(tree) == "a=340282366920938463463374607431768211455&b=1")
@@ -144,14 +144,14 @@ struct ParameterEncoderTests {
     private struct Refusal: Error {}
     private struct Refusing: Encodable { func encode(to encoder: any Encoder) throws { throw Refusal() } }
 
-    @Test("A value that encodes nothing is an empty object, and its own errors stay its own")
+    @Test("A value that encodes nothing is an empty object, and its errors are unchanged")
     func nothing() throws {
         #expect(try ParameterValue(encoding: Empty()) == [:])
         #expect(try ParameterValue(encoding: ["a": Silent()]) == ["a": [:]])
         #expect(throws: Refusal.self) { try ParameterValue(encoding: ["a": Refusing()]) }
     }
 
-    @Test("Dictionaries by number have their numbers as names, an absent value at the top is null")
+    @Test("Integer keys become names, and an absent top-level value is null")
     func roots() throws {
         #expect(try ParameterValue(encoding: [1: "a"]) == ["1": "a"])
         #expect(try ParameterValue(encoding: Int?.none) == nil)

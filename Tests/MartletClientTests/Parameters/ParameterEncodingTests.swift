@@ -21,7 +21,7 @@ struct ParameterEncodingTests {
     }
 
     @Test(
-        "GET, HEAD and DELETE have their parameters in the URL, whatever the format",
+        "GET, HEAD and DELETE send parameters in the URL in every format",
         arguments: [HTTPRequest.Method.get, .head, .delete])
     func inURL(_ method: HTTPRequest.Method) throws {
         for encoding in [ParameterEncoding.form, .json, .propertyList(.xml)] {
@@ -32,7 +32,7 @@ struct ParameterEncodingTests {
     }
 
     @Test(
-        "The other methods have them in the body, under the type of a form",
+        "Other methods send parameters in the body with the form's content type",
         arguments: [HTTPRequest.Method.post, .put, .patch])
     func inBody(_ method: HTTPRequest.Method) throws {
         let made = try host().prepare(method, "p?x=1", parameters: Draft())
@@ -41,7 +41,7 @@ struct ParameterEncodingTests {
         #expect(try text(made.body) == "tags=b&tags=a&title=Sea")
     }
 
-    @Test("Which methods have them in the URL can be chosen")
+    @Test("The methods with parameters in the URL are configurable")
     func chosenMethods() throws {
         let encoding = ParameterEncoding.form.with { $0.methodsWithParametersInURL = [.post] }
         #expect(try host(encoding).prepare(.post, "p", parameters: ["a": 1]).request.path == "/v1/p?a=1")
@@ -50,14 +50,14 @@ struct ParameterEncodingTests {
         #expect(try text(made.body) == "a=1")
     }
 
-    @Test("Beside a body, parameters go into the URL")
+    @Test("Parameters are added to the URL if the request has a body")
     func besideBody() throws {
         let made = try host().prepare(.post, "p", parameters: ["a": 1], body: .text("hello"))
         #expect(made.request.path == "/v1/p?a=1")
         #expect(try text(made.body) == "hello")
     }
 
-    @Test("No parameters are no body, and empty ones an empty form")
+    @Test("Without parameters there is no body, and empty parameters are an empty form")
     func noParameters() throws {
         #expect(try !host().prepare(.post, "p").body.isPresent)
         #expect(try !host(.json).prepare(.post, "p", parameters: Draft?.none).body.isPresent)
@@ -67,7 +67,7 @@ struct ParameterEncodingTests {
         #expect(try host().prepare(.get, "p", parameters: [:]).request.path == "/v1/p")
     }
 
-    @Test("JSON has names in order and dates in ISO 8601, from types and from literals")
+    @Test("JSON from types and literals has sorted names and ISO 8601 dates")
     func json() throws {
         let date = Date(timeIntervalSince1970: 0)
         let literal = try ParameterEncoding.json.body(
@@ -81,7 +81,7 @@ struct ParameterEncodingTests {
         #expect(try text(ParameterEncoding.json(encoder).body(for: ["a": 1])) == #"{"a":1}"#)
     }
 
-    @Test("What JSON cannot hold is refused with its path")
+    @Test("A value that JSON cannot represent is rejected with its path")
     func badJSON() throws {
         let error = #expect(throws: ParameterError.self) {
             try ParameterEncoding.json.body(for: ["a": [.number(.nan)]] as ParameterValue)
@@ -89,7 +89,7 @@ struct ParameterEncodingTests {
         #expect(error?.path == "a[0]")
     }
 
-    @Test("Property lists as XML and binary read back the same", arguments: PropertyListFormat.allCases)
+    @Test("XML and binary property lists decode to the encoded values", arguments: PropertyListFormat.allCases)
     func propertyLists(_ format: PropertyListFormat) throws {
         for body in [
             HTTPBody.propertyList(Draft(), format: format),
@@ -104,7 +104,7 @@ struct ParameterEncodingTests {
         }
     }
 
-    @Test("A null is refused in a property list, and a value that is no list is told by the call")
+    @Test("A null or a top-level text in a property list is an error")
     func badPropertyLists() throws {
         let error = #expect(throws: ParameterError.self) {
             try ParameterEncoding.propertyList(.xml).body(for: ["a": [nil]] as ParameterValue)
@@ -116,7 +116,7 @@ struct ParameterEncodingTests {
         }
     }
 
-    @Test("A URL that becomes too long is an error and no truncated query")
+    @Test("A URL that becomes too long is an error, and its query is not truncated")
     func tooLong() throws {
         let long = String(repeating: "&", count: 30_000)
         let error = #expect(throws: HTTPError.self) {
@@ -125,7 +125,7 @@ struct ParameterEncodingTests {
         #expect(error?.code == .invalidURL)
     }
 
-    @Test("What cannot be encoded is an error of the call that has the reason and shows no value")
+    @Test("An encoding error of a call contains the reason and no values")
     func refusal() throws {
         let error = #expect(throws: HTTPError.self) {
             try host().prepare(.get, "p", parameters: ["token": .string("hunter2"), "n": .number(.nan)])
@@ -133,7 +133,7 @@ struct ParameterEncodingTests {
         #expect(error?.code == .invalidRequest)
         #expect((error?.underlying as? ParameterError)?.path == "n")
         #expect(error.map { "\($0)".contains("hunter2") } == false)
-        // An encoder of the system's shows the value that it refuses.
+        // Foundation's encoder includes the rejected value in its error.
         let refused = #expect(throws: HTTPError.self) {
             try host(.json).prepare(.post, "p", parameters: ["n": Double.infinity])
         }
@@ -144,7 +144,7 @@ struct ParameterEncodingTests {
 
     private struct Refusal: Error {}
 
-    @Test("A serialiser of one's own writes the query, and throws what it likes")
+    @Test("A custom serializer writes the query and can throw")
     func serializer() throws {
         let upper = ParameterEncoding.form.with {
             $0.query.serializer = { _ in "x y\r\n#é&z=1%20" }

@@ -2,7 +2,7 @@ import FoundationEssentials
 import Martlet
 import Testing
 
-@Suite("Queries as AFNetworking wrote them")
+@Suite("AFNetworking-compatible queries")
 struct QueryEncodingTests {
     private func text(_ parameters: ParameterValue, _ change: (inout QueryEncoding) -> Void = { _ in }) throws
         -> String
@@ -12,12 +12,12 @@ struct QueryEncodingTests {
         return try encoding.encoded(parameters)
     }
 
-    @Test("Names are sorted, upper case before lower case")
+    @Test("Names are sorted with upper case before lower case")
     func order() throws {
         #expect(try text(["b": 1, "a": 2, "B": 3, "aa": 4, "_": 5]) == "B=3&_=5&a=2&aa=4&b=1")
     }
 
-    @Test("Nested objects and arrays have names in brackets, which are encoded")
+    @Test("Nested objects and arrays have encoded brackets in their names")
     func nested() throws {
         let parameters: ParameterValue = [
             "phone": ["mobile": "xx", "home": "yy"], "families": ["father", "mother"],
@@ -29,7 +29,7 @@ struct QueryEncodingTests {
                 + "&phone%5Bhome%5D=yy&phone%5Bmobile%5D=xx")
     }
 
-    @Test("Objects in arrays, and arrays in arrays, keep their order and sort their names")
+    @Test("Objects and arrays in arrays keep their order and have sorted names")
     func objectsInArrays() throws {
         #expect(
             try text(["a": [["y": 2, "x": 1], ["x": 3]], "b": [[1], [2, 3]]])
@@ -37,14 +37,14 @@ struct QueryEncodingTests {
                 + "&b%5B%5D%5B%5D=1&b%5B%5D%5B%5D=2&b%5B%5D%5B%5D=3")
     }
 
-    @Test("A set has its name without brackets, and its values in the order of their texts")
+    @Test("A set has a name without brackets and values sorted by their texts")
     func sets() throws {
         #expect(try text(["s": .set(["b", "a", "C"]), "n": .set([9, 10])]) == "n=10&n=9&s=C&s=a&s=b")
         #expect(
             try text(["s": .set([["b": 1], ["a": 2]])]) == "s%5Ba%5D=2&s%5Bb%5D=1")
     }
 
-    @Test("Every reserved character is escaped but the question mark and the slash, in names and values")
+    @Test("Every reserved character except ? and / is escaped, in names and values")
     func reserved() throws {
         #expect(
             try text([" :#[]@!$&'()*+,;=/?": " :#[]@!$&'()*+,;=/?"])
@@ -54,7 +54,7 @@ struct QueryEncodingTests {
     }
 
     @Test(
-        "Of the ASCII characters letters, digits and -._~/? stand as they are, and no others",
+        "The only unescaped ASCII characters are letters, digits and -._~/?",
         arguments: 0..<128)
     func everyByte(_ byte: Int) throws {
         let character = Character(Unicode.Scalar(UInt8(byte)))
@@ -64,13 +64,13 @@ struct QueryEncodingTests {
         #expect(QueryEncoding.escaped(String(character)) == (isPlain ? String(character) : escaped))
     }
 
-    @Test("No cluster of characters comes apart, however many there are")
+    @Test("Grapheme clusters are escaped completely, at any position in a text")
     func emoji() throws {
         let workers = "%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7%F0%9F%8F%BB%F0%9F%91%AE%F0%9F%8F%BD"
         #expect(QueryEncoding.escaped("👴🏿👷🏻👮🏽") == workers)
         let family = "👨‍👩‍👧‍👦"
         let escaped = "%F0%9F%91%A8%E2%80%8D%F0%9F%91%A9%E2%80%8D%F0%9F%91%A7%E2%80%8D%F0%9F%91%A6"
-        // Around the 50 UTF-16 units at which AFNetworking cut its texts.
+        // Offsets around the 50 UTF-16 units at which AFNetworking split texts.
         for count in [1, 4, 5, 49, 50, 51] {
             let padding = String(repeating: "x", count: count)
             #expect(QueryEncoding.escaped(padding + family + padding) == padding + escaped + padding)
@@ -79,17 +79,17 @@ struct QueryEncodingTests {
     }
 
     @Test(
-        "A null is its name alone, an empty text has its equals sign, and empty containers leave nothing")
+        "A null is its name alone, an empty text has an equals sign, and empty containers are omitted")
     func empty() throws {
         #expect(try text(["a": nil, "b": "", "c": [], "d": [:], "e": [nil]]) == "a&b=&e%5B%5D")
         #expect(try text([:]) == "")
         #expect(try text(nil) == "")
         #expect(try text(["": 1]) == "=1")
-        // A null without a name has no byte, and is a pair all the same.
+        // A null without a name has no bytes but still is a pair.
         #expect(try text(["": nil, "a": 1]) == "&a=1")
     }
 
-    @Test("Yes is 1, no is 0, and numbers are as short as they read back")
+    @Test("True is 1, false is 0, and numbers have their shortest exact form")
     func scalars() throws {
         #expect(try text(["a": true, "b": false]) == "a=1&b=0")
         #expect(
@@ -99,7 +99,7 @@ struct QueryEncodingTests {
         #expect(try text(["d": .decimal(decimal)]) == "d=12345678901234567890.123456789")
     }
 
-    @Test("A value of a megabyte is encoded whole")
+    @Test("A value of a megabyte is encoded completely")
     func large() throws {
         let commas = String(repeating: ",", count: 1 << 20)
         let encoded = try text(["a": .string(commas)])
@@ -107,7 +107,7 @@ struct QueryEncodingTests {
         #expect(encoded.hasPrefix("a=%2C%2C") && encoded.hasSuffix("%2C"))
     }
 
-    @Test("Infinity and NaN are refused, and the error says where they stand and not what else there is")
+    @Test("Infinity and NaN are rejected, and the error contains their path and no other values")
     func notFinite() throws {
         let error = #expect(throws: ParameterError.self) {
             try text(["secret": "hunter2", "filter": ["price": [1, .number(.infinity)]]])
@@ -118,7 +118,7 @@ struct QueryEncodingTests {
         #expect(throws: ParameterError.self) { try text(["d": .decimal(.nan)]) }
     }
 
-    @Test("Parameters without names are refused")
+    @Test("Parameters without names are rejected")
     func topLevel() throws {
         for parameters: ParameterValue in [[1, 2], "a", 5, .set([1])] {
             let error = #expect(throws: ParameterError.self) { try text(parameters) }
@@ -126,7 +126,7 @@ struct QueryEncodingTests {
         }
     }
 
-    @Test("Values nested too deep are refused before the stack is")
+    @Test("Values the nesting is too deeply are rejected without a stack overflow")
     func depth() throws {
         func nested(_ depth: Int) -> ParameterValue {
             (0..<depth).reduce(1) { value, _ in ["a": value] }

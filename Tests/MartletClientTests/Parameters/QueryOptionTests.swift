@@ -2,7 +2,7 @@ import FoundationEssentials
 import Martlet
 import Testing
 
-@Suite("Options of queries")
+@Suite("Query options")
 struct QueryOptionTests {
     private func text(_ parameters: ParameterValue, _ change: (inout QueryEncoding) -> Void) throws -> String {
         var encoding = QueryEncoding.bracketed
@@ -10,7 +10,7 @@ struct QueryOptionTests {
         return try encoding.encoded(parameters)
     }
 
-    @Test("By default names of arrays are repeated, Booleans are words, and nulls are omitted")
+    @Test("By default array names are repeated, Booleans are words, and nulls are omitted")
     func defaults() throws {
         let parameters: ParameterValue = [
             "tag": ["swift", "linux", nil], "done": true, "open": false, "page": nil, "limit": 20,
@@ -29,7 +29,7 @@ struct QueryOptionTests {
         #expect(url.absoluteString == "http://a.example/?tag=a&tag=b")
     }
 
-    @Test("Arrays with numbers, with the name repeated, and separated by commas")
+    @Test("Arrays can have indices, repeated names or separated values")
     func arrays() throws {
         let parameters: ParameterValue = ["a": ["x,y", 2, nil], "b": [], "c": .set([2, 1])]
         #expect(
@@ -48,18 +48,18 @@ struct QueryOptionTests {
         #expect(error?.path == "a[1]")
     }
 
-    @Test("Booleans as words")
+    @Test("Booleans can be words")
     func booleans() throws {
         #expect(try text(["a": true, "b": false]) { $0.booleans = .literal } == "a=true&b=false")
     }
 
-    @Test("Nulls with an equals sign, or not at all")
+    @Test("Nulls can have an equals sign or be omitted")
     func nulls() throws {
         #expect(try text(["a": nil, "b": [nil, 1]]) { $0.nulls = .emptyValue } == "a=&b%5B%5D=&b%5B%5D=1")
         #expect(try text(["a": nil, "b": [nil, 1]]) { $0.nulls = .dropped } == "b%5B%5D=1")
     }
 
-    @Test("Dates in ISO 8601, as seconds and as milliseconds")
+    @Test("Dates can be ISO 8601 texts, seconds or milliseconds")
     func dates() throws {
         let parameters: ParameterValue = ["at": .date(Date(timeIntervalSince1970: 1_000_000_000.25))]
         #expect(try text(parameters) { _ in } == "at=2001-09-09T01%3A46%3A40Z")
@@ -70,7 +70,7 @@ struct QueryOptionTests {
     }
 
     @Test(
-        "A date that a format cannot hold is refused",
+        "A date outside of a format's range is rejected",
         arguments: [1e300, -1e300, .infinity, .nan, 253_402_300_800])
     func dateRange(_ seconds: Double) throws {
         let parameters: ParameterValue = ["at": .date(Date(timeIntervalSince1970: seconds))]
@@ -80,7 +80,7 @@ struct QueryOptionTests {
         #expect(throws: ParameterError.self) { try text(parameters) { $0.dates = .millisecondsSince1970 } }
     }
 
-    @Test("Bytes in Base64, plain or for URLs")
+    @Test("Bytes are in Base64 or in base64url")
     func data() throws {
         let parameters: ParameterValue = ["d": .data(Data([0xFB, 0xFF, 0xFE, 0x01]))]
         #expect(try text(parameters) { _ in } == "d=%2B//%2BAQ%3D%3D")
@@ -88,7 +88,7 @@ struct QueryOptionTests {
     }
 
     @Test(
-        "Names in snake case",
+        "Names can be converted to snake case",
         arguments: [
             ("userName", "user_name"), ("baseURLString", "base_url_string"), ("URL", "url"), ("a", "a"),
             ("page2Size", "page2_size"), ("already_there", "already_there"), ("", ""),
@@ -99,12 +99,12 @@ struct QueryOptionTests {
         #expect(try text(.object([name: 1])) { $0.keys = .snakeCase } == "\(expected)=1")
     }
 
-    @Test("Names are sorted as they are written")
+    @Test("Names are sorted after their conversion")
     func sortedStyles() throws {
         #expect(try text(["aZ": 1, "a": ["bC": 2]]) { $0.keys = .snakeCase } == "a%5Bb_c%5D=2&a_z=1")
     }
 
-    @Test("A serialiser of one's own takes the place of all rules")
+    @Test("A custom serializer replaces all other options")
     func serializer() throws {
         let made = try text(["a": 1]) {
             $0.serializer = { parameters in

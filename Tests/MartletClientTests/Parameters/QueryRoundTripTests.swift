@@ -1,8 +1,8 @@
 import Martlet
 import Testing
 
-/// Whatever the names and values are, a server reads the same pairs that were written.
-@Suite("Queries read back")
+/// A server parses the pairs that were written, for any names and values.
+@Suite("Query round trips")
 struct QueryRoundTripTests {
     private static let alphabet: [String] = [
         "a", "Z", "0", "-", "~", "/", "?", "&", "=", "+", "%", "%41", " ", "#", "[", "]", "\"", "\\", "\u{0}",
@@ -16,7 +16,7 @@ struct QueryRoundTripTests {
         }.joined()
     }
 
-    /// A small reader of queries: pairs between `&`, name and value apart at the first `=`, `%XX` undone.
+    /// Parses a query: pairs separated by `&`, name and value separated by the first `=`, `%XX` decoded.
     private func read(_ text: String) -> [(String, String?)] {
         guard !text.isEmpty else { return [] }
         return text.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false).map { pair in
@@ -40,7 +40,7 @@ struct QueryRoundTripTests {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("Names and values of any characters come back, in the order of their names", arguments: 0..<200)
+    @Test("Any names and values are parsed back, sorted by name", arguments: 0..<200)
     func flat(_ seed: UInt64) throws {
         var random = SplitMix64(state: seed)
         var values: [String: String?] = [:]
@@ -51,16 +51,16 @@ struct QueryRoundTripTests {
         let text = try QueryEncoding.bracketed.encoded(tree)
         let pairs = read(text)
         let expected = values.sorted { $0.key < $1.key }
-        // A single nameless null leaves no byte, and so no pair.
+        // A single null without a name has no bytes, so there is no pair.
         guard !(expected.count == 1 && expected[0].key.isEmpty && expected[0].value == nil) else { return }
         #expect(pairs.map(\.0) == expected.map(\.key))
         #expect(pairs.map(\.1) == expected.map(\.value))
-        // What was written can stand in a URL as it is.
+        // The encoded text is valid in a URL.
         let url = try HTTPURL("http://a.example/").appending(parameters: tree, encoding: .bracketed)
         #expect((url.query ?? "") == text)
     }
 
-    @Test("Nested arrays with numbers come back by their paths", arguments: 0..<50)
+    @Test("Nested arrays with indices are parsed back by their paths", arguments: 0..<50)
     func nested(_ seed: UInt64) throws {
         var random = SplitMix64(state: seed &+ 1000)
         var expected: [String: String] = [:]

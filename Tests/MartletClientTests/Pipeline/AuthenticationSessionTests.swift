@@ -7,7 +7,7 @@ import Testing
 struct AuthenticationSessionTests {
     private static let basic = OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
 
-    @Test("A 401 without credentials is an answer like any other")
+    @Test("A 401 without credentials is a normal response")
     func none() async throws {
         try await TestOrigin.withOrigin { _ in
             AuthenticationSessionTests.basic
@@ -17,7 +17,7 @@ struct AuthenticationSessionTests {
         }
     }
 
-    @Test("A handler is asked, at most three times, and then the 401 is the answer")
+    @Test("The handler is called at most three times, and then the 401 is returned")
     func handler() async throws {
         let counter = Mutex(0)
         try await TestOrigin.withOrigin { _ in
@@ -36,7 +36,7 @@ struct AuthenticationSessionTests {
         #expect(counter.withLock { $0 } >= 1)
     }
 
-    @Test("A token provider whose own request fails ends the call with an error that names the call's request")
+    @Test("A failed request of a token provider fails the call with an error that contains the call's request")
     func failedRefresh() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/token" ? OriginResponse(500) : OriginResponse(401, fields: ["WWW-Authenticate": "Bearer"])
@@ -55,14 +55,14 @@ struct AuthenticationSessionTests {
         }
     }
 
-    /// Answers each challenge with credentials that are refused.
+    /// Replies to each challenge with wrong credentials.
     private struct Wrong: SessionDelegate {
         func respond(
             to challenge: AuthenticationChallenge, in context: CallContext
         ) async throws -> ChallengeDisposition { .credentials(.basic(user: "u", password: "wrong")) }
     }
 
-    @Test("The limit of attempts also counts the delegate's answers", arguments: [1, 2, 5])
+    @Test("The attempt limit also counts the delegate's replies", arguments: [1, 2, 5])
     func limitWithDelegate(_ limit: Int) async throws {
         try await TestOrigin.withOrigin { _ in
             AuthenticationSessionTests.basic
@@ -76,7 +76,7 @@ struct AuthenticationSessionTests {
         }
     }
 
-    @Test("The handler's credentials are sent, and the metrics show the challenge")
+    @Test("The handler's credentials are sent, and the metrics contain the challenge")
     func accepted() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == "Basic dTpw" ? .text("in") : AuthenticationSessionTests.basic
@@ -100,7 +100,7 @@ struct AuthenticationSessionTests {
         }
     }
 
-    @Test("A hundred calls that meet a 401 refresh the token once")
+    @Test("A hundred calls that receive a 401 refresh the token once")
     func singleFlight() async throws {
         let provider = Provider()
         try await TestOrigin.withOrigin { request in
@@ -120,7 +120,7 @@ struct AuthenticationSessionTests {
         #expect(provider.refreshed.count == 1)
     }
 
-    @Test("A body that can be read once cannot be sent with credentials after a 401: that is the answer")
+    @Test("A one-shot body is not sent again after a 401, which is returned")
     func once() async throws {
         try await TestOrigin.withOrigin { request in
             _ = try await request.collectText()
@@ -135,7 +135,7 @@ struct AuthenticationSessionTests {
         }
     }
 
-    @Test("What the caller set is sent as it is")
+    @Test("A field set by the caller is sent unchanged")
     func ownField() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Authorization"] ?? "-")

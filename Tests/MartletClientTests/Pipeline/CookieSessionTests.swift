@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Cookies of a session")
 struct CookieSessionTests {
-    @Test("What a server sets is told it again, also on the way of a redirect")
+    @Test("Cookies set by a server are sent back, also during redirects")
     func kept() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/set"
@@ -20,7 +20,7 @@ struct CookieSessionTests {
         }
     }
 
-    @Test("Cookies of the caller come first, and those of the jar with them in one field")
+    @Test("The caller's cookies come first and share one field with the jar's cookies")
     func joined() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields.values(of: "Cookie").joined(separator: "|")).with {
@@ -35,7 +35,7 @@ struct CookieSessionTests {
         }
     }
 
-    @Test("A call can do without, and a session has none of its own accord")
+    @Test("A call can disable cookies, and a session has no jar by default")
     func without() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Cookie"] ?? "-").with { $0.fields.append("Set-Cookie", "a=1") }
@@ -56,7 +56,7 @@ struct CookieSessionTests {
         }
     }
 
-    @Test("Cookies go by the address, whatever the Host field says")
+    @Test("Cookies depend on the URL and not on the Host field")
     func hostField() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Cookie"] ?? "-").with { $0.fields.append("Set-Cookie", "a=1") }

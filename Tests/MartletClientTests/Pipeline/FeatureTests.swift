@@ -4,7 +4,7 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-/// A feature at a place, which counts what passes it.
+/// A feature at a position of the pipeline that counts its calls.
 private protocol Counted: FeatureKey where Value == Passes? {}
 
 extension Counted {
@@ -29,7 +29,7 @@ private enum AtCache: Counted {
     static var position: StagePosition { .cache }
 }
 
-/// A middleware that counts the responses it returns.
+/// A middleware that counts the responses that pass through it.
 private final class Passes: HTTPMiddleware {
     private let sources = Mutex<[HTTPExchange.Source]>([])
 
@@ -45,10 +45,10 @@ private final class Passes: HTTPMiddleware {
     }
 }
 
-@Suite("Features of other packages")
+@Suite("Third-party features")
 struct FeatureTests {
     @Test(
-        "A feature is passed by each call at every place, whether its setting or Martlet's own came first",
+        "Each call passes features at every position, whichever setting was assigned first",
         arguments: [true, false])
     func besideOwn(isFirst: Bool) async throws {
         try await TestOrigin.withOrigin { request in
@@ -73,16 +73,16 @@ struct FeatureTests {
                 if !isFirst { setFeatures() }
             }
             #expect(try await session.get(origin.url()).text == "x")
-            // The two that come after the credentials are passed by the repeated request as well.
+            // The two features after the credentials also see the repeated request.
             #expect(passes.map(\.count) == [1, 1, 2, 2])
             #expect(try await session.get(origin.url()).source == .cache)
-            // What is stored is for these credentials, which the handler gives after a challenge.
+            // The stored response belongs to these credentials, which the handler supplies after a challenge.
             #expect(passes.map(\.count) == [2, 2, 4, 4])
             #expect(passes[3].lastSource == .cache)
         }
     }
 
-    @Test("A feature at the place of authentication leaves the credentials of URLs to Martlet")
+    @Test("A feature at the authentication position leaves URL credentials to Martlet")
     func besideURLCredentials() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Authorization"] ?? "none")

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Middleware")
 struct MiddlewareTests {
-    /// A middleware made of a closure.
+    /// A middleware that runs a closure.
     private struct Step: HTTPMiddleware {
         let body: @Sendable (HTTPCall.Request, CallContext, HTTPNext) async throws -> HTTPCall.Response
 
@@ -30,9 +30,53 @@ struct MiddlewareTests {
 
     private static let trace = HTTPField.Name("X-Trace") ?? .accept
 
+    // MARK: Timeouts
+
+    private static let stalling: OriginHandler.Respond = { request in
+        if request.path == "/silent" { throw OriginFault(.stall) }
+        return .text("open")
+    }
+
+    @Test(
+        "A total timeout while a server is silent reports that the request was sent, also through middleware",
+        arguments: [0, 1, 3])
+    func sentAtTimeout(count: Int) async throws {
+        try await TestOrigin.withOrigin(respond: Self.stalling) { origin async throws in
+            let session = HTTPSession.own {
+                $0.middleware = (0..<count).map { _ in Step { request, _, next in try await next(request) } }
+            }
+            // The connection is open then, so that the timeout covers only the request.
+            _ = try await session.get(origin.url("/open"))
+            let error = try #require(
+                await #expect(throws: HTTPError.self) {
+                    try await session.get(origin.url("/silent"), timeout: .seconds(2))
+                })
+            #expect(error.timeout == .total && error.wasSent && error.phase == .awaitingHead, "\(error)")
+        }
+    }
+
+    @Test("A total timeout while middleware ignores the failure of its request reports that it was sent")
+    func sentAtTimeoutOfSlowMiddleware() async throws {
+        try await TestOrigin.withOrigin(respond: Self.stalling) { origin async throws in
+            let step = Step { request, _, next in
+                if let response = try? await next(request) { return response }
+                try await Task.sleep(for: .seconds(3600))
+                return HTTPCall.Response(HTTPResponse(status: .ok))
+            }
+            let session = HTTPSession.own { $0.middleware = [step] }
+            // The connection is open then, so that the timeout covers only the request.
+            _ = try await session.get(origin.url("/open"))
+            let error = try #require(
+                await #expect(throws: HTTPError.self) {
+                    try await session.get(origin.url("/silent"), timeout: .seconds(2))
+                })
+            #expect(error.timeout == .total && error.wasSent, "\(error)")
+        }
+    }
+
     // MARK: Requests
 
-    @Test("Each request that a redirect leads to is handled")
+    @Test("Middleware handles each request of a redirect chain")
     func redirects() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text(request.fields["X-Trace"] ?? "-")
@@ -49,7 +93,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("The first of the list is the outermost, on the way out and back")
+    @Test("The first middleware of the list is the outermost for requests and responses")
     func order() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["X-Trace"] ?? "-")
@@ -70,7 +114,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("The body of a request can be read, signed and replaced")
+    @Test("Middleware can read, sign and replace a request's body")
     func requestBody() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .mirror) { (origin) async throws in
             let step = Step { request, _, next in
@@ -88,7 +132,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("A body that can be read only once cannot be collected before it is sent")
+    @Test("Middleware cannot collect a one-shot body before it is sent")
     func onceBody() async throws {
         let body = HTTPBody.once(AsyncStream<[UInt8]> { $0.finish() })
         let error = await #expect(throws: HTTPError.self) { try await body.collect() }
@@ -101,7 +145,7 @@ struct MiddlewareTests {
 
     private struct Refusal: Error, Equatable {}
 
-    @Test("What one throws is what the call throws, and nothing is sent")
+    @Test("The call throws a middleware's error, and nothing is sent")
     func throwing() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -117,7 +161,7 @@ struct MiddlewareTests {
 
     // MARK: Responses
 
-    @Test("One may answer without the network")
+    @Test("Middleware can respond without the network")
     func made() async throws {
         let step = Step { request, _, next in
             HTTPCall.Response(
@@ -141,7 +185,7 @@ struct MiddlewareTests {
         #expect(String(decoding: streamed, as: UTF8.self) == "made")
     }
 
-    @Test("A made response may be a redirect, and one that the retry policy retries")
+    @Test("A response made by middleware may be a redirect or may be retried")
     func madeStatuses() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("there")
@@ -168,7 +212,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("Status, fields and body of a response can be changed")
+    @Test("Middleware can change a response's status, fields and body")
     func changed() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("abc")
@@ -190,7 +234,7 @@ struct MiddlewareTests {
         }
     }
 
-    /// Each byte of a body twice.
+    /// Delivers each byte of a body twice.
     private struct Doubled: AsyncSequence, Sendable {
         let body: ResponseBody
 
@@ -229,7 +273,7 @@ struct MiddlewareTests {
     }
 
     @Test(
-        "What one reads of a body the caller does not get, coded bodies included", arguments: [false, true])
+        "Body bytes read by middleware are not delivered to the caller, also in coded bodies", arguments: [false, true])
     func partlyRead(_ isCoded: Bool) async throws {
         let text = String(repeating: "0123456789", count: 20_000)
         try await TestOrigin.withOrigin { _ in
@@ -251,10 +295,10 @@ struct MiddlewareTests {
         }
     }
 
-    // MARK: Sending again
+    // MARK: Repeated requests
 
     @Test(
-        "One may send again: the response before is released first, and its connection carries the next")
+        "Middleware can send again; the previous response is released and its connection is reused")
     func again() async throws {
         try await TestOrigin.withOrigin { request in
             request.number < 3 ? .text("again", status: 202) : .text("done")
@@ -275,7 +319,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("A response that was released is refused, and so is a second request beside the first")
+    @Test("A released response is rejected, and so is a second concurrent request")
     func misuse() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
@@ -300,7 +344,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("A body that can be read only once is not sent twice")
+    @Test("A one-shot body is not sent twice")
     func sentTwice() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .mirror) { (origin) async throws in
             let step = Step { request, _, next in
@@ -320,7 +364,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("One sees failures, which the retry policy mends where it does not")
+    @Test("Middleware sees failures that the retry policy then retries")
     func failures() async throws {
         let count = Counter()
         try await TestOrigin.withOrigin { request in
@@ -345,7 +389,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("A failure of a call that a middleware makes for itself is not taken for one of the call's")
+    @Test("A failed request that middleware sends itself does not cause a retry of the call")
     func ownCalls() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/token"
@@ -366,7 +410,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("One may call the same session and host, with a single connection there")
+    @Test("Middleware can send requests to the same host in the same session with one connection")
     func sameSession() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/token" ? .text("t0ken") : .text(request.fields["Authorization"] ?? "-")
@@ -397,7 +441,7 @@ struct MiddlewareTests {
 
     // MARK: Other origins
 
-    @Test("A request that one sends elsewhere leaves the first origin's credentials behind")
+    @Test("A request that middleware sends to another origin carries no credentials of the first")
     func rerouted() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Authorization"] ?? "-")
@@ -427,7 +471,7 @@ struct MiddlewareTests {
         }
     }
 
-    @Test("Nor do the credentials of the session and of the URL go there, whatever redirects follow there")
+    @Test("Session and URL credentials are not sent to a rerouted origin, nor in its redirects")
     func reroutedCredentials() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a"
@@ -464,7 +508,7 @@ struct MiddlewareTests {
 
     // MARK: The end of a call
 
-    @Test("Nothing is sent by a middleware whose call has ended, and what it has open is closed")
+    @Test("Middleware whose call has ended sends nothing, and its open responses are closed")
     func late() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")

@@ -7,7 +7,7 @@ import Testing
 @testable import MartletHosts
 @testable import MartletPolicies
 
-@Suite("Redirects: what follows")
+@Suite("Redirect rules")
 struct RedirectRuleTests {
     private static func head(_ status: Int, _ locations: String...) throws -> ResponseHead {
         let lines = locations.map { "Location: \($0)\r\n" }.joined()
@@ -43,7 +43,7 @@ struct RedirectRuleTests {
         return redirect
     }
 
-    @Test("A redirect to a scheme that the policy leaves out is refused, from either")
+    @Test("A redirect to a scheme outside of the policy is rejected, from http and from https")
     func schemes() throws {
         var policy = RedirectPolicy.follow()
         policy.allowsDowngrade = true
@@ -59,9 +59,9 @@ struct RedirectRuleTests {
         #expect(none == .fail(.refusedScheme(try HTTPURL("https://a.example/").origin)))
     }
 
-    /// RFC 9110 §15.4: status, method before, method after, whether the body stays behind.
+    /// RFC 9110 §15.4: status, method before, method after, and whether the body is dropped.
     @Test(
-        "The method after each status is that of RFC 9110",
+        "The method after each status follows RFC 9110",
         arguments: [
             (301, "GET", "GET", false), (301, "POST", "GET", true), (301, "PUT", "PUT", false),
             (301, "HEAD", "HEAD", false), (302, "GET", "GET", false), (302, "POST", "GET", true),
@@ -78,12 +78,12 @@ struct RedirectRuleTests {
         #expect(redirect.dropsBody == drops)
     }
 
-    @Test("Other statuses are answers", arguments: [200, 201, 300, 304, 305, 306, 309, 399, 401, 503])
+    @Test("Other statuses are returned as responses", arguments: [200, 201, 300, 304, 305, 306, 309, 399, 401, 503])
     func others(_ status: Int) throws {
         #expect(try RedirectRuleTests.decide(status, "/next") == .deliver)
     }
 
-    @Test("A redirect without a place to go is an answer")
+    @Test("A redirect without a Location is returned as a response")
     func nowhere() throws {
         let url = try HTTPURL("http://a.example/")
         let rule = RedirectRule(policy: .follow())
@@ -94,13 +94,13 @@ struct RedirectRuleTests {
         #expect(try RedirectRuleTests.decide(302, "") == .deliver)
     }
 
-    @Test("A policy that refuses delivers them all")
+    @Test("A policy that does not follow returns every redirect")
     func refusing() throws {
         #expect(try RedirectRuleTests.decide(302, "/next", policy: .doNotFollow) == .deliver)
     }
 
     @Test(
-        "A reference is resolved against the address it came from",
+        "A reference is resolved against the URL of the response",
         arguments: [
             ("/next", "https://a.example/next#part"), ("other", "https://a.example/dir/other#part"),
             ("?x=1", "https://a.example/dir/page?x=1#part"), ("//b.example/c", "https://b.example/c#part"),
@@ -116,7 +116,7 @@ struct RedirectRuleTests {
         #expect(redirect.url.absoluteString == expected)
     }
 
-    @Test("Bytes that are no UTF-8 go on as they came, percent-encoded")
+    @Test("Bytes that are not UTF-8 are forwarded percent-encoded")
     func latin() throws {
         let head = try RedirectRuleTests.head(
             bytes: Array("HTTP/1.1 302 x\r\nLocation: /caf".utf8) + [0xE9] + Array("\r\n\r\n".utf8))
@@ -125,7 +125,7 @@ struct RedirectRuleTests {
         #expect(try RedirectRuleTests.followed(decision).url.path == "/caf%E9")
     }
 
-    @Test("User info in a location never becomes credentials")
+    @Test("User information in a Location never becomes credentials")
     func userInfo() throws {
         let redirect = try RedirectRuleTests.followed(
             try RedirectRuleTests.decide(302, "https://user:secret@a.example/x"))
@@ -134,7 +134,7 @@ struct RedirectRuleTests {
     }
 
     @Test(
-        "Schemes that are not http and https are refused",
+        "Schemes other than http and https are rejected",
         arguments: [
             "file:///etc/passwd", "ftp://a.example/", "gopher://a.example/", "data:text/html,x",
             "javascript:alert(1)",
@@ -147,7 +147,7 @@ struct RedirectRuleTests {
         }
     }
 
-    @Test("From https to http is refused unless it is allowed")
+    @Test("A redirect from https to http is rejected unless it is allowed")
     func downgrade() throws {
         let decision = try RedirectRuleTests.decide(302, "http://a.example/")
         #expect(decision == .fail(.downgrade(to: try HTTPURL("http://a.example/").origin)))
@@ -158,7 +158,7 @@ struct RedirectRuleTests {
         #expect(redirect.leavesOrigin)
     }
 
-    @Test("Two locations that differ are refused; two that are the same are one")
+    @Test("Two different Locations are rejected, and two equal ones are accepted")
     func ambiguous() throws {
         let url = try HTTPURL("http://a.example/")
         let rule = RedirectRule(policy: .follow())
@@ -171,14 +171,14 @@ struct RedirectRuleTests {
         #expect(try RedirectRuleTests.followed(try decide("/one")).url.path == "/one")
     }
 
-    @Test("A body that cannot be sent again makes 307 an answer, but not 303")
+    @Test("A one-shot body makes 307 a normal response, but not 303")
     func replay() throws {
         #expect(try RedirectRuleTests.decide(307, "/n", method: .post, isReplayable: false) == .deliver)
         _ = try RedirectRuleTests.followed(
             try RedirectRuleTests.decide(303, "/n", method: .post, isReplayable: false))
     }
 
-    @Test("The redirect behind the last that is allowed fails the call")
+    @Test("A redirect above the limit fails the call")
     func limit() throws {
         let policy = RedirectPolicy.follow(limit: 20)
         _ = try RedirectRuleTests.followed(
@@ -189,7 +189,7 @@ struct RedirectRuleTests {
     }
 
     @Test(
-        "Scheme, host and port make the origin",
+        "An origin consists of scheme, host and port",
         arguments: [
             ("https://a.example:443/x", false), ("https://A.EXAMPLE/x", false),
             ("https://a.example:444/x", true),
@@ -200,7 +200,7 @@ struct RedirectRuleTests {
         #expect(redirect.leavesOrigin == leaves)
     }
 
-    @Test("Fields of credentials stay at their origin, and those that were declared secret")
+    @Test("Credential fields and declared secret fields are not sent to another origin")
     func secrets() throws {
         var policy = RedirectPolicy.follow()
         let key = try #require(HTTPField.Name("X-Api-Key"))
@@ -224,7 +224,7 @@ struct RedirectRuleTests {
         #expect(RedirectRule(policy: policy).fields(fields, after: redirect) == fields)
     }
 
-    @Test("What describes a body goes with it")
+    @Test("Fields that describe a body are removed together with it")
     func bodyFields() throws {
         var fields = HTTPFields()
         fields[.contentType] = "text/plain"

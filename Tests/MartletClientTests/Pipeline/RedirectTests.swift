@@ -3,9 +3,9 @@ import MartletTesting
 import SystemPackage
 import Testing
 
-@Suite("Redirects over the wire")
+@Suite("Redirects over the network")
 struct RedirectTests {
-    @Test("A redirect is followed, and the exchange says where it ended and what came before")
+    @Test("A redirect is followed, and the exchange contains the final URL and the history")
     func followed() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text("there")
@@ -25,7 +25,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("A policy that refuses gives the redirect as the answer, for a session and for a call")
+    @Test("A policy that does not follow returns the redirect, for a session and for a call")
     func refused() async throws {
         try await TestOrigin.withOrigin { _ in
             .redirect(to: "/b")
@@ -39,7 +39,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("A loop ends at the limit with an error that has the last redirect")
+    @Test("A redirect loop ends at the limit with an error that contains the last redirect")
     func loop() async throws {
         try await TestOrigin.withOrigin { _ in
             .redirect(to: "/again")
@@ -53,7 +53,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("307 sends the body again, 303 does not")
+    @Test("307 sends the body again, and 303 does not")
     func bodies() async throws {
         try await TestOrigin.withOrigin { request in
             switch request.path {
@@ -72,7 +72,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("A body that can be read once makes 307 the answer")
+    @Test("A one-shot body makes 307 the response")
     func once() async throws {
         try await TestOrigin.withOrigin { request in
             _ = try await request.collectText()
@@ -86,10 +86,10 @@ struct RedirectTests {
     }
 
     @Test(
-        "A redirect or a challenge whose body comes behind its head leaves its connection to the next request"
+        "A redirect or challenge whose body arrives after its head frees its connection for the next request"
     )
     func lateBody() async throws {
-        // On a busy machine a body may come too late; not each time.
+        // On a busy machine a body may arrive too late, but not every time.
         var fewest = Int.max
         for _ in 0..<200 where fewest > 1 {
             try await TestOrigin.withOrigin { request in
@@ -113,7 +113,7 @@ struct RedirectTests {
         #expect(fewest == 1)
     }
 
-    @Test("A redirect whose small body does not come is followed after a moment, on another connection")
+    @Test("A redirect whose small body does not arrive is followed shortly on another connection")
     func stalledBody() async throws {
         let first = ServerScript(
             .expectRequestHead,
@@ -125,7 +125,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("A redirect whose body never ends is followed at once, on another connection")
+    @Test("A redirect whose body never ends is followed immediately on another connection")
     func endlessBody() async throws {
         let first = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\nand so on"), .awaitClose)
@@ -137,7 +137,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("Streams and downloads follow redirects as well")
+    @Test("Streams and downloads follow redirects")
     func others() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
@@ -156,14 +156,14 @@ struct RedirectTests {
         }
     }
 
-    @Test("The total clock counts from the first request")
+    @Test("The total timeout starts with the first request")
     func totalClock() async throws {
         try await TestOrigin.withOrigin { request in
             .redirect(to: "/again").with { $0.delay = .milliseconds(60) }
         } run: { origin async throws in
             var total = Duration.milliseconds(400)
             var attempts = 0
-            // On a slow machine the clock may run out before the first redirect has come.
+            // On a slow machine the timeout may expire before the first redirect arrives.
             while attempts < 2 {
                 try #require(total < Patience.ending)
                 let session = HTTPSession.own {
@@ -179,7 +179,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("Credentials go along to origins that are trusted, and to no others", arguments: [false, true])
+    @Test("Credentials are sent to trusted origins only", arguments: [false, true])
     func trusted(_ trusts: Bool) async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Authorization"] ?? "none")
@@ -200,7 +200,7 @@ struct RedirectTests {
         }
     }
 
-    @Test("Cancelling ends a chain that does not end by itself")
+    @Test("Cancelling ends an endless redirect chain")
     func cancelled() async throws {
         try await TestOrigin.withOrigin { request in
             .redirect(to: "/again").with { $0.delay = .milliseconds(20) }

@@ -4,7 +4,7 @@ import Testing
 @testable import MartletCore
 @testable import MartletDiagnostics
 
-@Suite("Retries: whether and when")
+@Suite("Retry rules and delays")
 struct RetryRuleTests {
     private static func delay(
         _ outcome: RetryRule.Outcome, policy: RetryPolicy = .transient(), attempt: Int = 1,
@@ -25,13 +25,13 @@ struct RetryRuleTests {
         .failure(HTTPError(code, phase: .awaitingHead, message: "x", wasSent: wasSent, timeout: timeout))
     }
 
-    @Test("A policy of never makes no call again")
+    @Test("The policy .never never retries")
     func never() {
         #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), policy: .never) == nil)
         #expect(RetryRuleTests.delay(RetryRuleTests.failure(.connectFailed), policy: .never) == nil)
     }
 
-    @Test("Passing statuses are tried again, others are answers", arguments: [408, 429, 502, 503, 504])
+    @Test("Transient statuses are retried and others are returned", arguments: [408, 429, 502, 503, 504])
     func statuses(_ status: Int) {
         #expect(RetryRuleTests.delay(.status(status, retryAfter: nil)) != nil)
         for other in [200, 301, 400, 401, 404, 500, 501] {
@@ -39,18 +39,18 @@ struct RetryRuleTests {
         }
     }
 
-    @Test("408 is tried again once")
+    @Test("408 is retried once")
     func requestTimeout() {
         #expect(RetryRuleTests.delay(.status(408, retryAfter: nil), attempt: 2, timeouts408: 1) == nil)
     }
 
-    @Test("The number of tries is a bound")
+    @Test("The number of attempts is limited")
     func attempts() {
         #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), attempt: 2) != nil)
         #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), attempt: 3) == nil)
     }
 
-    @Test("The wait is a random part of a span that doubles, up to the longest")
+    @Test("The delay is a random part of a span that doubles up to the maximum")
     func backoff() {
         let policy = RetryPolicy.transient(
             maximumAttempts: 100, backoff: .exponential(from: .milliseconds(200), upTo: .seconds(1)))
@@ -67,7 +67,7 @@ struct RetryRuleTests {
         #expect(span(3, 0.5) == .milliseconds(400))
     }
 
-    @Test("Spans that cannot be doubled without end do not overflow")
+    @Test("Delays that double very often do not overflow")
     func overflow() {
         let policy = RetryPolicy.transient(
             maximumAttempts: .max,
@@ -76,7 +76,7 @@ struct RetryRuleTests {
             RetryRuleTests.delay(.status(503, retryAfter: nil), policy: policy, attempt: 1_000_000) != nil)
     }
 
-    @Test("Retry-After takes the place of the back-off, up to the longest that is waited for")
+    @Test("Retry-After replaces the backoff up to the maximum delay")
     func retryAfter() throws {
         func wait(_ status: Int, _ value: String) -> Duration? {
             RetryRuleTests.delay(.status(status, retryAfter: RetryAfter(Array(value.utf8), now: 784_111_777)))
@@ -86,13 +86,13 @@ struct RetryRuleTests {
         #expect(wait(503, "1000000000") == .seconds(60))
         #expect(wait(503, "99999999999999999999999999") == .seconds(60))
         #expect(wait(503, "Sun, 06 Nov 1984 08:49:47 GMT") == .zero)
-        // Garbage leaves the back-off as it is, and 502 has no such field.
+        // An invalid field does not change the backoff, and 502 ignores the field.
         #expect(wait(503, "-1") == .milliseconds(200))
         #expect(wait(503, "soon") == .milliseconds(200))
         #expect(wait(502, "7") == .milliseconds(200))
     }
 
-    @Test("No try begins after the policy's own limit of time")
+    @Test("No attempt starts after the policy's time limit")
     func timeLimit() {
         var policy = RetryPolicy.transient(backoff: .constant(.seconds(1)))
         policy.timeLimit = .seconds(10)
@@ -101,7 +101,7 @@ struct RetryRuleTests {
         #expect(RetryRuleTests.delay(outcome, policy: policy, elapsed: .seconds(9)) == nil)
     }
 
-    @Test("A request that may have been sent is made again only where that does no harm")
+    @Test("A request that may have been sent is retried only if it is safe")
     func safety() {
         #expect(RetryRuleTests.delay(RetryRuleTests.failure(.connectionLost), isIdempotent: false) == nil)
         #expect(
@@ -119,7 +119,7 @@ struct RetryRuleTests {
     }
 
     @Test(
-        "Errors that another try cannot mend are not tried again",
+        "Errors that a retry cannot fix are not retried",
         arguments: [
             HTTPError.Code.protocolViolation, .limitExceeded, .bodyTooLarge, .invalidURL, .fileFailed,
         ])
@@ -127,7 +127,7 @@ struct RetryRuleTests {
         #expect(RetryRuleTests.delay(RetryRuleTests.failure(code)) == nil)
     }
 
-    @Test("TLS that breaks is tried again where that does no harm; a handshake that fails is not")
+    @Test("A TLS connection that breaks is retried if it is safe, and a failed handshake is not")
     func brokenTLS() {
         for phase in [HTTPError.Phase.sending, .awaitingHead, .receivingBody] {
             let error = HTTPError(.tlsFailed, phase: phase, message: "x", wasSent: true)
@@ -139,13 +139,13 @@ struct RetryRuleTests {
         var cut = refused
         cut.underlying = TLSError(.truncated)
         #expect(RetryRuleTests.delay(.failure(cut)) != nil, "it ended, as by a reset, and was not refused")
-        // TLS 1.3 tells so behind the handshake.
+        // TLS 1.3 reports this after the handshake.
         var unknown = HTTPError(.tlsFailed, phase: .awaitingHead, message: "x", wasSent: true)
         unknown.underlying = TLSError(.clientCertificateRequired)
         #expect(RetryRuleTests.delay(.failure(unknown)) == nil)
     }
 
-    @Test("The total clock ends a call; the others end a try")
+    @Test("The total timeout ends the call, and other timeouts end an attempt")
     func clocks() {
         #expect(RetryRuleTests.delay(RetryRuleTests.failure(.timedOut, timeout: .total)) == nil)
         #expect(RetryRuleTests.delay(RetryRuleTests.failure(.timedOut, timeout: .unread)) == nil)
@@ -154,7 +154,7 @@ struct RetryRuleTests {
         }
     }
 
-    @Test("Ten repetitions are free, and then each five calls pay for one")
+    @Test("The budget allows ten retries, and then one for every five calls")
     func budget() {
         let budget = RetryBudget()
         for _ in 0..<10 { #expect(budget.withdraw()) }
@@ -164,7 +164,7 @@ struct RetryRuleTests {
         #expect(!budget.withdraw())
     }
 
-    @Test("A long quiet time does not save up for a storm")
+    @Test("The saved budget is limited to a hundred retries")
     func budgetLimit() {
         let budget = RetryBudget()
         for _ in 0..<100_000 { budget.deposit(1) }

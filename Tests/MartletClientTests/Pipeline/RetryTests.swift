@@ -5,7 +5,7 @@ import SystemPackage
 import Synchronization
 import Testing
 
-@Suite("Retries over the wire")
+@Suite("Retries over the network")
 struct RetryTests {
     private static func session(
         _ policy: RetryPolicy = .transient(backoff: .constant(.zero)),
@@ -17,7 +17,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A passing refusal is asked again until it passes, and the metrics show each try")
+    @Test("A transient status is retried until it succeeds, and the metrics count each attempt")
     func passing() async throws {
         try await TestOrigin.withOrigin { request in
             request.number < 3 ? OriginResponse(503) : .text("up")
@@ -29,7 +29,7 @@ struct RetryTests {
         }
     }
 
-    @Test("Without a policy the refusal is the answer")
+    @Test("Without a policy the status is returned")
     func never() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(503)
@@ -39,7 +39,7 @@ struct RetryTests {
         }
     }
 
-    @Test("When all tries are used the last answer is the answer")
+    @Test("After the last attempt its response is returned")
     func exhausted() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(503)
@@ -49,7 +49,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A body that was cut is fetched again where it is collected")
+    @Test("A collected body that was cut is fetched again")
     func cutBody() async throws {
         let cut = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
@@ -62,7 +62,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A stream that was cut is not: its reader has had a part of it")
+    @Test("A stream that was cut is not retried, since part of it was already delivered")
     func cutStream() async throws {
         let cut = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf"), .close)
@@ -78,7 +78,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A download that was cut begins again, and the file is whole")
+    @Test("A download that was cut restarts, and its file is complete")
     func cutDownload() async throws {
         let folder = try TemporaryFolder()
         let cut = ServerScript(
@@ -94,7 +94,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A POST that was sent is not made again, unless it has a key")
+    @Test("A POST that was sent is retried only with an idempotency key")
     func unsafe() async throws {
         let dying = ServerScript(.expectRequestHead, .readBody(4), .close)
         let sound = ServerScript(.expectRequestHead, .readBody(4), .sendOK, .awaitClose)
@@ -116,7 +116,7 @@ struct RetryTests {
         }
     }
 
-    @Test("Cancelling ends the wait between two tries at once")
+    @Test("Cancelling ends the delay between attempts immediately")
     func cancelled() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(503)
@@ -129,7 +129,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A retry that could only begin after the total timeout ends the call as that timeout, which names the status")
+    @Test("A retry after the total timeout is not attempted, and the timeout error contains the status")
     func totalClock() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(503)
@@ -144,7 +144,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A total timeout that ends the last attempt names the status of the one before")
+    @Test("A total timeout during the last attempt contains the previous attempt's status")
     func totalClockOfLastAttempt() async throws {
         let count = Atomic(0)
         try await TestOrigin.withOrigin { _ in
@@ -161,7 +161,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A session whose budget is spent makes no call again")
+    @Test("A session without budget does not retry")
     func budget() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(503)
@@ -173,7 +173,7 @@ struct RetryTests {
         }
     }
 
-    @Test("A connection that is refused is tried again")
+    @Test("A refused connection is retried")
     func refused() async throws {
         let closed = try ClosedPort.shared.get()
         let error = await #expect(throws: HTTPError.self) { try await RetryTests.session().get(closed.url) }

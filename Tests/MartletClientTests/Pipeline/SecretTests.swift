@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-/// What leaves for an origin that no secret was given for, in whatever way a call comes to it.
+/// All bytes that a call sends to an origin without secrets of its own.
 @Suite("Secrets stay at their origin")
 struct SecretTests {
     private static let secrets = [
@@ -11,7 +11,7 @@ struct SecretTests {
         "s3cret-url",
     ]
 
-    /// In which way the home origin sends its visitor away.
+    /// A redirect of the home origin to the foreign one.
     enum Away: CaseIterable, Sendable {
         case redirect302
         case redirect307
@@ -21,7 +21,7 @@ struct SecretTests {
         case retryThenRedirect
     }
 
-    /// Every line that arrived at an origin, with its fields.
+    /// Returns every request line at an origin, with its fields.
     private static func bytes(at origin: TestOrigin) -> String {
         origin.requests.map { request in
             "\(request.method) \(request.target)\n"
@@ -74,7 +74,7 @@ struct SecretTests {
     func foreign(_ way: Away) async throws {
         try await TestOrigin.withOrigin { request in
             if request.query == "back" { return .redirect(to: request.fields["X-Home"] ?? "/nowhere") }
-            // It asks for everything that it might be told.
+            // The foreign origin requests every kind of credentials.
             if request.fields["Authorization"] == nil, request.path == "/asks" {
                 return OriginResponse(
                     401,
@@ -86,7 +86,7 @@ struct SecretTests {
             return .text("foreign")
         } run: { foreign async throws in
             try await TestOrigin.withOrigin { request in
-                // Cookies go by the host, whatever the port: the foreign origin has another name.
+                // Cookies depend on the host and not on the port, so the foreign origin has another name.
                 SecretTests.respond(
                     way, request, foreign: foreign.url("/asks").replacing("127.0.0.1", with: "localhost"))
             } run: { home async throws in
@@ -109,13 +109,13 @@ struct SecretTests {
                 #expect(SecretTests.holds(seen) == [])
                 #expect(!seen.lowercased().contains("authorization:"))
                 #expect(!seen.lowercased().contains("\ncookie:"))
-                // Where the chain comes back, nothing is put in again.
+                // After a redirect chain returns, credentials are not added again.
                 if way == .chainThatReturns { #expect(exchange.text == "home: - -") }
             }
         }
     }
 
-    @Test("Fields of the session's defaults stay at the origin that calls begin at")
+    @Test("The session's default fields are sent only to the origin of the call")
     func defaults() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("foreign")
@@ -131,7 +131,7 @@ struct SecretTests {
         }
     }
 
-    @Test("A name and a password in a URL are for its origin")
+    @Test("User name and password in a URL are sent only to its origin")
     func inURL() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("foreign")
@@ -142,7 +142,7 @@ struct SecretTests {
             } run: { home async throws in
                 let session = HTTPSession.own()
                 let address = home.url("/stay").replacing("http://", with: "http://user:s3cret-url@")
-                // Base64 of user:s3cret-url.
+                // Base64 of `user:s3cret-url`.
                 #expect(try await session.get(address).text == "Basic dXNlcjpzM2NyZXQtdXJs")
                 let away = home.url("/go").replacing("http://", with: "http://user:s3cret-url@")
                 let exchange = try await session.get(away)
@@ -153,7 +153,7 @@ struct SecretTests {
         }
     }
 
-    @Test("Credentials by origin are for that origin, also behind a redirect")
+    @Test("Credentials by origin are sent to that origin only, also after a redirect")
     func byOrigin() async throws {
         try await TestOrigin.withOrigin { request in
             .text(request.fields["Authorization"] ?? "-")

@@ -8,9 +8,9 @@ import Testing
 @testable import MartletCore
 @testable import MartletStreams
 
-@Suite("Failures that may pass")
+@Suite("Transient failures")
 struct TransientFailureTests {
-    /// A failure, and whether a GET, a POST and an event stream are made again after it.
+    /// A failure, and whether a GET, a POST and an event stream are retried after it.
     struct Row: Sendable, CustomTestStringConvertible {
         var error: HTTPError
         var get: Bool
@@ -39,7 +39,7 @@ struct TransientFailureTests {
         return proxy(.refused(TunnelRejection(head: head, body: [], isBodyComplete: true)))
     }
 
-    /// Nothing reached the server, and it may pass: all are made again.
+    /// Transient failures before any byte reached the server: everything is retried.
     private static let passing: [Row] = [
         row(.resolutionFailed, .resolving, get: true, post: true, events: true),
         row(.connectFailed, .connecting, get: true, post: true, events: true),
@@ -69,7 +69,7 @@ struct TransientFailureTests {
         row(.proxyFailed, .tunneling, refused(504), get: true, post: true, events: true),
     ]
 
-    /// It may pass, but the server may have got the request.
+    /// Transient failures after the server may have received the request.
     private static let sent: [Row] = [
         row(.connectionLost, .awaitingHead, sent: true, get: true, post: false, events: true),
         row(.emptyResponse, .awaitingHead, sent: true, get: true, post: false, events: true),
@@ -80,7 +80,7 @@ struct TransientFailureTests {
             get: true, post: false, events: true),
     ]
 
-    /// It does not pass.
+    /// Permanent failures, which are never retried.
     private static let lasting: [Row] = [
         row(.tlsFailed, .tlsHandshake, TLSError(.expired), get: false, post: false, events: false),
         row(.tlsFailed, .tlsHandshake, TLSError(.unknownAuthority), get: false, post: false, events: false),
@@ -109,13 +109,13 @@ struct TransientFailureTests {
         row(.protocolViolation, .awaitingHead, sent: true, get: false, post: false, events: false),
         row(.limitExceeded, .receivingBody, sent: true, get: false, post: false, events: false),
         row(.sessionInvalidated, .waitingForConnection, get: false, post: false, events: false),
-        // An event stream connects again, with a new total clock and when descriptors may be free.
+        // An event stream reconnects, with a new total timeout and when descriptors may be available.
         row(.timedOut, .receivingBody, sent: true, timeout: .total, get: false, post: false, events: true),
         row(.systemFailed, .connecting, get: false, post: false, events: true),
     ]
 
     @Test(
-        "A failure is followed by another try where it may pass and that does no harm",
+        "A transient failure is retried if that is safe",
         arguments: passing + sent + lasting)
     func table(_ row: Row) {
         func isRetried(isIdempotent: Bool) -> Bool {
@@ -127,7 +127,7 @@ struct TransientFailureTests {
         #expect(EventStreamReader.isTransient(row.error) == row.events)
     }
 
-    /// What a proxy does with its first connection.
+    /// The failure of a proxy on its first connection.
     enum ProxyFailure: CaseIterable, Sendable {
         case closes
         case closesAfterRequest
@@ -159,7 +159,7 @@ struct TransientFailureTests {
     }
 
     @Test(
-        "A POST is made again after a proxy failed before the tunnel stood", arguments: ProxyFailure.allCases)
+        "A POST is retried after a proxy failed before the tunnel was open", arguments: ProxyFailure.allCases)
     func post(_ failure: ProxyFailure) async throws {
         let good = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\n\r\n"), .expectRequestHead, .readBody(5), .sendOK,
@@ -171,7 +171,7 @@ struct TransientFailureTests {
         }
     }
 
-    @Test("An event stream connects again after a proxy failed", arguments: ProxyFailure.allCases)
+    @Test("An event stream reconnects after a proxy failure", arguments: ProxyFailure.allCases)
     func events(_ failure: ProxyFailure) async throws {
         let good = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\n\r\n"), .expectRequestHead,
@@ -186,7 +186,7 @@ struct TransientFailureTests {
         }
     }
 
-    @Test("An event stream over TLS connects again when the server ends a handshake")
+    @Test("An event stream over TLS reconnects when the server ends a handshake")
     func cutHandshake() async throws {
         try await TestOrigin.withOrigin(.tls()) { request in
             let isFirst = request.fields["Last-Event-ID"] == nil
@@ -207,14 +207,14 @@ struct TransientFailureTests {
                 .makeAsyncIterator()
             #expect(try await events.next()?.data == "a")
             #expect(try await events.next()?.data == "b")
-            // It goes on connecting, whoever asks for the next event.
+            // The stream reconnects without a request for the next event.
             #expect(waits.count >= 2)
         }
     }
 }
 
 extension ScriptStep {
-    /// A refusal of CONNECT.
+    /// Returns a rejection of CONNECT.
     fileprivate static func refusal(_ status: Int) -> ScriptStep {
         .send("HTTP/1.1 \(status) Refused\r\nContent-Length: 0\r\n\r\n")
     }

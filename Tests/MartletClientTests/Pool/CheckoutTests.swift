@@ -3,9 +3,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("What happens to idle connections")
+@Suite("Idle connections")
 struct CheckoutTests {
-    /// What a server does to a connection that lies idle.
+    /// The server's action on an idle connection.
     enum Deed: CaseIterable, Sendable {
         case end
         case reset
@@ -24,7 +24,7 @@ struct CheckoutTests {
     }
 
     @Test(
-        "An idle connection that ends, is reset or speaks is discarded, without waiting for its next use",
+        "An idle connection that ends, is reset or receives data is closed immediately",
         arguments: Deed.allCases, [false, true])
     func discarded(_ deed: Deed, isSecure: Bool) async throws {
         let first = ServerScript([.expectRequestHead, .sendEmpty, .await("now")] + deed.steps)
@@ -43,7 +43,7 @@ struct CheckoutTests {
         }
     }
 
-    @Test("Bytes behind a response are never the next response")
+    @Test("Bytes after a response are never the next response")
     func poisoned() async throws {
         let first = ServerScript(
             .expectRequestHead,
@@ -60,7 +60,7 @@ struct CheckoutTests {
         }
     }
 
-    @Test("A connection in order is used again and again")
+    @Test("A healthy connection is reused repeatedly")
     func reused() async throws {
         try await TestOrigin.withOrigin { request in
             .text("\(request.number)")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Diagnostics of a session")
 struct DiagnosticsTests {
-    @Test("Calls, connections and those in line are told host by host, and all are gone at the end")
+    @Test("Calls, connections and waiters are counted per host and return to zero")
     func tellsWhatIsHeld() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/" ? .text("x") : OriginResponse().with { $0.delay = .seconds(3600) }
@@ -36,7 +36,7 @@ struct DiagnosticsTests {
         }
     }
 
-    @Test("Views count with their session, and both of their ways to a host count as one host")
+    @Test("A view's counts are part of its session's, and both kinds of connection count for one host")
     func countsViews() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own()

@@ -2,7 +2,7 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("How long connections are kept")
+@Suite("Lifetime of connections")
 struct IdleLifetimeTests {
     @Test("An idle connection is closed after its lifetime")
     func idleLifetime() async throws {
@@ -14,7 +14,7 @@ struct IdleLifetimeTests {
         }
     }
 
-    @Test("Keep-Alive: timeout=1 closes a connection before the second is over")
+    @Test("Keep-Alive: timeout=1 closes a connection before one second has passed")
     func keepAliveTimeout() async throws {
         let script = ServerScript(
             .expectRequestHead,
@@ -24,14 +24,14 @@ struct IdleLifetimeTests {
             let start = ContinuousClock.now
             _ = try await session.get(origin.url())
             try await origin.recorder.waitForOpenConnections(atMost: 0)
-            // The margin takes half of the second off, for which it is kept; the session's own limit is ten minutes.
+            // The margin reduces the one second by half. The session's own limit is ten minutes.
             #expect(ContinuousClock.now - start >= .milliseconds(450))
             #expect(ContinuousClock.now - start < Patience.ending)
             #expect(session.poolStatus.idle == 0)
         }
     }
 
-    @Test("Keep-Alive: timeout=0 keeps no connection")
+    @Test("Keep-Alive: timeout=0 prevents reuse")
     func keepAliveZero() async throws {
         let script = ServerScript(
             .expectRequestHead,
@@ -45,7 +45,7 @@ struct IdleLifetimeTests {
         }
     }
 
-    @Test("A connection is used no more often than allowed")
+    @Test("A connection is reused at most as often as allowed")
     func maximumUses() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own { $0.pool.maximumUses = 2 }
@@ -54,7 +54,7 @@ struct IdleLifetimeTests {
         }
     }
 
-    @Test("A connection grows no older than allowed")
+    @Test("A connection is closed at its maximum age")
     func maximumAge() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own { $0.pool.maximumAge = .milliseconds(100) }
@@ -64,7 +64,7 @@ struct IdleLifetimeTests {
         }
     }
 
-    @Test("Connection: close is kept to by both sides", arguments: ["close", "Close", "x, CLOSE"])
+    @Test("Connection: close is honoured from both sides", arguments: ["close", "Close", "x, CLOSE"])
     func close(value: String) async throws {
         let script = ServerScript(
             .expectRequestHead,
@@ -77,7 +77,7 @@ struct IdleLifetimeTests {
         }
     }
 
-    @Test("Without room for idle connections none is kept")
+    @Test("With a limit of zero idle connections none is stored")
     func noIdle() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own { $0.pool.idleConnectionsPerHost = 0 }

@@ -3,9 +3,9 @@ import MartletTesting
 import MartletTransport
 import Testing
 
-@Suite("A kept connection that dies under a request")
+@Suite("Reused connections that close during a request")
 struct IdleRaceTests {
-    /// How the server ends a connection on which it has just read a second request.
+    /// The way the server ends a connection after it read a second request.
     enum Ending: CaseIterable, Sendable {
         case close
         case reset
@@ -13,14 +13,14 @@ struct IdleRaceTests {
         var step: ScriptStep { self == .close ? .close : .reset }
     }
 
-    /// Answers one request, reads the next, and ends the connection without a byte.
+    /// Responds to one request, reads the next, and ends the connection without a response byte.
     private static func dying(_ ending: Ending) -> ServerScript {
         ServerScript(.expectRequestHead, .sendEmpty, .expectRequestHead, .readBody(0), ending.step)
     }
 
     private static let sound = ServerScript(.expectRequestHead, .sendOK, .awaitClose)
 
-    @Test("A GET is sent once more, on a fresh connection", arguments: Ending.allCases)
+    @Test("A GET is retried once on a new connection", arguments: Ending.allCases)
     func get(_ ending: Ending) async throws {
         try await TestOrigin.withOrigin(scripts: IdleRaceTests.dying(ending), IdleRaceTests.sound) { origin in
             let session = HTTPSession.own()
@@ -33,9 +33,10 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("What another request gives back meanwhile is no fresh connection")
+    @Test("A connection that another request returned in the meantime is not a new connection")
     func oldCompanion() async throws {
-        // The first answers late, and is given back while the second's successor is being made; it is as old as that.
+        // The first response is late, so its connection is returned while the retry of the second one is connecting.
+        // Both connections have the same age.
         let late = ServerScript(
             .expectRequestHead, .signal("asked"), .await("free"), .sendEmpty, .awaitClose, .signal("closed"))
         try await TestOrigin.withOrigin(scripts: late, IdleRaceTests.dying(.close), IdleRaceTests.sound) {
@@ -47,7 +48,7 @@ struct IdleRaceTests {
             try await origin.signals.wait(for: "asked")
             _ = try await session.get("\(base)/quick")
             let last = Task { try await session.get("\(base)/last") }
-            // The second has died under it, and a third is being opened.
+            // The second connection has closed, and a third one is being opened.
             while resolver.askedCount < 3 { await Task.yield() }
             origin.signals.raise("free")
             _ = try await slow.value
@@ -60,7 +61,7 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("A PUT with a body that can be sent again is", arguments: Ending.allCases)
+    @Test("A PUT with a replayable body is retried", arguments: Ending.allCases)
     func put(_ ending: Ending) async throws {
         let second = ServerScript(.expectRequestHead, .expect("hello"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: IdleRaceTests.dying(ending), second) { origin in
@@ -73,7 +74,7 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("A POST whose bytes were written is not sent again", arguments: Ending.allCases)
+    @Test("A POST whose bytes were written is not retried", arguments: Ending.allCases)
     func post(_ ending: Ending) async throws {
         try await TestOrigin.withOrigin(scripts: IdleRaceTests.dying(ending), IdleRaceTests.sound) { origin in
             let session = HTTPSession.own()
@@ -89,7 +90,7 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("A POST with an Idempotency-Key is sent again")
+    @Test("A POST with an Idempotency-Key is retried")
     func keyedPost() async throws {
         let second = ServerScript(.expectRequestHead, .expect("hello"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: IdleRaceTests.dying(.close), second) { origin in
@@ -103,7 +104,7 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("A POST that its caller declares safe is sent again")
+    @Test("A POST that its caller declares idempotent is retried")
     func declaredPost() async throws {
         let second = ServerScript(.expectRequestHead, .expect("hello"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: IdleRaceTests.dying(.close), second) { origin in
@@ -117,7 +118,7 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("A body that can be read once is not sent again, though the method would allow it")
+    @Test("A one-shot body is not sent again, even if the method would allow it")
     func onceBody() async throws {
         try await TestOrigin.withOrigin(scripts: IdleRaceTests.dying(.close), IdleRaceTests.sound) { origin in
             let session = HTTPSession.own()
@@ -132,7 +133,7 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("The same failure on a fresh connection is an error")
+    @Test("The same failure on a new connection is an error")
     func freshConnection() async throws {
         let script = ServerScript(.expectRequestHead, .close)
         try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -145,7 +146,7 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("A failure after the first byte of a response is an error, on a kept connection too")
+    @Test("A failure after the first byte of a response is an error, on a reused connection too")
     func afterFirstByte() async throws {
         let first = ServerScript(
             .expectRequestHead, .sendEmpty, .expectRequestHead, .send("HTTP/1.1 2"), .close)
@@ -159,7 +160,7 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("The dead connection's companions are closed with it")
+    @Test("Other idle connections to the same host are closed with a dead one")
     func companions() async throws {
         try await TestOrigin.withOrigin(
             scripts: ServerScript(
@@ -180,7 +181,7 @@ struct IdleRaceTests {
         }
     }
 
-    @Test("A POST of which no byte was written is sent again", arguments: [false, true])
+    @Test("A POST is retried if no byte was written", arguments: [false, true])
     func unwrittenPost(isOnce: Bool) async throws {
         let mock = MockTransport { request in
             .text(try await request.collectText())

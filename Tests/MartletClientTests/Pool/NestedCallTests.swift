@@ -7,9 +7,9 @@ import MartletWire
 import Synchronization
 import Testing
 
-@Suite("Calls within calls")
+@Suite("Nested calls")
 struct NestedCallTests {
-    /// The limit that outer calls exhaust.
+    /// The limit that the outer calls exhaust.
     enum Limit: CaseIterable {
         case host
         case total
@@ -25,7 +25,7 @@ struct NestedCallTests {
         return HTTPSession(configuration: configuration)
     }
 
-    /// A body of a gigabyte for `/endless`, three bytes for everything else.
+    /// Serves a body of one gigabyte for `/endless`, and three bytes for all other paths.
     private func withOrigin(_ run: (TestOrigin) async throws -> Void) async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/endless" ? .pattern(1_000_000_000) : .text("end")
@@ -34,7 +34,7 @@ struct NestedCallTests {
         }
     }
 
-    /// Calls within the closure of a stream, to a depth.
+    /// Nests calls within stream closures, up to a depth.
     private static func call(_ session: HTTPSession, _ origin: TestOrigin, depth: Int) async throws -> Int {
         guard depth > 0 else { return try await session.get(origin.url("/")).body.count }
         let request = try HTTPRequest(method: .get, url: origin.url("/endless"))
@@ -47,7 +47,7 @@ struct NestedCallTests {
     }
 
     @Test(
-        "Closures of streams that hold every connection can make calls, and these can",
+        "Stream closures that hold every connection can make nested calls",
         arguments: Limit.allCases, [1, 2])
     func nested(_ limit: Limit, _ depth: Int) async throws {
         try await withOrigin { origin in
@@ -64,7 +64,7 @@ struct NestedCallTests {
     }
 
     @Test(
-        "A call that ran out of time in the pool says who holds the connections", arguments: Limit.allCases,
+        "The error of a timeout in the pool names the holders of the connections", arguments: Limit.allCases,
         [true, false])
     func explains(_ limit: Limit, _ isTotalClock: Bool) async throws {
         try await withOrigin { origin in
@@ -126,7 +126,7 @@ struct NestedCallTests {
                 return
             }
             let lease = try await first.lease()
-            // As if it had been asked for eleven seconds ago.
+            // Simulates a wait that began eleven seconds ago.
             let now = MonotonicTime.now().nanoseconds
             request.start = MonotonicTime(nanoseconds: now - min(now, 11_000_000_000))
             _ = try pool.acquire(destination, by: dialer, request)

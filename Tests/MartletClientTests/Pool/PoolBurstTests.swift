@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletCore
 
-/// More connections wanted in one moment than are opened together.
+/// More simultaneous connection requests than can be opened together.
 @Suite("Bursts of connections")
 struct PoolBurstTests {
     private static let count = 300
@@ -19,7 +19,7 @@ struct PoolBurstTests {
         }
     }
 
-    @Test("Hosts that nobody finds do not keep the others from being looked for")
+    @Test("Pending name lookups do not block lookups for other hosts")
     func silentHosts() async throws {
         let resolver = GatedResolver()
         let session = PoolBurstTests.session(resolver)
@@ -34,7 +34,7 @@ struct PoolBurstTests {
         #expect(await eventually { session.poolStatus.dialing == 0 && session.poolStatus.waiting == 0 })
     }
 
-    @Test("Those that are cancelled before they were begun leave nothing behind")
+    @Test("Dials that are cancelled before they start leave no dial and no waiter")
     func cancelled() async throws {
         let resolver = GatedResolver()
         let session = PoolBurstTests.session(resolver)
@@ -49,7 +49,7 @@ struct PoolBurstTests {
         #expect(await eventually { session.poolStatus.dialing == 0 && session.poolStatus.waiting == 0 })
     }
 
-    @Test("All of them get their connections")
+    @Test("Every call of a burst gets its connection")
     func answered() async throws {
         let resolver = GatedResolver()
         resolver.open()

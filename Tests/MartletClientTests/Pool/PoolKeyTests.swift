@@ -2,9 +2,9 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("What keeps connections apart")
+@Suite("Separation of connections")
 struct PoolKeyTests {
-    /// Two requests, the second through a view, and how many connections they took.
+    /// Sends two requests, the second one through a view, and returns the number of connections.
     private func connections(
         _ options: OriginOptions = .plain, _ change: (TestOrigin, inout SessionConfiguration) -> Void
     ) async throws -> Int {
@@ -16,7 +16,7 @@ struct PoolKeyTests {
         }
     }
 
-    @Test("A view with other clocks, fields and limits shares connections")
+    @Test("A view with other timeouts, fields and limits shares connections")
     func sharing() async throws {
         let count = try await connections { _, configuration in
             configuration.timeouts.total = Patience.long
@@ -26,7 +26,7 @@ struct PoolKeyTests {
         #expect(count == 1)
     }
 
-    @Test("A view that trusts others has connections of its own")
+    @Test("A view with other trust has separate connections")
     func trust() async throws {
         let count = try await connections(.tls()) { origin, configuration in
             configuration.tls.trust = configuration.tls.trust.adding(.text(origin.authorityPEM ?? ""))
@@ -34,7 +34,7 @@ struct PoolKeyTests {
         #expect(count == 2)
     }
 
-    @Test("A view that checks nothing has connections of its own")
+    @Test("A view without verification has separate connections")
     func verification() async throws {
         let count = try await connections(.tls()) { _, configuration in
             configuration.tls.trust = .dangerouslyAcceptingAnyCertificate
@@ -42,7 +42,7 @@ struct PoolKeyTests {
         #expect(count == 2)
     }
 
-    @Test("A session that checks nothing leaves nothing to a view that checks")
+    @Test("Connections of a session without verification are not used by a view that verifies")
     func insecureFirst() async throws {
         try await TestOrigin.withOrigin(.tls(.unknownAuthority), handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own { $0.tls.trust = .dangerouslyAcceptingAnyCertificate }
@@ -55,7 +55,7 @@ struct PoolKeyTests {
         }
     }
 
-    @Test("A view with a client certificate has connections of its own")
+    @Test("A view with a client certificate has separate connections")
     func identity() async throws {
         let count = try await connections(.tls()) { origin, configuration in
             guard let identity = origin.credentials?.clientIdentity else { return }
@@ -65,7 +65,7 @@ struct PoolKeyTests {
         #expect(count == 2)
     }
 
-    @Test("A view with addresses of its own has connections of its own")
+    @Test("A view with its own connect overrides has separate connections")
     func overrides() async throws {
         let count = try await connections { origin, configuration in
             configuration.resolveOverrides[Endpoint(host: "else.example", port: 80)] = []
@@ -73,7 +73,7 @@ struct PoolKeyTests {
         #expect(count == 2)
     }
 
-    @Test("A view with other socket options has connections of its own")
+    @Test("A view with other socket options has separate connections")
     func socketOptions() async throws {
         let count = try await connections { _, configuration in
             configuration.socketOptions.localAddress = "127.0.0.1"
@@ -81,7 +81,7 @@ struct PoolKeyTests {
         #expect(count == 2)
     }
 
-    @Test("Two names of one address do not share")
+    @Test("Two names of one address do not share connections")
     func names() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own { $0.resolver = ListResolver(("127.0.0.1", origin.port)) }
@@ -92,7 +92,7 @@ struct PoolKeyTests {
         }
     }
 
-    @Test("http and https to one port do not share")
+    @Test("http and https to one port do not share connections")
     func schemes() async throws {
         let script = ServerScript(.expectRequestHead, .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin in

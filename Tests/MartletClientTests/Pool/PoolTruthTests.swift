@@ -5,17 +5,17 @@ import Synchronization
 import Testing
 
 extension OneAtATime {
-    /// Thousands of requests at once, one test after the other.
-    @Suite("Thousands of requests through few connections", .serialized)
+    /// Thousands of concurrent requests. The tests run one at a time.
+    @Suite("Thousands of requests over few connections", .serialized)
     struct PoolTruthTests {
-        /// The most of something that was seen.
+        /// The highest observed value.
         private final class Peak: Sendable {
             private let value = Mutex(0)
             func note(_ count: Int) { value.withLock { $0 = max($0, count) } }
             var most: Int { value.withLock { $0 } }
         }
 
-        /// The tasks by the number of their request, so that the server can cancel them.
+        /// The tasks by request number, so that the server can cancel them.
         private final class Calls: Sendable {
             private let tasks = Mutex<[String: Task<Bool, any Error>]>([:])
             func keep(_ task: Task<Bool, any Error>, as name: String) { tasks.withLock { $0[name] = task } }
@@ -26,7 +26,7 @@ extension OneAtATime {
             status.leased == 0 && status.dialing == 0 && status.waiting == 0
         }
 
-        @Test("Without cancels the server never sees more connections than allowed, and each is used again")
+        @Test("Without cancellations the server never sees more connections than allowed, and each is reused")
         func limitHolds() async throws {
             let peak = Peak()
             let ledger = Mutex<OriginRecorder?>(nil)
@@ -58,7 +58,7 @@ extension OneAtATime {
         }
 
         @Test(
-            "10,000 requests, 64 connections, random cancels: counters end at zero and no descriptor is left")
+            "10,000 requests on 64 connections with random cancellations end with zero counters and no open descriptor")
         func randomCancels() async throws {
             let calls = Calls()
             let peak = Peak()
@@ -127,8 +127,8 @@ extension OneAtATime {
                 #expect(answered > 5_000)
                 #expect(cancelled > 500)
                 #expect(peak.most <= 64)
-                // A place in the pool is free a moment before the descriptor that it stood for is closed, and the one that
-                // takes it may be opened in that moment.
+                // A slot in the pool is released just before its descriptor is closed, so the next connection may open
+                // in between.
                 #expect(descriptors.most <= 96)
                 #expect(await eventually { PoolTruthTests.isAtRest(session.poolStatus) })
                 #expect(session.runningCallCount == 0)
@@ -142,7 +142,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("The limit in total holds across hosts")
+        @Test("The total limit applies across hosts")
         func totalLimit() async throws {
             let peak = Peak()
             let ledger = Mutex<OriginRecorder?>(nil)

@@ -2,11 +2,11 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Requests handed to a proxy", .timeLimit(.minutes(20)))
+@Suite("Requests forwarded by a proxy", .timeLimit(.minutes(20)))
 struct ForwardingTests {
     private let secret = ProxyCredentials(user: "me", password: "hunter2")
 
-    @Test("The target is the whole URL, and Host the server's")
+    @Test("The target is the whole URL, and Host is the server's")
     func absoluteForm() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { proxy in
             let session = try ProxyScene.session(proxy.port)
@@ -23,12 +23,12 @@ struct ForwardingTests {
                 #expect(seen.fields.values(of: "Host") == [host])
                 #expect(seen.fields.values(of: "Proxy-Authorization").isEmpty)
             }
-            // One connection to the proxy, whichever servers were meant.
+            // All servers share one connection to the proxy.
             #expect(proxy.connectionCount == 1)
         }
     }
 
-    @Test("The bytes on the wire are these and no others")
+    @Test("The exact bytes of a forwarded request are as expected")
     func bytes() async throws {
         try await TestOrigin.withOrigin(
             scripts: ServerScript(.expectRequestHead, .sendOK, .awaitClose)
@@ -55,7 +55,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("Servers to be bypassed are reached themselves, without what is for the proxy")
+    @Test("Bypassed servers are reached directly, without proxy fields")
     func bypassing() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let settings = try ProxySettings.http("127.0.0.1:1", credentials: secret)
@@ -68,7 +68,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("A default Proxy-Authorization goes to the proxy alone")
+    @Test("A default Proxy-Authorization is sent only to the proxy")
     func defaultField() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let proxy = try ProxySettings.http("127.0.0.1:\(origin.port)")
@@ -83,7 +83,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("A call can have a proxy of its own, or none")
+    @Test("A call can override its proxy or disable it")
     func perCall() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let session = HTTPSession.own { $0.proxy = .none }
@@ -97,7 +97,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("A selector decides call by call")
+    @Test("A selector chooses the proxy for each call")
     func selector() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let server = try ProxyServer("127.0.0.1:\(origin.port)")
@@ -112,7 +112,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("A 407 is answered once, and no more")
+    @Test("A 407 is answered with credentials only once")
     func refusedCredentials() async throws {
         let refusing = OriginHandler { _ in
             var answer = OriginResponse.text("no")
@@ -134,7 +134,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("Credentials that are asked for are shown the second time, and the body goes out again")
+    @Test("After a 407 the credentials and the body are sent on the second attempt")
     func askedCredentials() async throws {
         let handler = OriginHandler { request in
             guard request.fields.values(of: "Proxy-Authorization") == ["Basic bWU6aHVudGVyMg=="] else {
@@ -153,7 +153,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("Credentials for Digest alone are never shown by Basic, and answer Digest beside it")
+    @Test("Digest-only credentials are never sent with Basic, and Digest is chosen if both are offered")
     func digestAlone() async throws {
         let handler = OriginHandler { request in
             guard request.fields.values(of: "Proxy-Authorization").isEmpty else { return .text("x") }
@@ -175,7 +175,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("Connections with other credentials are not shared")
+    @Test("Connections with different proxy credentials are not shared")
     func poolKey() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { proxy in
             let session = try ProxyScene.session(proxy.port)
@@ -196,7 +196,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("A proxy that is not there is named, without its password")
+    @Test("The error for an unreachable proxy contains the proxy without its password")
     func unreachable() async throws {
         let closed = try ClosedPort.shared.get()
         let port = closed.number
@@ -219,7 +219,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("Cookies of a proxy's 407 are not the origin's, whether it is answered or returned")
+    @Test("Cookies of a proxy's 407 are never stored for the origin")
     func refusalCookies() async throws {
         let handler = OriginHandler { request in
             guard request.fields.values(of: "Proxy-Authorization").isEmpty else { return .text("x") }
@@ -241,7 +241,7 @@ struct ForwardingTests {
         }
     }
 
-    @Test("A server never sees the caller's Proxy-Authorization")
+    @Test("The caller's Proxy-Authorization is never sent to a server")
     func directSecrets() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let elsewhere = try ProxySettings.http("127.0.0.1:1").bypassing("127.0.0.1")

@@ -4,9 +4,9 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@Suite("Proxies spoken to over TLS", .timeLimit(.minutes(20)))
+@Suite("HTTPS proxies", .timeLimit(.minutes(20)))
 struct HTTPSProxyTests {
-    /// An origin over TLS behind a proxy over TLS, each with an authority of its own.
+    /// Runs a TLS origin with a TLS proxy in front, each with its own authority.
     private func withProxy(
         handler: OriginHandler = .fixed(.text("x")), _ template: CertificateTemplate = .loopback,
         trustsProxy: Bool = true,
@@ -39,7 +39,7 @@ struct HTTPSProxyTests {
         }
     }
 
-    @Test("Megabytes pass both ways through both layers")
+    @Test("Megabytes pass in both directions through both TLS layers")
     func large() async throws {
         let echo = OriginHandler { request in
             .bytes(try await ProxyScene.collect(request))
@@ -52,7 +52,7 @@ struct HTTPSProxyTests {
         }
     }
 
-    @Test("Plain requests are handed to it inside of its TLS")
+    @Test("Plain requests are forwarded inside of TLS with the proxy")
     func forwarding() async throws {
         try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("x"))) { proxy in
             let tls = TLSSettings(trust: .only(.text(proxy.authorityPEM ?? "")))
@@ -64,7 +64,7 @@ struct HTTPSProxyTests {
         }
     }
 
-    @Test("The proxy is verified by its own trust, and not by the session's")
+    @Test("The proxy is verified with its own trust and not with the session's")
     func proxyTrust() async throws {
         try await withProxy(trustsProxy: false) { origin, proxy, session in
             let error = try await ProxyScene.failure(session, "https://localhost:\(origin.port)/")
@@ -74,7 +74,7 @@ struct HTTPSProxyTests {
         }
     }
 
-    @Test("A proxy with another's certificate is told nothing")
+    @Test("A proxy with a certificate for another name receives no request")
     func proxyName() async throws {
         try await withProxy(
             CertificateTemplate(commonName: "other", hostNames: ["other.test"])
@@ -89,7 +89,7 @@ struct HTTPSProxyTests {
         }
     }
 
-    @Test("The server behind it is verified by the session's trust, and not by the proxy's")
+    @Test("The server is verified with the session's trust and not with the proxy's")
     func originTrust() async throws {
         try await withProxy { origin, proxy, session in
             let view = session.with { $0.tls.trust = .system }
@@ -99,15 +99,15 @@ struct HTTPSProxyTests {
         }
     }
 
-    @Test("A proxy that does not speak TLS is told as such")
+    @Test("A proxy without TLS is reported as such")
     func plainProxy() async throws {
         let proxy = try TestProxy(to: 1)
         defer { proxy.close() }
         let settings = try ProxySettings.https("localhost:\(proxy.port)")
-        // The proxy takes the hello for a head that has no end yet: nobody says any more, until the clock runs out.
+        // The proxy reads the ClientHello as an incomplete head, so both sides wait until the timeout expires.
         var connect = Duration.seconds(2)
         var error = try await failure(by: settings, after: connect)
-        // On a slow machine the clock may come before the proxy is spoken to.
+        // On a slow machine the timeout may expire before the client contacts the proxy.
         while error.timeout == .connect, error.phase.precedes(.tlsHandshake) {
             connect *= 3
             try #require(connect < Patience.ending)

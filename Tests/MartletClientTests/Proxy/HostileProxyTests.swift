@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Hostile proxies", .timeLimit(.minutes(20)))
 struct HostileProxyTests {
-    /// The error that a call gets from a proxy which plays a script, none of whose sockets may stay open.
+    /// Returns the error of a call through a proxy that plays a script. None of its sockets may stay open.
     private func failure(
         socks: Bool = false, connect: Duration = Patience.long, _ steps: ScriptStep...,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -29,7 +29,7 @@ struct HostileProxyTests {
                 session, "https://a.test/", headers: [.authorization: "Bearer top-secret"],
                 sourceLocation: sourceLocation)
             #expect(!error.wasSent, sourceLocation: sourceLocation)
-            // A clock may run out before the proxy is spoken to.
+            // The timeout may expire before the client contacts the proxy.
             let isEarly = error.timeout == .connect && error.phase.precedes(.tunneling)
             #expect(error.proxy != nil || isEarly, sourceLocation: sourceLocation)
             #expect(
@@ -48,7 +48,7 @@ struct HostileProxyTests {
         try #require(error.underlying as? ProxyError)
     }
 
-    @Test("A refusal carries its status, fields and body")
+    @Test("The error of a rejected CONNECT has its status, fields and body")
     func refusal() async throws {
         let error = try await failure(
             .expectRequestHead,
@@ -62,7 +62,7 @@ struct HostileProxyTests {
         #expect(error.description.contains("403"))
     }
 
-    @Test("A refusal's body may be chunked, end with the connection, or be cut")
+    @Test("The body of a rejected CONNECT may be chunked, end with the connection, or be cut")
     func refusalBodies() async throws {
         let chunked = try cause(
             try await failure(
@@ -84,10 +84,10 @@ struct HostileProxyTests {
         #expect(broken.kind == .refused(status: 502) && broken.body.isEmpty && !broken.isBodyComplete)
     }
 
-    @Test("A refusal's endless body is kept up to its limit, and a silent one not waited for")
+    @Test("At most 64 KiB of a rejection's body are stored, and a body that stalls is not awaited")
     func endlessBody() async throws {
         var resumableByteCount = 0
-        // On a machine that stands still not as much comes within the second that is waited for it.
+        // A stalled machine may receive less within the one second that the client waits.
         for _ in 0..<60 where resumableByteCount < 65_536 {
             let endless = try cause(
                 try await failure(
@@ -103,7 +103,7 @@ struct HostileProxyTests {
         #expect(silent.kind == .refused(status: 500) && silent.body == Array("abc".utf8))
     }
 
-    @Test("Redirects and other answers of the proxy are never followed")
+    @Test("Redirects and other responses of the proxy are never followed")
     func redirect() async throws {
         for status in [300, 302, 307, 401, 404, 500, 599] {
             let error = try await failure(
@@ -114,7 +114,7 @@ struct HostileProxyTests {
         }
     }
 
-    @Test("What is not HTTP is told as such, at once")
+    @Test("Data that is not HTTP is reported immediately")
     func garbage() async throws {
         for bytes in [
             "SSH-2.0-OpenSSH\r\n", "\u{5}\u{0}", "HTTP/2 200\r\n\r\n", "HTTP/1.1 20\r\n\r\n", "<html>",
@@ -127,7 +127,7 @@ struct HostileProxyTests {
         }
     }
 
-    @Test("An end before the head is over is told as such")
+    @Test("A connection that ends within the head is reported as such")
     func ends() async throws {
         for bytes in ["", "HTTP/1.1 200 OK\r\nX: y", "HTTP/1.1 100 Continue\r\n\r\n"] {
             let error = try await failure(.expectRequestHead, .send(bytes), .close)
@@ -137,7 +137,7 @@ struct HostileProxyTests {
         #expect(try cause(reset).kind == .connectionLost)
     }
 
-    @Test("Floods of interim answers, of fields and of one endless line end at their limits")
+    @Test("Floods of interim responses, of fields and of one endless line end at their limits")
     func floods() async throws {
         for flood in ["HTTP/1.1 100 Continue\r\n\r\n"] {
             let error = try await failure(.expectRequestHead, .sendEndlessly(flood))
@@ -150,14 +150,14 @@ struct HostileProxyTests {
         }
     }
 
-    @Test("A switch of protocols is no tunnel")
+    @Test("A 101 does not open a tunnel")
     func upgrade() async throws {
         let error = try await failure(
             .expectRequestHead, .send("HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n"), .awaitClose)
         #expect(try cause(error).kind == .protocolViolation)
     }
 
-    @Test("The connect clock covers a silent proxy, and one that drips")
+    @Test("The connect timeout covers a silent proxy and a slowly dripping one")
     func clocks() async throws {
         let drip = "HTTP/1.1 200 OK\r\n" + String(repeating: "X: y\r\n", count: 900)
         try await expectTimeout(.expectRequestHead, .awaitClose)
@@ -165,11 +165,11 @@ struct HostileProxyTests {
         try await expectTimeout(socks: true, .readBody(3), .awaitClose)
     }
 
-    /// Expects the connect clock to end the talk with a proxy.
+    /// Expects that the connect timeout ends the exchange with a proxy.
     private func expectTimeout(socks: Bool = false, _ steps: ScriptStep...) async throws {
         var span = Duration.milliseconds(300)
         var phase = HTTPError.Phase.preparing
-        // On a slow machine the clock may come before the proxy is spoken to.
+        // On a slow machine the timeout may expire before the client contacts the proxy.
         while phase.precedes(.tunneling) {
             try #require(span < Patience.ending)
             let error = try await failure(socks: socks, connect: span, steps: steps)
@@ -180,7 +180,7 @@ struct HostileProxyTests {
         #expect(phase == .tunneling)
     }
 
-    @Test("The connect clock covers TLS in the tunnel as well")
+    @Test("The connect timeout covers TLS in the tunnel")
     func tunnelClock() async throws {
         var connect = Duration.milliseconds(300)
         while try await !endsInTunnel(after: connect) {
@@ -189,9 +189,9 @@ struct HostileProxyTests {
         }
     }
 
-    /// Opens a tunnel to a server that says nothing.
+    /// Opens a tunnel to a silent server.
     ///
-    /// - Returns: Whether the tunnel was there before the clock ran out.
+    /// - Returns: Whether the tunnel was open before the timeout expired.
     private func endsInTunnel(after connect: Duration) async throws -> Bool {
         let script = ServerScript(.expectRequestHead, .send("HTTP/1.1 200 OK\r\n\r\n"), .awaitClose)
         return try await TestOrigin.withOrigin(scripts: script) { proxy in
@@ -205,7 +205,7 @@ struct HostileProxyTests {
         }
     }
 
-    @Test("What follows the head of the tunnel belongs to the tunnel")
+    @Test("Bytes after the head of the CONNECT response belong to the tunnel")
     func earlyBytes() async throws {
         try await TestOrigin.withOrigin(
             scripts: ServerScript(
@@ -219,7 +219,7 @@ struct HostileProxyTests {
         }
     }
 
-    @Test("Bytes of the tunnel that are no TLS are the server's failure")
+    @Test("Bytes in the tunnel that are not TLS are the server's failure")
     func noTLSInTunnel() async throws {
         try await TestOrigin.withOrigin(
             scripts: ServerScript(
@@ -231,7 +231,7 @@ struct HostileProxyTests {
         }
     }
 
-    @Test("A proxy that closes after its 407, though it did not say so, is asked again once")
+    @Test("If a proxy closes after its 407 without notice, the request is repeated once")
     func silentClose() async throws {
         let refusal = ScriptStep.send(
             "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
@@ -247,7 +247,7 @@ struct HostileProxyTests {
         }
     }
 
-    @Test("A SOCKS proxy that breaks the rules is told as such")
+    @Test("A SOCKS proxy that violates the protocol is reported as such")
     func socksGarbage() async throws {
         for (bytes, kind) in [
             ([4, 0], .protocolViolation), (Array("HTTP/1.1 400 Bad\r\n\r\n".utf8), .protocolViolation),
@@ -263,7 +263,7 @@ struct HostileProxyTests {
         }
     }
 
-    @Test("A SOCKS answer may come byte by byte")
+    @Test("A SOCKS response may arrive byte by byte")
     func socksDrip() async throws {
         try await TestOrigin.withOrigin(
             scripts: ServerScript(

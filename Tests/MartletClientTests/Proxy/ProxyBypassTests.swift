@@ -1,13 +1,13 @@
 import Martlet
 import Testing
 
-@Suite("no_proxy")
+@Suite("no_proxy matching")
 struct ProxyBypassTests {
     private func matches(_ list: String, _ host: String, _ port: Int = 443) -> Bool {
         ProxyBypass(list).contains(host: host, port: port)
     }
 
-    @Test("A name means itself and what is below it, on whole labels")
+    @Test("A name matches itself and its subdomains, on whole labels")
     func names() {
         for list in ["example.com", ".example.com", "EXAMPLE.com.", "*.example.com"] {
             #expect(matches(list, "example.com"))
@@ -21,7 +21,7 @@ struct ProxyBypassTests {
         #expect(!matches("ocalhost", "localhost"))
     }
 
-    @Test("Commas and white space separate, as many as there are")
+    @Test("Any number of commas and white space separates entries")
     func separators() {
         for list in ["a.test,b.test", "a.test b.test", " ,, a.test ,\tb.test,", "a.test\nb.test"] {
             #expect(matches(list, "a.test") && matches(list, "b.test") && !matches(list, "c.test"))
@@ -29,13 +29,13 @@ struct ProxyBypassTests {
         for list in ["", ",", " \t , ", "."] { #expect(!matches(list, "a.test")) }
     }
 
-    @Test("A star means every server")
+    @Test("A star matches every server")
     func star() {
         #expect(matches("*", "example.com") && matches("*", "::1") && matches("x, *", "192.0.2.1"))
         #expect(!matches("**", "example.com") && !matches("ex*", "example.com"))
     }
 
-    @Test("A port narrows an entry")
+    @Test("A port restricts an entry")
     func ports() {
         #expect(matches("example.com:443", "www.example.com", 443))
         #expect(!matches("example.com:443", "example.com", 80))
@@ -47,7 +47,7 @@ struct ProxyBypassTests {
         }
     }
 
-    @Test("An address means itself, in any spelling of IPv6")
+    @Test("An address matches itself in any spelling of IPv6")
     func addresses() {
         #expect(matches("192.0.2.1", "192.0.2.1") && !matches("192.0.2.1", "192.0.2.10"))
         for list in ["::1", "[::1]", "0:0:0:0:0:0:0:1", "0::1"] {
@@ -55,13 +55,13 @@ struct ProxyBypassTests {
         }
     }
 
-    @Test("A dot within an address is no border of labels")
+    @Test("A dot within an address does not separate labels")
     func partsOfAddresses() {
         #expect(!matches("1", "192.0.2.1") && !matches("2.1", "192.0.2.1") && !matches(".0.2.1", "192.0.2.1"))
         #expect(!matches("192.0.2.1", "www.192.0.2.1.example"))
     }
 
-    @Test("A network means the addresses that begin with its bits")
+    @Test("A network matches the addresses with its prefix")
     func networks() {
         #expect(matches("10.0.0.0/8", "10.255.255.255") && !matches("10.0.0.0/8", "11.0.0.0"))
         #expect(matches("192.168.4.0/22", "192.168.7.255") && !matches("192.168.4.0/22", "192.168.8.0"))
@@ -80,7 +80,7 @@ struct ProxyBypassTests {
         }
     }
 
-    @Test("What cannot be read matches nothing, and never traps")
+    @Test("An invalid entry matches nothing and never traps")
     func garbage() {
         for list in [
             ":", "[", "]", "[]", "[::1", "::1]", "[]:80", "...", "*:", "*:80", "%", "/", ":/:", "é,\u{0}",
@@ -91,7 +91,7 @@ struct ProxyBypassTests {
     }
 
     @Test(
-        "A megabyte of separators, or of entries, is read in linear time",
+        "A megabyte of separators or entries is parsed in linear time",
         arguments: [",", "a,", ".", "[", ":", "/", "1"])
     func large(_ unit: String) {
         let (isMatch, time) = ThreadTime.of {

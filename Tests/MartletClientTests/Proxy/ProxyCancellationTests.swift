@@ -5,10 +5,10 @@ import MartletTransport
 import Testing
 
 extension OneAtATime {
-    /// A call cancelled while its proxy makes it wait must be back at once, and leave no descriptor.
-    @Suite("Cancelling while a proxy is waited for", .serialized)
+    /// A call cancelled while its proxy delays it returns immediately and leaves no descriptor.
+    @Suite("Cancellation while waiting for a proxy", .serialized)
     struct ProxyCancellationTests {
-        /// Where the proxy holds the call.
+        /// The step at which the proxy delays the call.
         enum Point: String, CaseIterable, Sendable {
             case greeting, choice, reply, connectHead, halfHead, refusalBody, proxyTLS, tunnelTLS
 
@@ -40,7 +40,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A call that waits for its proxy ends at once", arguments: Point.allCases)
+        @Test("Cancelling a call that waits for its proxy ends it immediately", arguments: Point.allCases)
         func cancelling(_ point: Point) async throws {
             try await TestOrigin.withOrigin(scripts: point.script) { proxy in
                 let settings = try point.settings(proxy.port)
@@ -60,7 +60,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A call that waits for its proxy's name ends at once")
+        @Test("Cancelling a call that waits for the lookup of its proxy ends it immediately")
         func lookUp() async throws {
             let resolver = GatedResolver()
             let session = HTTPSession.own {
@@ -74,7 +74,7 @@ extension OneAtATime {
             #expect(await eventually { session.diagnostics.isIdle })
         }
 
-        @Test("Tunnels cancelled at random leave nothing open")
+        @Test("Randomly cancelled tunnels leave nothing open")
         func random() async throws {
             try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("x"))) { origin in
                 let proxy = try TestProxy(to: origin.port)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MartletCore
 
-@Suite("Proxies of the environment")
+@Suite("Proxies from the environment")
 struct ProxyEnvironmentTests {
     private func environment(_ variables: [String: String]) -> ProxyEnvironment {
         ProxyEnvironment { variables[$0] }
@@ -14,7 +14,7 @@ struct ProxyEnvironmentTests {
         try environment(variables).proxy(for: HTTPURL(url))?.description
     }
 
-    @Test("Each scheme has its variable, and all_proxy stands in")
+    @Test("Each scheme has its variable, and all_proxy is the fallback")
     func schemes() throws {
         let both = ["http_proxy": "one:1", "https_proxy": "two:2"]
         #expect(try proxy(both, "http://a.test/") == "http://one:1")
@@ -30,7 +30,7 @@ struct ProxyEnvironmentTests {
         #expect(environment([:]).isEmpty && environment(["http_proxy": ""]).isEmpty)
     }
 
-    @Test("HTTP_PROXY in capitals is what a client of a CGI program sent, and is never looked at")
+    @Test("HTTP_PROXY in upper case can come from a CGI request and is ignored")
     func httpoxy() throws {
         for variables in [
             ["HTTP_PROXY": "http://evil:1"], ["HTTP_PROXY": "http://evil:1", "REQUEST_METHOD": "GET"],
@@ -45,7 +45,7 @@ struct ProxyEnvironmentTests {
                 == "http://lower:2")
     }
 
-    @Test("Settings for TLS with a proxy hold for an HTTPS proxy that the environment names alone")
+    @Test("TLS settings for proxies apply only to HTTPS proxies of the environment")
     func tls() throws {
         let tls = TLSSettings(trust: .dangerouslyAcceptingAnyCertificate)
         let settings = ProxySettings.environment.withTLS(tls)
@@ -59,7 +59,7 @@ struct ProxyEnvironmentTests {
         #expect(try proxy("http://a.test/")?.tls == TLSSettings())
     }
 
-    @Test("no_proxy is heeded, the lower case first")
+    @Test("no_proxy is used, and the lower-case variable comes first")
     func bypass() throws {
         let variables = ["https_proxy": "two:2", "no_proxy": "a.test", "NO_PROXY": "b.test"]
         #expect(try proxy(variables, "https://a.test/") == nil)
@@ -68,7 +68,7 @@ struct ProxyEnvironmentTests {
         #expect(try proxy(["https_proxy": "two:2", "no_proxy": "b.test:443"], "https://b.test:444/") != nil)
     }
 
-    @Test("A variable that cannot be read is an error that names it, where it applies")
+    @Test("An invalid variable is an error that names it, for the URLs that it applies to")
     func malformed() throws {
         let variables = ["http_proxy": "ftp://me:hunter2@proxy", "no_proxy": "direct.test"]
         let error = try #require(

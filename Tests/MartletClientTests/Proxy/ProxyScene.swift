@@ -4,9 +4,9 @@ import MartletTesting
 import MartletTransport
 import Testing
 
-/// What the tests about proxies have in common.
+/// Helpers of the proxy tests.
 enum ProxyScene {
-    /// Certificates of a proxy's own authority, which no test origin's session trusts.
+    /// Returns certificates of a proxy's own authority, which test sessions do not trust.
     static func certificate(
         _ template: CertificateTemplate = .loopback
     ) throws -> (context: TLSContext, tls: TLSSettings) {
@@ -17,21 +17,21 @@ enum ProxyScene {
         return (context, TLSSettings(trust: .only(.text(authority.rootPEM))))
     }
 
-    /// Knows no name.
+    /// A resolver without any names.
     struct NoNames: Resolver {
         func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
             throw ResolutionError(host: host, message: "no such name")
         }
     }
 
-    /// The whole body of a request.
+    /// Returns the complete body of a request.
     static func collect(_ request: OriginRequest) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         for try await piece in request.body { bytes += piece }
         return bytes
     }
 
-    /// The error of a call that has to fail.
+    /// Returns the error of a call that must fail.
     static func failure(
         _ session: HTTPSession, _ url: String, headers: HTTPHeaders = HTTPHeaders(),
         sourceLocation: SourceLocation = #_sourceLocation
@@ -42,7 +42,7 @@ enum ProxyScene {
             }, sourceLocation: sourceLocation)
     }
 
-    /// A session through the HTTP proxy on a port.
+    /// Returns a session through the HTTP proxy on a port.
     static func session(
         _ proxyPort: Int, credentials: ProxyCredentials? = nil,
         _ change: (inout SessionConfiguration) -> Void = { _ in }

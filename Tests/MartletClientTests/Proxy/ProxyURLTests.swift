@@ -1,10 +1,10 @@
 import Martlet
 import Testing
 
-@Suite("Addresses of proxies")
+@Suite("Proxy URLs")
 struct ProxyURLTests {
     @Test(
-        "Scheme, host and port are read, with curl's defaults",
+        "Scheme, host and port are parsed with curl's defaults",
         arguments: [
             ("proxy.example", "http://proxy.example:1080"),
             ("proxy.example:3128", "http://proxy.example:3128"),
@@ -22,7 +22,7 @@ struct ProxyURLTests {
         #expect(try ProxyServer(address).description == name)
     }
 
-    @Test("User and password are percent-decoded")
+    @Test("User name and password are percent-decoded")
     func credentials() throws {
         let server = try ProxyServer("http://us%40er:p%3Ass%2Fw%25@proxy:1")
         #expect(server.credentials == ProxyCredentials(user: "us@er", password: "p:ss/w%"))
@@ -32,7 +32,7 @@ struct ProxyURLTests {
     }
 
     @Test(
-        "What is wrong is named with its place",
+        "An error contains its reason and its offset",
         arguments: [
             ("", .empty, 0), ("http://", .emptyHost, 7), ("ftp://proxy", .unsupportedScheme, 0),
             ("socks4://proxy", .unsupportedScheme, 0), ("://proxy", .unsupportedScheme, 0),
@@ -51,13 +51,13 @@ struct ProxyURLTests {
         #expect(error.offset == offset)
     }
 
-    @Test("What stands behind the port says nothing", arguments: ["/", "/path", "?x", "#y", "/a?b#c"])
+    @Test("The part after the port is ignored", arguments: ["/", "/path", "?x", "#y", "/a?b#c"])
     func behind(_ rest: String) throws {
         #expect(try ProxyServer("http://u:p@proxy:80\(rest)") == ProxyServer("http://u:p@proxy:80"))
         #expect(try ProxyServer("proxy\(rest)") == ProxyServer("proxy"))
     }
 
-    @Test("Errors repeat nothing of a password")
+    @Test("Errors contain no part of a password")
     func secrecy() {
         for address in ["http://me:hunter2@proxy:99999", "http://me:hunter2@pro<xy", "http://me:hun/ter2@p"] {
             let error = #expect(throws: HTTPURL.ParseError.self) { try ProxyServer(address) }
@@ -65,7 +65,7 @@ struct ProxyURLTests {
         }
     }
 
-    @Test("A factory takes its own scheme, or none")
+    @Test("A factory accepts its own scheme or no scheme")
     func factories() throws {
         #expect(try ProxySettings.http("proxy:1").description == "the proxy http://proxy:1")
         #expect(try ProxySettings.https("proxy").description == "the proxy https://proxy:443")
@@ -90,7 +90,7 @@ struct ProxyURLTests {
         #expect(throws: HTTPURL.ParseError.self) { try ProxySettings.socks5("") }
     }
 
-    @Test("Settings show no password")
+    @Test("The description of settings contains no password")
     func descriptions() throws {
         let settings = try ProxySettings.http("me:hunter2@proxy:1")
         var dumped = ""
@@ -98,7 +98,7 @@ struct ProxyURLTests {
         #expect(!("\(settings)" + String(reflecting: settings) + dumped).contains("hunter2"))
     }
 
-    @Test("Proxies that differ in anything are not equal")
+    @Test("Proxies with any different property are not equal")
     func equality() throws {
         let one = try ProxyServer("http://u:p@proxy:1")
         #expect(try one == ProxyServer("http://u:p@proxy:1"))

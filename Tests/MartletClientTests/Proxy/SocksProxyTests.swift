@@ -27,7 +27,7 @@ struct SocksProxyTests {
         }
     }
 
-    @Test("Names are told to the proxy, and never looked up here")
+    @Test("Names are sent to the proxy and never resolved locally")
     func remoteNames() async throws {
         try await withProxy { origin, proxy, session in
             let exchange = try await session.get("http://a.test/p")
@@ -39,7 +39,7 @@ struct SocksProxyTests {
         }
     }
 
-    @Test("Names that are looked up here are told as addresses, one after the other")
+    @Test("Locally resolved names are sent as addresses, one after the other")
     func localNames() async throws {
         let resolver = ListResolver(("192.0.2.1", 80), ("2001:db8::1", 80), ("192.0.2.3", 80))
         try await withProxy({ $0.socksCodes = [5, 4, 0] }, names: .resolvedLocally, resolver: resolver) {
@@ -51,7 +51,7 @@ struct SocksProxyTests {
         }
     }
 
-    @Test("A refusal that no other address would mend ends it at once")
+    @Test("A rejection that another address cannot fix fails the call immediately")
     func finalRefusal() async throws {
         let resolver = ListResolver(("192.0.2.1", 80), ("192.0.2.2", 80))
         try await withProxy({ $0.socksCodes = [2, 0] }, names: .resolvedLocally, resolver: resolver) {
@@ -62,7 +62,7 @@ struct SocksProxyTests {
         }
     }
 
-    @Test("A name that cannot be looked up here is the server's failure")
+    @Test("A name that cannot be resolved locally is the server's failure")
     func unresolved() async throws {
         try await withProxy(names: .resolvedLocally) { _, proxy, session in
             let error = try await ProxyScene.failure(session, "http://a.test/")
@@ -71,7 +71,7 @@ struct SocksProxyTests {
         }
     }
 
-    @Test("TLS runs through the tunnel, verified for the server", arguments: [true, false])
+    @Test("TLS runs through the tunnel and is verified for the server", arguments: [true, false])
     func secure(isRight: Bool) async throws {
         try await withProxy(origin: .tls()) { origin, proxy, session in
             if isRight {
@@ -84,7 +84,7 @@ struct SocksProxyTests {
         }
     }
 
-    @Test("User and password open the way")
+    @Test("User name and password authenticate the client")
     func credentials() async throws {
         try await withProxy(
             { $0.user = ("me", "hunter2") }, credentials: ProxyCredentials(user: "me", password: "hunter2")
@@ -96,7 +96,7 @@ struct SocksProxyTests {
         }
     }
 
-    @Test("Wrong credentials, and none, are told as such")
+    @Test("Wrong and missing credentials are reported as such")
     func refusedCredentials() async throws {
         for credentials in [ProxyCredentials(user: "me", password: "wrong"), nil] {
             try await withProxy({ $0.user = ("me", "hunter2") }, credentials: credentials) {
@@ -110,7 +110,7 @@ struct SocksProxyTests {
         }
     }
 
-    @Test("A long name is refused before anything is sent")
+    @Test("A long name is rejected before anything is sent")
     func longName() async throws {
         try await withProxy { _, proxy, session in
             let label = String(repeating: "a", count: 63)
@@ -125,7 +125,7 @@ struct SocksProxyTests {
         }
     }
 
-    @Test("Connections of other users are not shared")
+    @Test("Connections of different users are not shared")
     func poolKey() async throws {
         try await withProxy { _, proxy, session in
             var views: [ProxySettings] = []

@@ -10,7 +10,7 @@ struct TunnelTests {
     private let secret = ProxyCredentials(user: "me", password: "hunter2")
     private let basic = "Basic bWU6aHVudGVyMg=="
 
-    /// An origin over TLS, a proxy that leads to it, and a session that trusts the origin.
+    /// Runs a TLS origin, a proxy in front of it, and a session that trusts the origin.
     private func withTunnel(
         _ settings: TestProxy.Settings = TestProxy.Settings(), origin options: OriginOptions = .tls(),
         credentials: ProxyCredentials? = nil,
@@ -26,7 +26,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("CONNECT says where to, who asks, and no more")
+    @Test("CONNECT contains the target, User-Agent, Proxy-Authorization and no other fields")
     func head() async throws {
         try await withTunnel(credentials: secret) { origin, proxy, session in
             let exchange = try await session.get(
@@ -49,7 +49,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("The default port is told, and an IPv6 address stands in brackets")
+    @Test("The default port is included, and an IPv6 address has brackets")
     func authority() async throws {
         try await withTunnel { origin, proxy, session in
             _ = try await session.get("https://localhost/")
@@ -59,7 +59,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("The server in the tunnel is verified by its own name, and the failure is not the proxy's")
+    @Test("The server in the tunnel is verified by its own name, and its failure is not the proxy's")
     func verification() async throws {
         try await withTunnel { origin, proxy, session in
             let error = try await ProxyScene.failure(session, "https://other.test/")
@@ -72,7 +72,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("A tunnel is used again for its server, and for no other")
+    @Test("A tunnel is reused only for its server")
     func reuse() async throws {
         try await withTunnel { origin, proxy, session in
             for url in [
@@ -84,7 +84,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("A plain request can be tunnelled as well")
+    @Test("A plain request can be tunnelled")
     func plain() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let proxy = try TestProxy(to: origin.port)
@@ -97,7 +97,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("Redirected connections are asked of the proxy under their new place")
+    @Test("A connect override is sent to the proxy as the target")
     func redirection() async throws {
         try await withTunnel { origin, proxy, session in
             let view = session.with {
@@ -111,7 +111,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("A plain request that is to be led elsewhere is tunnelled there")
+    @Test("A plain request with a connect override is tunnelled to the new target")
     func plainRedirection() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
             let proxy = try TestProxy(to: origin.port)
@@ -125,7 +125,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("A server at the proxy's own place is reached through the proxy like any other")
+    @Test("A server at the proxy's own address is reached through the proxy")
     func ownPlace() async throws {
         let inner = TestProxy.Settings(isSocks: true)
         try await TestOrigin.withOrigin(handler: .fixed(.text("x"))) { origin in
@@ -147,7 +147,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("A 2xx has no body, whatever it announces, and interim answers may come first")
+    @Test("A 2xx has no body despite its fields, and interim responses may come first")
     func announcedBody() async throws {
         for opening in [
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
@@ -168,7 +168,7 @@ struct TunnelTests {
     }
 
     @Test(
-        "Credentials are shown when asked for, on the same connection or the next", arguments: [false, true])
+        "Credentials are sent after a 407, on the same connection or the next", arguments: [false, true])
     func askedCredentials(closes: Bool) async throws {
         var settings = TestProxy.Settings()
         settings.authorization = basic
@@ -183,7 +183,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("Refused credentials are an error that has the answer, after no more than two tries")
+    @Test("Rejected credentials are an error with the response after at most two attempts")
     func refusedCredentials() async throws {
         var settings = TestProxy.Settings()
         settings.authorization = "Basic other"
@@ -205,7 +205,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("An authenticator that always has another answer is asked once")
+    @Test("An authenticator that always replies differently is called once")
     func endlessAuthenticator() async throws {
         struct Eager: ProxyAuthenticator {
             let asked = Counter()
@@ -241,7 +241,7 @@ struct TunnelTests {
         #expect(proxy.heads[1].contains("Proxy-Authorization: Other CONNECT a.test:443 1\r\n"))
     }
 
-    @Test("Tunnels with other credentials, or through other proxies, are not shared")
+    @Test("Tunnels with other credentials or through other proxies are not shared")
     func poolKey() async throws {
         try await withTunnel { origin, proxy, session in
             let address = "127.0.0.1:\(proxy.port)"
@@ -262,7 +262,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("A TLS session made in a tunnel is resumed in that tunnel's successors alone")
+    @Test("A TLS session is resumed only with the same proxy setting")
     func tickets() async throws {
         try await withTunnel { origin, proxy, session in
             let view = session.with { $0.tls.usesSessionTickets = true }
@@ -278,7 +278,7 @@ struct TunnelTests {
         }
     }
 
-    @Test("A unix domain socket is where connections lead, proxy or not")
+    @Test("A Unix domain socket is used for connections with and without a proxy")
     func unixSocket() async throws {
         try await TestOrigin.withOrigin(
             .unix(path: "@martlet-proxy-\(UInt64.random(in: 0 ... .max))"), handler: .fixed(.text("x"))

@@ -67,7 +67,7 @@ struct MeteredNetworkTests {
     }
 
     @Test(
-        "A call that waits goes on when the network changes, whatever reports it", arguments: [false, true])
+        "A waiting call continues when the network changes, from any source of conditions", arguments: [false, true])
     func waits(byMonitor: Bool) async throws {
         try await TestOrigin.withOrigin(handler: .echo) { origin async throws in
             let path = ManualNetworkPath(MeteredNetworkTests.mobile)
@@ -77,7 +77,7 @@ struct MeteredNetworkTests {
             }
             if !byMonitor { session.networkConditionChanged(to: .mobile) }
             async let waiting = session.post(origin.url(), body: .text("kept"))
-            // A call that has to give up proves that the condition is one in which calls wait.
+            // A call that times out proves that calls wait in this condition.
             let error = await #expect(throws: HTTPError.self) {
                 try await session.get(
                     origin.url(), options: RequestOptions { $0.timeouts.total = .milliseconds(100) })
@@ -102,7 +102,7 @@ struct MeteredNetworkTests {
         }
     }
 
-    @Test("A wait for a monitor that has ended fails, since there will be no other network")
+    @Test("A wait for a monitor that has ended fails, since no other network will be reported")
     func endedMonitor() async throws {
         try await TestOrigin.withOrigin(handler: .echo) { origin async throws in
             var path: ManualNetworkPath? = ManualNetworkPath(MeteredNetworkTests.mobile)
@@ -117,7 +117,7 @@ struct MeteredNetworkTests {
         }
     }
 
-    @Test("Responses from the cache are returned on any network, and one to be validated is not")
+    @Test("Fresh cached responses are returned on any network, and stale ones are not validated")
     func cached() async throws {
         try await TestOrigin.withOrigin { request in
             CacheScene.answer("x", request.path == "/fresh" ? "max-age=600" : "no-cache")

@@ -6,7 +6,7 @@ import MartletTransport
 import Synchronization
 import Testing
 
-/// Settings that URLSession's requests have, each for a session and for a call. Metered networks have a suite of their own.
+/// Settings that URLSession's requests have, each for a session and for a call. Metered networks have their own suite.
 @Suite("Settings of a request")
 struct RequestSettingsTests {
     @Test("The cache mode of a call overrides that of the session")
@@ -22,7 +22,7 @@ struct RequestSettingsTests {
         }
     }
 
-    @Test("Cookies are those of the session's jar, unless the call, or its host, uses none")
+    @Test("Cookies come from the session's jar unless the call or its host disables them")
     func cookies() async throws {
         try await TestOrigin.withOrigin { request in
             OriginResponse(
@@ -76,7 +76,7 @@ struct RequestSettingsTests {
         }
     }
 
-    @Test("A connection has the class of the call that uses it, and the session's otherwise")
+    @Test("A connection has the service class of its current call, or else of the session")
     func serviceClass() async throws {
         let connector = RecordingConnector(MockTransport { _ in .text("x") })
         let session = HTTPSession.own {
@@ -91,7 +91,7 @@ struct RequestSettingsTests {
         #expect(connector.marks == [.voice, .bestEffort, .background])
     }
 
-    @Test("The class of a call is its priority too, unless it has one, or its session has one for all")
+    @Test("A call's service class sets its priority unless the call or the session sets one")
     func priority() throws {
         let settings = SessionSettings(.default)
         func priority(_ change: (inout RequestOptions) -> Void) throws -> RequestPriority {
@@ -112,7 +112,7 @@ struct RequestSettingsTests {
     }
 }
 
-/// Connects to a mock transport, and records what is sent on its streams, and how these are marked.
+/// Connects to a mock transport, and records sent data and the service classes of its streams.
 private final class RecordingConnector: StreamConnector {
     private final class Stream: ForwardingStream {
         let stream: any ByteStream

@@ -5,19 +5,19 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Settings of a call, its host and its session")
+@Suite("Options of a call, its host and its session")
 struct SettingsMergeTests {
-    /// An option, with a value for a host and another one for a call.
+    /// An option with one value for a host and another one for a call.
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
         let set: @Sendable (inout RequestOptions, _ isCall: Bool) -> Void
         let text: @Sendable (RequestOptions) -> String
-        /// The text of both values merged; `nil` for that of the call's.
+        /// The text of both values merged; `nil` if the call's value replaces the host's.
         var both: String?
 
         var testDescription: String { name }
 
-        /// An option that is replaced as a whole.
+        /// Returns an option that is replaced as a whole.
         static func option<Value: Sendable>(
             _ name: String, _ place: any WritableKeyPath<RequestOptions, Value> & Sendable, _ host: Value,
             _ call: Value, both: String? = nil
@@ -28,7 +28,7 @@ struct SettingsMergeTests {
         }
     }
 
-    /// The names are those of the stored properties; a setting of a feature has that of its public property.
+    /// The names are those of stored properties. A feature's setting has the name of its public property.
     static let rows: [Row] = [
         .option("timeouts", \.timeouts.total, .seconds(1), .seconds(2)),
         .option("priority", \.priority, .low, .high),
@@ -88,7 +88,7 @@ struct SettingsMergeTests {
         RequestOptions { row.set(&$0, isCall) }
     }
 
-    @Test("The table has a row for each stored option, so that none is left out of the merge")
+    @Test("The table has a row for each stored option")
     func completeness() throws {
         func names(_ value: Any) -> [String] { Mirror(reflecting: value).children.compactMap(\.label) }
         let options = RequestOptions { $0.omittedFields = [.accept] }
@@ -104,7 +104,7 @@ struct SettingsMergeTests {
     }
 
     @Test(
-        "A call's option comes before its host's, and the host's stays where the call has none",
+        "A call's option overrides its host's, and the host's applies if the call has none",
         arguments: rows)
     func precedence(_ row: Row) {
         let none = RequestOptions()
@@ -118,7 +118,7 @@ struct SettingsMergeTests {
         #expect(row.text(none.merged(over: none)) == row.text(none))
     }
 
-    @Test("Each option is merged alone: another one of the call changes nothing about it", arguments: rows)
+    @Test("Each option is merged separately and does not affect the others", arguments: rows)
     func independence(_ row: Row) {
         let host = SettingsMergeTests.options(row, isCall: false)
         for other in SettingsMergeTests.rows where other.name != row.name {
@@ -133,7 +133,7 @@ struct SettingsMergeTests {
     ]
 
     @Test(
-        "Each timeout is merged alone, an assigned nil is a value, and one that nobody assigned is the default"
+        "Each timeout is merged separately, an assigned nil is a value, and unassigned ones keep the default"
     )
     func timeouts() {
         #expect(Mirror(reflecting: Timeouts()).children.count == SettingsMergeTests.leaves.count)
@@ -158,7 +158,7 @@ struct SettingsMergeTests {
             Timeouts(connect: .seconds(3)).merged(over: Timeouts(total: .seconds(60))).total == .seconds(60))
     }
 
-    @Test("A timeout of a call leaves the session's total one")
+    @Test("A timeout of a call does not change the session's total timeout")
     func totalStays() async throws {
         let script = ServerScript(.expectRequestHead, .stall)
         try await TestOrigin.withOrigin(scripts: script) { origin async throws in
@@ -171,7 +171,7 @@ struct SettingsMergeTests {
         }
     }
 
-    @Test("A timeout of a call leaves its host's retry policy, and a policy of the call replaces it")
+    @Test("A timeout of a call does not change its host's retry policy, and a policy of the call replaces it")
     func hostRetryStays() async throws {
         try await TestOrigin.withOrigin { request in
             request.number % 2 == 1 ? OriginResponse(503) : .text("up")
@@ -193,7 +193,7 @@ struct SettingsMergeTests {
         var options: RequestOptions?
     }
 
-    @Test("Secrets of a host's options stay at its origin, also beside options of the call")
+    @Test("Secrets of a host's options stay at its origin, also with options of the call")
     func secretsStay() throws {
         let api = try HTTPSession.own().host("https://api.example/").with {
             $0.options.authentication = AuthenticationSettings(credentials: .bearer("secret"))

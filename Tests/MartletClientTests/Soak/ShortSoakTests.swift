@@ -4,15 +4,14 @@ import MartletTestSupport
 import Testing
 
 extension OneAtATime {
-    /// The scenarios of `make soak` with small numbers: what is counted is asserted, what is timed is left to the long
-    /// form.
+    /// The scenarios of `make soak` with small numbers. Counts are asserted; times are measured only in the long form.
     @Suite("Soak, short form", .serialized)
     struct ShortSoakTests {
-        /// The seed of what is drawn here: the same in every run, so that a failure comes again.
+        /// The seed of the random numbers. It is constant, so that failures are reproducible.
         private static let seed: UInt64 = 0x6D61_7274
 
         @Test(
-            "Requests in flight at the same time are all answered, and nothing stays open",
+            "Concurrent requests all get responses, and nothing stays open",
             arguments: [false, true])
         func inFlight(isSecure: Bool) async throws {
             let count = 150
@@ -39,7 +38,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Requests given up at random moments leave nothing behind", arguments: [false, true])
+        @Test("Requests cancelled at random moments leave nothing open", arguments: [false, true])
         func givenUp(byClock: Bool) async throws {
             try await TestOrigin.withOrigin(handler: StandardRoutes().handler) { origin in
                 let session = HTTPSession.own { $0.pool.connectionsPerHost = 6 }
@@ -109,32 +108,32 @@ extension OneAtATime {
         }
 
         @Test(
-            "Through a storm of faults, every call ends in time: with the right body, or with a typed error",
+            "During a storm of faults every call ends in time with the right body or a typed error",
             arguments: [false, true])
         func storm(isSecure: Bool) async throws {
             var span = Duration.milliseconds(500)
-            while try await !isWeathered(isSecure: isSecure, clocks: span) {
+            while try await !survivesFaults(isSecure: isSecure, clocks: span) {
                 span *= 3
                 try #require(span < .seconds(30), "hardly a call was answered, however long its clocks were")
             }
         }
 
-        private func isWeathered(isSecure: Bool, clocks span: Duration) async throws -> Bool {
+        private func survivesFaults(isSecure: Bool, clocks span: Duration) async throws -> Bool {
             let options = FaultOptions(FaultRates(reset: 5, stall: 3, truncated: 5, slow: 8, garbage: 5))
             let origin = try await TestOrigin.start(
                 isSecure ? .tls() : .plain, handler: StandardRoutes().handler)
             let proxy = try FaultProxy.start(before: origin, options)
-            let isWeathered = await isWeathered(proxy, origin, clocks: span)
+            let survivesFaults = await survivesFaults(proxy, origin, clocks: span)
             await proxy.stop()
             await origin.stop()
-            return isWeathered
+            return survivesFaults
         }
 
         /// Sends calls through a storm of faults.
         ///
-        /// - Returns: Whether enough of them were answered; where not, the clocks ended more of them than the proxy held up,
-        ///   and so were too short for the machine.
-        private func isWeathered(
+        /// - Returns: Whether enough calls got responses. Otherwise, more calls timed out than the proxy delayed, and
+        ///   the timeouts were too short for the machine.
+        private func survivesFaults(
             _ proxy: FaultProxy, _ origin: TestOrigin, clocks span: Duration
         ) async -> Bool {
             let session = HTTPSession.trusting(origin) { configuration in
@@ -163,8 +162,8 @@ extension OneAtATime {
             return false
         }
 
-        /// How twenty calls through a proxy ended: `good`, `failed` or `timed out` with an error that is allowed, or what was
-        /// wrong.
+        /// Returns how twenty calls through a proxy ended: `good`, `failed` or `timed out` with an allowed error, or a
+        /// description of the problem.
         private static func weather(
             _ proxy: FaultProxy, _ session: HTTPSession, _ worker: UInt64
         ) async -> [String] {
@@ -186,7 +185,7 @@ extension OneAtATime {
             return endings
         }
 
-        @Test("Calls to a dead host hold up no call to another")
+        @Test("Calls to a dead host do not delay calls to another host")
         func deadHost() async throws {
             let hole = try await BlackHole()
             defer { hole.close() }
@@ -200,14 +199,14 @@ extension OneAtATime {
                     let text = try await session.get(origin.url()).text
                     #expect(text == "x")
                 }
-                // All of them still hang: none of the quick ones waited for one to give up.
+                // All of these calls still hang, so no fast call waited for one of them to time out.
                 #expect(session.diagnostics.runningCalls == 40)
                 for call in dead { call.cancel() }
                 #expect(await eventually { session.diagnostics.isIdle })
             }
         }
 
-        @Test("A reader that stops stops its sender, again and again")
+        @Test("A reader that stops repeatedly stops its sender each time")
         func slowConsumer() async throws {
             let buffered = try KernelBuffers.most()
             let total = 96 << 20 + 2 * buffered

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Lines and events of a body", .timeLimit(.minutes(20)))
 struct BodyLinesTests {
-    @Test("Lines come as they arrive, in whatever pieces")
+    @Test("Lines arrive as they are received, however the input is split")
     func lines() async throws {
         let script = ServerScript(
             .expectRequestHead,
@@ -23,7 +23,7 @@ struct BodyLinesTests {
     }
 
     @Test(
-        "Lines are decoded by the charset of the response; one that has no lines is an error that names it",
+        "Lines are decoded with the response's charset, and a charset without line structure is an error",
         arguments: [
             ("text/plain; charset=iso-8859-1", [0xE4, 0x0A, 0x80], ["ä", "€"]),
             ("text/plain; charset=ISO-8859-15", [0xA4, 0x0D, 0x0A, 0x61], ["€", "a"]),
@@ -57,7 +57,7 @@ struct BodyLinesTests {
         }
     }
 
-    @Test("A line beyond the limit is an error that names it, and costs the connection")
+    @Test("A line above the limit is an error that contains the limit, and closes the connection")
     func tooLong() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("short\n" + String(repeating: "x", count: 100))
@@ -75,7 +75,7 @@ struct BodyLinesTests {
         }
     }
 
-    @Test("A body that is cut within a line is an error, and not a short line")
+    @Test("A body that is cut within a line is an error and not a short line")
     func cut() async throws {
         let script = ServerScript.respond("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\none\ntwo")
         try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -90,7 +90,7 @@ struct BodyLinesTests {
         }
     }
 
-    @Test("Events of a body are read without a look at its type")
+    @Test("Events of a body are parsed whatever its content type")
     func events() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("data: a\n\nevent: x\ndata: b\n\ndata: lost")
@@ -103,7 +103,7 @@ struct BodyLinesTests {
         }
     }
 
-    @Test("An event beyond the limit is an error")
+    @Test("An event above the limit is an error")
     func eventTooLarge() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("data: abcdef\n\n")

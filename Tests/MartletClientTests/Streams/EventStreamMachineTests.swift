@@ -3,7 +3,7 @@ import MartletDiagnostics
 import MartletStreams
 import Testing
 
-@Suite("When a stream of events is connected again")
+@Suite("Reconnection rules of event streams")
 struct EventStreamMachineTests {
     private func machine(_ change: (inout EventStreamOptions) -> Void = { _ in }) -> EventStreamMachine {
         var options = EventStreamOptions()
@@ -11,7 +11,7 @@ struct EventStreamMachineTests {
         return EventStreamMachine(options)
     }
 
-    @Test("A 200 of the right type is read, whatever its parameters and case")
+    @Test("A 200 of the right type is accepted with any parameters and in any case")
     func read() {
         var machine = machine()
         #expect(machine.opened(status: 200, contentType: "text/event-stream") == .read)
@@ -24,13 +24,13 @@ struct EventStreamMachineTests {
         #expect(machine.opened(status: 204, contentType: nil) == .finish)
     }
 
-    @Test("Another status is refused", arguments: [201, 206, 301, 401, 404, 500, 503])
+    @Test("Another status is rejected", arguments: [201, 206, 301, 401, 404, 500, 503])
     func status(_ status: Int) {
         var machine = machine()
         #expect(machine.opened(status: status, contentType: "text/event-stream") == .refuseStatus(status))
     }
 
-    @Test("Another content type, or none, is refused")
+    @Test("Another content type, or none, is rejected")
     func contentType() {
         var machine = machine()
         #expect(machine.opened(status: 200, contentType: "text/html") == .refuseContentType("text/html"))
@@ -38,7 +38,7 @@ struct EventStreamMachineTests {
         #expect(machine.opened(status: 200, contentType: "junk") == .refuseContentType("junk"))
     }
 
-    @Test("A stream that ends is connected again after three seconds, or as the server said")
+    @Test("A stream that ends reconnects after three seconds or after the server's retry time")
     func reconnects() {
         var machine = machine()
         #expect(machine.ended() == .reconnect(after: .seconds(3)))
@@ -48,7 +48,7 @@ struct EventStreamMachineTests {
         #expect(machine.ended() == .reconnect(after: .milliseconds(500)))
     }
 
-    @Test("What the server says is held within the bounds")
+    @Test("The server's retry time is limited to the configured range")
     func bounds() {
         var machine = machine { $0.reconnectionTimeBounds = .seconds(1)...(.seconds(10)) }
         machine.read(lastEventID: "", retryMilliseconds: 0)
@@ -57,7 +57,7 @@ struct EventStreamMachineTests {
         #expect(machine.ended() == .reconnect(after: .seconds(10)))
     }
 
-    @Test("The wait doubles while connecting fails, up to the limit, and a stream that opens starts anew")
+    @Test("The delay doubles up to the limit while connecting fails, and resets when a stream opens")
     func backoff() {
         var machine = machine { $0.backoffLimit = .seconds(20) }
         let waits = (0..<5).map { _ in machine.failed(isTransient: true, jitter: 1) }
@@ -66,7 +66,7 @@ struct EventStreamMachineTests {
         #expect(machine.failed(isTransient: true, jitter: 1) == .reconnect(after: .seconds(3)))
     }
 
-    @Test("Chance spreads the wait between the reconnection time and what it has grown to")
+    @Test("Jitter spreads the delay between the reconnection time and the current backoff")
     func jitter() {
         var machine = machine()
         _ = machine.failed(isTransient: true, jitter: 0)
@@ -74,7 +74,7 @@ struct EventStreamMachineTests {
         #expect(machine.failed(isTransient: true, jitter: 0.5) == .reconnect(after: .milliseconds(7500)))
     }
 
-    @Test("A reconnection time above the backoff's limit stands")
+    @Test("A reconnection time above the backoff limit is used")
     func longRetry() {
         var machine = machine { $0.backoffLimit = .seconds(1) }
         machine.read(lastEventID: "", retryMilliseconds: 60_000)
@@ -83,7 +83,7 @@ struct EventStreamMachineTests {
         }
     }
 
-    @Test("After so many failures in a row the last one ends the stream")
+    @Test("After the maximum number of consecutive failures the last one ends the stream")
     func failureLimit() {
         var machine = machine { $0.failureLimit = 3 }
         #expect(machine.failed(isTransient: true, jitter: 0) != .fail)
@@ -91,7 +91,7 @@ struct EventStreamMachineTests {
         #expect(machine.failed(isTransient: true, jitter: 0) == .fail)
     }
 
-    @Test("Without a limit it goes on, and no number overflows")
+    @Test("Without a limit the stream keeps reconnecting, and no number overflows")
     func noFailureLimit() {
         var machine = machine {
             $0.failureLimit = nil
@@ -100,7 +100,7 @@ struct EventStreamMachineTests {
         for _ in 0..<200 { #expect(machine.failed(isTransient: true, jitter: 1) != .fail) }
     }
 
-    @Test("A lasting fault ends the stream, and so does any where nothing is connected again")
+    @Test("A permanent failure ends the stream, and so does any failure without reconnection")
     func lasting() {
         var lasting = machine()
         #expect(lasting.failed(isTransient: false, jitter: 0) == .fail)
@@ -109,7 +109,7 @@ struct EventStreamMachineTests {
         #expect(single.ended() == .finish)
     }
 
-    @Test("The identifier is sent back as it came, and not at all when no field can hold it")
+    @Test("The last event ID is sent back unchanged, and omitted if it cannot be a field value")
     func identifier() {
         var machine = machine { $0.lastEventID = "first" }
         #expect(machine.lastEventIDField == "first")

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Server-sent events of a URL", .timeLimit(.minutes(20)))
 struct EventStreamTests {
-    /// The waits that were asked for, none of which takes any time.
+    /// The requested delays; they end immediately.
     private final class Waits: Sendable {
         private let asked = Mutex<[Duration]>([])
         var all: [Duration] { asked.withLock { $0 } }
@@ -32,7 +32,7 @@ struct EventStreamTests {
         return found
     }
 
-    @Test("It connects again with the last identifier and after the server's time, until a 204")
+    @Test("The stream reconnects with the last ID after the server's retry time, until a 204")
     func reconnects() async throws {
         let waits = Waits()
         try await TestOrigin.withOrigin { request in
@@ -53,7 +53,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test("A stream that is cut goes on behind the last whole event")
+    @Test("A stream that is cut resumes after the last complete event")
     func cut() async throws {
         let waits = Waits()
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -72,7 +72,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test("A status that is not 200 is an error that names it")
+    @Test("A status other than 200 is an error that contains it")
     func status() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("no", status: 503)
@@ -86,7 +86,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test("A content type that is another one is an error that names it")
+    @Test("Another content type is an error that contains it")
     func contentType() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("data: a\n\n")
@@ -99,7 +99,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test("A server that cannot be reached is tried as often as the limit says, and its error is thrown")
+    @Test("An unreachable server is retried up to the limit, and then its error is thrown")
     func unreachable() async throws {
         let waits = Waits()
         let closed = try ClosedPort.shared.get()
@@ -112,7 +112,7 @@ struct EventStreamTests {
         #expect(waits.all.count == 2)
     }
 
-    @Test("A string that is no URL is an error when the first event is asked for")
+    @Test("An invalid URL is an error when the first event is requested")
     func noURL() async throws {
         let error = await #expect(throws: HTTPError.self) {
             _ = try await collect(HTTPSession.own().events(from: "nonsense"))
@@ -120,7 +120,7 @@ struct EventStreamTests {
         #expect(error?.code == .invalidURL)
     }
 
-    @Test("An event that is too large ends the stream, and is not asked for again")
+    @Test("An event that is too large ends the stream without a reconnection")
     func tooLarge() async throws {
         try await TestOrigin.withOrigin { _ in
             Self.stream("data: abcdefgh\n\n")
@@ -136,7 +136,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test("Cancelling the task throws CancellationError, and closes the connection")
+    @Test("Cancelling the task throws CancellationError and closes the connection")
     func cancellation() async throws {
         let script = ServerScript(
             .expectRequestHead,
@@ -160,7 +160,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test("Cancelling while it waits to connect again ends it at once")
+    @Test("Cancelling during the reconnection delay ends the stream immediately")
     func cancellationWhileWaiting() async throws {
         try await TestOrigin.withOrigin { _ in
             Self.stream("data: a\n\n")
@@ -198,7 +198,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test("A slow consumer holds the server, and nothing is gathered meanwhile")
+    @Test("A slow consumer stops the server, and nothing is buffered")
     func backPressure() async throws {
         let event = "data: " + String(repeating: "x", count: 8000) + "\n\n"
         let script = ServerScript(
@@ -214,7 +214,7 @@ struct EventStreamTests {
         }
     }
 
-    @Test("A POST can be answered by events, and its body is sent with each connection")
+    @Test("A POST can receive events, and its body is sent with each connection")
     func post() async throws {
         let waits = Waits()
         try await TestOrigin.withOrigin { request in

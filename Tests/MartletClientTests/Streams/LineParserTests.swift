@@ -4,9 +4,9 @@ import MartletStreams
 import MartletTransport
 import Testing
 
-@Suite("Lines cut from a stream of bytes")
+@Suite("Splitting a byte stream into lines")
 struct LineParserTests {
-    /// All lines of a text that comes in pieces of a size, and whether a line was too long.
+    /// Returns all lines of a text that is fed in pieces of a size, and whether a line was too long.
     private func lines(
         _ text: String, _ ending: LineParser.Ending = .lineFeed, limit: Int = 1000, size: Int
     ) -> (lines: [String], isTooLong: Bool) {
@@ -25,7 +25,7 @@ struct LineParserTests {
         return (lines, false)
     }
 
-    /// Checks that a text comes to the same lines in pieces of any size.
+    /// Checks that a text gives the same lines with pieces of any size.
     private func expect(
         _ text: String, _ ending: LineParser.Ending = .lineFeed, limit: Int = 1000,
         becomes expected: [String],
@@ -38,24 +38,24 @@ struct LineParserTests {
         }
     }
 
-    @Test("LF and CR LF end a line, and what follows the last one is a line too")
+    @Test("LF and CR LF end a line, and the text after the last one is a line too")
     func endings() {
         expect("one\ntwo\r\n\nfour", becomes: ["one", "two", "", "four"])
         expect("one\n", becomes: ["one"])
         expect("\n", becomes: [""])
     }
 
-    @Test("A CR alone belongs to the line")
+    @Test("A lone CR is part of the line")
     func lonelyReturn() {
         expect("a\rb\r\r\nc\r", becomes: ["a\rb\r", "c\r"])
     }
 
-    @Test("A CR alone ends a line where any ending does, and with its LF it is one ending")
+    @Test("With any ending allowed, a lone CR ends a line, and CR LF is one ending")
     func anyEnding() {
         expect("a\rb\r\nc\n\rd\r\r\n", .any, becomes: ["a", "b", "c", "", "d", ""])
     }
 
-    @Test("A line that ends with CR is handed out before the LF has come")
+    @Test("A line that ends with CR is delivered before the LF arrives")
     func promptReturn() throws {
         var parser = LineParser(ending: .any, limit: 10)
         parser.feed(Array("a\r".utf8))
@@ -65,7 +65,7 @@ struct LineParserTests {
         #expect(try parser.next() == nil)
     }
 
-    @Test("A byte order mark at the beginning is passed over, and only there")
+    @Test("A byte order mark is skipped only at the beginning")
     func mark() {
         expect("\u{FEFF}a\n\u{FEFF}b", becomes: ["a", "\u{FEFF}b"])
         expect("\u{FEFF}\u{FEFF}a\n", becomes: ["\u{FEFF}a"])
@@ -74,7 +74,7 @@ struct LineParserTests {
         #expect(lines("\u{FEFF}abc\n", limit: 3, size: 1).lines == ["abc"])
     }
 
-    @Test("Half a byte order mark is part of the line")
+    @Test("An incomplete byte order mark is part of the line")
     func halfMark() throws {
         var parser = LineParser(ending: .lineFeed, limit: 2)
         parser.feed([0xEF])
@@ -84,7 +84,7 @@ struct LineParserTests {
         #expect(try parser.rest() == [0xEF, 0xBB])
     }
 
-    @Test("A line of as many bytes as the limit is handed out; one more is an error")
+    @Test("A line of exactly the limit is delivered, and one more byte is an error")
     func limit() {
         expect("abc\nabc\r\nabc", limit: 3, becomes: ["abc", "abc", "abc"])
         expect("abc\nabcd\nx", limit: 3, becomes: ["abc"], isTooLong: true)
@@ -92,7 +92,7 @@ struct LineParserTests {
         expect("\n\na", limit: 0, becomes: ["", ""], isTooLong: true)
     }
 
-    @Test("A line that never ends is an error before more than the limit is held")
+    @Test("An endless line is an error before more than the limit is stored")
     func endless() throws {
         var parser = LineParser(ending: .lineFeed, limit: 100)
         var fed = 0
@@ -107,7 +107,7 @@ struct LineParserTests {
         #expect(throws: LineParser.TooLong.self) { try parser.rest() }
     }
 
-    @Test("A stream without bytes has no lines")
+    @Test("An empty stream has no lines")
     func empty() throws {
         var parser = LineParser(ending: .lineFeed, limit: 1)
         #expect(try parser.next() == nil)

@@ -6,13 +6,13 @@ import Testing
 
 @Suite("Opened responses")
 struct OpenedResponseTests {
-    /// The way in which a program leaves a body that never ends, or one of ten bytes.
+    /// A way for a program to leave an endless or a short body.
     enum Leaving: CaseIterable {
         case unread, firstPiece, bodyAlone, cancelled, cancelledWhileRead, readerCancelled, listCancelled
         case tooLarge, whole, wholeTwice, file, releasedElsewhere
     }
 
-    /// A body of 2⁴⁰ bytes for `/endless`, ten bytes for everything else.
+    /// Serves a body of 2⁴⁰ bytes for `/endless`, and ten bytes for all other paths.
     private static func withOrigin(_ run: (TestOrigin) async throws -> Void) async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/endless" ? .pattern(1 << 40) : .text("0123456789")
@@ -66,7 +66,7 @@ struct OpenedResponseTests {
         case .whole, .wholeTwice:
             let open = try await session.open(origin.url("/ten"))
             #expect(try await open.body.collect() == Array("0123456789".utf8))
-            // The call has ended when the body has.
+            // The call ends together with the body.
             #expect(session.runningCallCount == 0 && session.poolStatus.idle == 1)
             if leaving == .wholeTwice {
                 let error = await #expect(throws: HTTPError.self) { try await open.body.collect() }
@@ -84,7 +84,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("However an opened body is left, nothing of its call remains", arguments: Leaving.allCases)
+    @Test("After an opened body is left in any way, nothing of its call remains", arguments: Leaving.allCases)
     func left(_ leaving: Leaving) async throws {
         try await Self.withOrigin { origin async throws in
             let session = HTTPSession.own()
@@ -98,7 +98,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("A thousand opened responses that are released leave no call, connection or descriptor")
+    @Test("A thousand released responses leave no call, connection or descriptor")
     func thousand() async throws {
         try await Self.withOrigin { origin async throws in
             let session = HTTPSession.own { $0.pool.connectionsPerHost = 8 }
@@ -125,7 +125,7 @@ struct OpenedResponseTests {
     }
 
     @Test(
-        "Cancelling the task that opened a response does not end its body, and the session need not be kept")
+        "An opened body continues after its opener is cancelled and its session released")
     func openerCancelled() async throws {
         try await Self.withOrigin { origin async throws in
             let opener = Task { try await HTTPSession.own().open(origin.url("/ten")) }
@@ -138,7 +138,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("A response is not waited for after its opener was cancelled")
+    @Test("Cancelling the opener ends the wait for a response")
     func cancelledBeforeHead() async throws {
         try await TestOrigin.withOrigin { _ in
             throw OriginFault(.stall)
@@ -152,7 +152,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("Nothing is read ahead of the reader of an opened body")
+    @Test("An opened body is not read ahead of its reader")
     func backPressure() async throws {
         try await Self.withOrigin { origin async throws in
             let open = try await HTTPSession.own().open(origin.url("/endless"))
@@ -177,7 +177,7 @@ struct OpenedResponseTests {
     }
 
     @Test(
-        "A body that fails throws the same error each time, after the session's mapper",
+        "A failed body throws the same error each time, mapped by the session",
         arguments: Peer.allCases)
     func failing(_ peer: Peer) async throws {
         struct Mapped: Error {}
@@ -202,7 +202,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("A slow server does not end a body that is read")
+    @Test("A slow server does not end a body that is being read")
     func slow() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n"),
@@ -213,7 +213,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("A body that is held and not read ends with a timeout", arguments: [true, false])
+    @Test("An opened body that is not read ends with a timeout", arguments: [true, false])
     func held(isTotal: Bool) async throws {
         try await Self.withOrigin { origin async throws in
             let session = HTTPSession.own {
@@ -229,7 +229,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("A reader that takes its time between reads keeps the body, within the timeout of unread bodies each time")
+    @Test("Each read of an opened body restarts the timeout for unread bodies")
     func leisurely() async throws {
         try await Self.withOrigin { origin async throws in
             let session = HTTPSession.own { $0.timeouts.unread = .seconds(60) }
@@ -240,7 +240,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("One of two tasks that read a body at the same time is refused, and the other reads on")
+    @Test("One of two tasks that read a body concurrently is rejected, and the other continues")
     func twoReaders() async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"), .await("go"),
@@ -283,7 +283,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("The trailers of an opened body are there after its end")
+    @Test("The trailers of an opened body are available after its end")
     func trailers() async throws {
         let text =
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n"
@@ -311,7 +311,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("Redirects and middleware are done when a response is open, and conditions were checked")
+    @Test("Redirects, middleware and validation are complete when a response opens")
     func pipeline() async throws {
         struct Reversing: HTTPMiddleware {
             func handle(
@@ -344,7 +344,7 @@ struct OpenedResponseTests {
     }
 
     @Test(
-        "Opened bodies come from the cache, from the network as it is stored, and from a transfer of another call"
+        "Opened bodies can come from the cache, from the network while cached, and from a shared transfer"
     )
     func cached() async throws {
         try await TestOrigin.withOrigin { _ in
@@ -366,7 +366,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("A session that is ended waits for opened bodies, or ends them", arguments: [true, false])
+    @Test("Ending a session waits for opened bodies or cancels them", arguments: [true, false])
     func invalidated(cancels: Bool) async throws {
         try await Self.withOrigin { origin async throws in
             let session = HTTPSession.own()
@@ -384,7 +384,7 @@ struct OpenedResponseTests {
         }
     }
 
-    @Test("A host opens responses of its resources, and rejects statuses if it is told to")
+    @Test("A host opens responses of its resources, and rejects statuses if configured")
     func host() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/v1/a" ? .text("a") : OriginResponse(404)

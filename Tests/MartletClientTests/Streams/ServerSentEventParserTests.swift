@@ -3,9 +3,9 @@ import MartletHosts
 import MartletStreams
 import Testing
 
-@Suite("Server-sent events read from bytes")
+@Suite("Parsing of server-sent events")
 struct ServerSentEventParserTests {
-    /// What a stream came to.
+    /// The result of parsing a stream.
     private struct Reading: Equatable {
         var events: [ServerSentEvent] = []
         var lastEventID = ""
@@ -29,7 +29,7 @@ struct ServerSentEventParserTests {
         return reading
     }
 
-    /// What a stream comes to, in pieces of whatever size.
+    /// Parses a stream in pieces of any size, and checks that all results are equal.
     private func reading(
         _ text: String, limit: Int = 1000, lastEventID: String = "",
         _ location: SourceLocation = #_sourceLocation
@@ -43,7 +43,7 @@ struct ServerSentEventParserTests {
         return whole
     }
 
-    @Test("An event is its fields up to an empty line")
+    @Test("An event consists of its fields up to an empty line")
     func one() {
         let found = reading("event: add\ndata: 73857293\nid: 7\n\n")
         #expect(found.events == [ServerSentEvent(event: "add", data: "73857293", id: "7")])
@@ -56,7 +56,7 @@ struct ServerSentEventParserTests {
         #expect(found.events == [ServerSentEvent(data: "YHOO\n+2\n10")])
     }
 
-    @Test("The example of the standard with comments, identifiers and an unfinished event")
+    @Test("The standard's example with comments, IDs and an unfinished event is parsed")
     func standardExample() {
         let found = reading(
             ": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\ndata:  third event")
@@ -67,25 +67,25 @@ struct ServerSentEventParserTests {
         #expect(found.lastEventID == "")
     }
 
-    @Test("A data field without a value, and one with a blank, are events of an empty text")
+    @Test("A data field without a value, or with one space, is an event with an empty text")
     func emptyData() {
         let found = reading("data\n\ndata\ndata\n\ndata:")
         #expect(found.events == [ServerSentEvent(data: ""), ServerSentEvent(data: "\n")])
     }
 
-    @Test("One blank behind the colon is left out, and no more")
+    @Test("Only one space after the colon is removed")
     func blanks() {
         let found = reading("data:test\n\ndata: test\n\ndata:  test\n\ndata:\ttest\n\n")
         #expect(found.events.map(\.data) == ["test", "test", " test", "\ttest"])
     }
 
-    @Test("LF, CR LF and CR end lines, mixed as they may be")
+    @Test("LF, CR LF and CR end lines in any mixture")
     func endings() {
         let found = reading("data: a\r\ndata: b\rdata: c\n\r\ndata: d\r\rdata: e\n\n")
         #expect(found.events.map(\.data) == ["a\nb\nc", "d", "e"])
     }
 
-    @Test("An event that ends with CR is dispatched before its LF has come")
+    @Test("An event that ends with CR is dispatched before its LF arrives")
     func promptDispatch() throws {
         var parser = ServerSentEventParser(limit: 100)
         parser.feed(Array("data: a\r\n\r".utf8))
@@ -94,51 +94,51 @@ struct ServerSentEventParserTests {
         #expect(try parser.next()?.data == "b")
     }
 
-    @Test("A byte order mark begins the stream and is not part of it")
+    @Test("A byte order mark at the beginning is not part of the stream")
     func mark() {
         #expect(reading("\u{FEFF}data: a\n\n").events.map(\.data) == ["a"])
         #expect(reading("\u{FEFF}\u{FEFF}data: a\n\n").events.isEmpty)
     }
 
-    @Test("Events without data are not dispatched, and their type is forgotten")
+    @Test("Events without data are not dispatched, and their type is discarded")
     func noData() {
         let found = reading("event: lost\n\nid: 5\n\ndata: a\n\n")
         #expect(found.events == [ServerSentEvent(data: "a", id: "5")])
     }
 
-    @Test("An identifier holds for the events that follow, until another one")
+    @Test("An ID applies to the following events until another one")
     func identifiers() {
         let found = reading("id: 1\ndata: a\n\ndata: b\n\nid:\ndata: c\n\n")
         #expect(found.events.map(\.id) == ["1", "1", ""])
     }
 
-    @Test("An identifier with a NUL is ignored")
+    @Test("An ID with a NUL is ignored")
     func identifierWithNUL() {
         let found = reading("id: 1\ndata: a\n\nid: 2\u{0}3\ndata: b\n\n")
         #expect(found.events.map(\.id) == ["1", "1"])
     }
 
-    @Test("An identifier of an event that is not complete does not count")
+    @Test("An ID of an incomplete event is ignored")
     func unfinishedIdentifier() {
         let found = reading("id: 1\ndata: a\n\nid: 2\ndata: b\n")
         #expect(found.events.count == 1)
         #expect(found.lastEventID == "1")
     }
 
-    @Test("A stream goes on with the identifier of the one before")
+    @Test("A stream continues with the ID of the previous one")
     func inheritedIdentifier() {
         let found = reading("data: a\n\n", lastEventID: "9")
         #expect(found.events == [ServerSentEvent(data: "a", id: "9")])
     }
 
-    @Test("A retry of digits alone counts, also one that no number holds")
+    @Test("A retry field of digits is accepted, even if it overflows")
     func retry() {
         #expect(reading("retry: 1500\n").retry == 1500)
         #expect(reading("retry: 007\n\n").retry == 7)
         #expect(reading("retry: 99999999999999999999999\n").retry == .max)
     }
 
-    @Test("Other retries are ignored", arguments: ["-1", "+1", "1.5", "1 ", "1s", "٣", "0x1", ""])
+    @Test("Other retry fields are ignored", arguments: ["-1", "+1", "1.5", "1 ", "1s", "٣", "0x1", ""])
     func badRetry(_ value: String) {
         #expect(reading("retry: 20\nretry: \(value)\n\n").retry == 20)
     }
@@ -148,13 +148,13 @@ struct ServerSentEventParserTests {
         #expect(reading("Data: a\nda ta: b\n data: c\nfoo\nfoo: bar\n\n").events.isEmpty)
     }
 
-    @Test("Bytes that are no UTF-8 become U+FFFD")
+    @Test("Invalid UTF-8 becomes U+FFFD")
     func malformed() {
         let bytes: [UInt8] = Array("data: a".utf8) + [0xFF, 0xC3, 0x0A, 0x0A]
         #expect(read(bytes, limit: 99, lastEventID: "", size: 1).events.map(\.data) == ["a\u{FFFD}\u{FFFD}"])
     }
 
-    @Test("An event whose data is as large as the limit is handed out; one byte more is an error that stays")
+    @Test("An event at the data limit is delivered, and one byte more is a permanent error")
     func limit() throws {
         #expect(reading("data:abcd\ndata:efgh\n\n", limit: 9).events.map(\.data) == ["abcd\nefgh"])
         let found = reading("data:a\n\ndata:abcd\ndata:efgh\n\ndata:b\n\n", limit: 8)
@@ -165,12 +165,12 @@ struct ServerSentEventParserTests {
         #expect(late.isTooLarge)
     }
 
-    @Test("A comment that never ends is an error")
+    @Test("An endless comment is an error")
     func endlessComment() {
         #expect(reading(":" + String(repeating: "x", count: 50), limit: 20).isTooLarge)
     }
 
-    @Test("Comments of any number hold nothing")
+    @Test("Any number of comments uses no memory")
     func comments() {
         #expect(reading(String(repeating: ":\n", count: 100), limit: 2) == Reading())
     }

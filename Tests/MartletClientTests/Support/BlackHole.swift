@@ -1,14 +1,14 @@
 import MartletTransport
 
-/// An address of loopback where connecting neither succeeds nor fails: a listener that accepts nothing and whose queue is
-/// full, so that the kernel drops every further SYN.
+/// A loopback address on which connecting neither succeeds nor fails: a listener that accepts nothing and whose queue
+/// is full, so that the kernel drops every further SYN.
 final class BlackHole: Sendable {
     private let listener: Listener
     private let fillers: [any ByteStream]
-    /// Where connecting waits.
+    /// The address on which connecting hangs.
     let address: SocketAddress
 
-    /// Its port.
+    /// The port; 0 for an address without one.
     var port: Int { address.port ?? 0 }
 
     /// Opens a listener and fills its queue.
@@ -20,8 +20,8 @@ final class BlackHole: Sendable {
         let dialer = Dialer(settings: DialSettings(), loop: loop)
         let destination = Destination(isSecure: false, host: "127.0.0.1", port: listener.address.port ?? 0)
         var fillers: [any ByteStream] = []
-        // The queue holds one more than its length says, which is nothing: the first connection fills it for certain, and
-        // is waited for. That another one has to wait shows that it is full.
+        // The queue holds one connection more than its backlog of zero, so the first connection is awaited. A later one
+        // that hangs shows that the queue is full.
         for index in 0..<8 {
             do throws(DialError) {
                 let deadline = MonotonicTime.now().advanced(
@@ -34,13 +34,13 @@ final class BlackHole: Sendable {
         self.fillers = fillers
     }
 
-    /// How many connections fill the queue.
+    /// The number of connections in the queue.
     var fillerCount: Int { fillers.count }
 
-    /// Loopback has no such address, which cannot be.
+    /// The impossible case of a loopback listener without an address.
     struct NoAddress: Error {}
 
-    /// Ends it.
+    /// Closes the listener and its queued connections.
     func close() {
         for filler in fillers { filler.close() }
         listener.close()

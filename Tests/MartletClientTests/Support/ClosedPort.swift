@@ -1,19 +1,19 @@
 import Glibc
 
-/// A port of loopback where nobody listens, and nobody else can while this lives: connecting to it is refused.
+/// A loopback port that refuses connections while this object lives.
 ///
-/// The port of a server that has stopped may be given to another one at any moment.
+/// The port of a stopped server could be reused by another process at any moment.
 final class ClosedPort: Sendable {
-    /// One for the whole process.
+    /// The shared port of the process.
     static let shared = Result { try ClosedPort() }
-    /// The port.
+    /// The port number.
     let number: Int
     private let descriptor: Int32
 
-    /// The kernel has no port left.
+    /// No port is available.
     struct NoPort: Error {}
 
-    /// Takes a port.
+    /// Reserves a port.
     init() throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
@@ -38,6 +38,6 @@ final class ClosedPort: Sendable {
         close(descriptor)
     }
 
-    /// Where it is: `http://127.0.0.1:49152/`.
+    /// The URL of the port, such as `http://127.0.0.1:49152/`.
     var url: String { "http://127.0.0.1:\(number)/" }
 }

@@ -1,13 +1,13 @@
 import Synchronization
 
-/// A count that several tasks add to.
+/// A counter that several tasks may increment.
 final class Counter: Sendable {
     private let value = Mutex(0)
 
-    /// The count.
+    /// The current count.
     var count: Int { value.withLock { $0 } }
 
-    /// Adds one, and returns the count.
+    /// Increments the count and returns it.
     func next() -> Int {
         value.withLock {
             $0 += 1
@@ -15,6 +15,6 @@ final class Counter: Sendable {
         }
     }
 
-    /// Adds one.
+    /// Increments the count.
     func add() { value.withLock { $0 += 1 } }
 }

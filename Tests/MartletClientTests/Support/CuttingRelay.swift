@@ -1,25 +1,25 @@
 import MartletTransport
 import Synchronization
 
-/// Stands between clients and a server on loopback, and tampers with what the server says, which it does not understand:
-/// passes on so many bytes and ends the stream, or turns a bit over.
+/// A relay between clients and a loopback server that modifies the server's bytes without parsing them: it ends the
+/// stream after some bytes, or flips a bit.
 final class CuttingRelay: Sendable {
-    /// What is done to the server's bytes.
+    /// A modification of the server's bytes.
     enum Tampering: Hashable, Sendable {
-        /// Nothing.
+        /// The bytes are unchanged.
         case none
-        /// They end after so many.
+        /// The stream ends after this number of bytes.
         case cut(Int)
-        /// This one has its lowest bit turned over.
+        /// The lowest bit of the byte at this offset is flipped.
         case flip(Int)
     }
 
     private let listener: Listener
     private let accepting: Task<Void, Never>
-    /// Where it listens.
+    /// The port on which the relay listens.
     let port: Int
 
-    /// A relay to a port of loopback.
+    /// Starts a relay to a loopback port.
     init(to port: Int) throws {
         let loop = EventLoop.sharedOrStalled
         guard let any = SocketAddress(literal: "127.0.0.1", port: 0) else { throw NoAddress() }
@@ -28,7 +28,7 @@ final class CuttingRelay: Sendable {
         self.port = listener.address.port ?? 0
         let current = Tamper()
         tamper = current
-        // Unstructured, since it lives until the relay is closed.
+        // Unstructured, because it runs until the relay is closed.
         accepting = Task {
             while true {
                 do {
@@ -49,15 +49,15 @@ final class CuttingRelay: Sendable {
 
     private let tamper: Tamper
 
-    /// Loopback has no such address, which cannot be.
+    /// The impossible case of a loopback listener without an address.
     struct NoAddress: Error {}
 
-    /// What is done on the connections from now on.
+    /// Sets the modification for new connections.
     func use(_ tampering: Tampering) {
         tamper.value.withLock { $0 = tampering }
     }
 
-    /// Stops listening; connections end with their ends.
+    /// Stops listening. Connections end when either side ends.
     func close() {
         listener.close()
         accepting.cancel()
@@ -79,7 +79,7 @@ final class CuttingRelay: Sendable {
         }
     }
 
-    /// Passes bytes on until either side ends; the other is told.
+    /// Forwards bytes until either side ends, and then ends the other side.
     private static func pump(
         from source: any ByteStream, to target: any ByteStream, _ tampering: Tampering
     ) async {

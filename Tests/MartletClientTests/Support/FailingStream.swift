@@ -1,7 +1,7 @@
 import MartletTransport
 import Synchronization
 
-/// A stream whose writes fail once it is told so, as those to a peer that has gone do, while it looks sound.
+/// A stream whose writes fail on request, like those to a closed peer, while it appears healthy.
 final class FailingStream: ForwardingStream {
     let stream: any ByteStream
     private let failure = Mutex<TransportError?>(nil)
@@ -10,7 +10,7 @@ final class FailingStream: ForwardingStream {
         self.stream = stream
     }
 
-    /// Has every write fail from now on.
+    /// Makes every later write fail.
     func failWrites(_ error: TransportError) {
         failure.withLock { $0 = error }
     }
@@ -21,7 +21,7 @@ final class FailingStream: ForwardingStream {
     }
 }
 
-/// Connects to a mock transport, and keeps the streams so that they can be made to fail.
+/// Connects to a mock transport, and stores the streams so that tests can make them fail.
 final class FailingConnector: StreamConnector {
     private let connector: any StreamConnector
     private let opened = Mutex<[FailingStream]>([])

@@ -2,12 +2,13 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A server on loopback that ends a connection in the same segment as the response, so that the end makes no edge of its own.
+/// A loopback server that ends a connection in the same segment as the response, so that the end causes no separate
+/// readiness event.
 ///
-/// `/redirect` is answered with 307 to `/end` and an end; `/held` with 200 and an end, once ``release()`` was called; `/end`
-/// with 200, and the connection stays open. It has threads of its own, since it blocks.
+/// `/redirect` gets a 307 to `/end` and the connection's end. `/held` gets a 200 and the connection's end after
+/// ``release()``. `/end` gets a 200, and the connection stays open. The server blocks, so it has its own threads.
 final class FinishingServer: Sendable {
-    /// The kernel gave no socket.
+    /// The kernel could not create a socket.
     struct NoSocket: Error {}
 
     private struct Counts {
@@ -20,10 +21,10 @@ final class FinishingServer: Sendable {
     private let listener: Int32
     private let counts = Mutex(Counts())
     private let gate = DispatchSemaphore(value: 0)
-    /// Where it listens.
+    /// The port on which the server listens.
     let port: Int
 
-    /// Starts it.
+    /// Starts the server.
     init() throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
@@ -53,28 +54,28 @@ final class FinishingServer: Sendable {
         }
     }
 
-    /// How many requests to `/held` have come.
+    /// The number of requests to `/held`.
     var heldCount: Int { counts.withLock { $0.held } }
-    /// How many requests to `/end` have come.
+    /// The number of requests to `/end`.
     var completedCount: Int { counts.withLock { $0.completed } }
 
-    /// How many connections the server has ended.
+    /// The number of connections that the server has ended.
     var endedCount: Int { counts.withLock { $0.ended } }
 
-    /// Whether the end of a connection came so late that the kernel may have sent the response before it.
+    /// Whether a connection ended so late that the kernel may have sent the response separately.
     /// - Parameter number: The number of the connection among those that were ended, from 1 on.
     func wasLate(_ number: Int) -> Bool { counts.withLock { $0.late.contains(number) } }
 
-    /// Answers one request to `/held`.
+    /// Responds to one request to `/held`.
     func release() { gate.signal() }
 
-    /// Stops listening; connections end with their clients'.
+    /// Stops listening. Connections end when their clients end them.
     func close() {
         shutdown(listener, Int32(SHUT_RDWR))
         Glibc.close(listener)
     }
 
-    /// A URL of the server.
+    /// Returns a URL of the server.
     func url(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
     private func serve(_ connection: Int32) {
@@ -118,7 +119,7 @@ final class FinishingServer: Sendable {
 
     private func end(_ connection: Int32, _ status: String, _ fields: String = "") {
         let start = ContinuousClock.now
-        // With MSG_MORE the bytes wait for what follows, which is the end: for 200 ms at most (tcp(7), TCP_CORK).
+        // With MSG_MORE the kernel holds the bytes until the end follows, for at most 200 ms (tcp(7), TCP_CORK).
         respond(connection, status, fields, isLast: true)
         shutdown(connection, Int32(SHUT_WR))
         let isLate = ContinuousClock.now - start > .milliseconds(100)

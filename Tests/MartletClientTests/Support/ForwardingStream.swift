@@ -1,8 +1,8 @@
 import MartletTransport
 
-/// A stream that hands everything on to another, but for what it does itself.
+/// A stream that forwards every operation to another stream unless overridden.
 protocol ForwardingStream: ByteStream {
-    /// The stream that everything goes to.
+    /// The stream that receives every operation.
     var stream: any ByteStream { get }
 }
 

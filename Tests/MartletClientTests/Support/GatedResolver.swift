@@ -3,20 +3,20 @@ import MartletTesting
 import MartletTransport
 import Synchronization
 
-/// Resolves to loopback: at once the first so many times, and afterwards when it is let to.
+/// Resolves names to loopback: immediately for the first `freeCount` lookups, and for later ones after ``open()``.
 final class GatedResolver: Resolver {
     private let state: Mutex<(free: Int, isOpen: Bool, waiters: [OneShot<Void>])>
     private let asked = Mutex(0)
 
-    /// A resolver that answers so many look-ups without being let to.
+    /// Creates a resolver whose first `freeCount` lookups do not wait.
     init(freeCount: Int = 0) {
         state = Mutex((freeCount, false, []))
     }
 
-    /// How many look-ups were begun.
+    /// The number of started lookups.
     var askedCount: Int { asked.withLock { $0 } }
 
-    /// Lets all look-ups end, now and later.
+    /// Completes all current and later lookups.
     func open() {
         let waiters = state.withLock { state in
             state.isOpen = true

@@ -1,10 +1,10 @@
 import SystemPackage
 import Testing
 
-/// What the kernel may hold of a connection's bytes while nobody reads them.
+/// Limits of the kernel's buffers for connections that are not read.
 enum KernelBuffers {
-    /// The most that both sides of a connection over loopback hold together, in bytes: the last of the three numbers of
-    /// `tcp_rmem` and of `tcp_wmem`, up to which the kernel lets their buffers grow (tcp(7)).
+    /// Returns the maximum number of bytes that both sides of a loopback connection hold together: the third values of
+    /// `tcp_rmem` and `tcp_wmem`, which limit the growth of the buffers (tcp(7)).
     static func most() throws -> Int {
         try largest("tcp_rmem") + largest("tcp_wmem")
     }

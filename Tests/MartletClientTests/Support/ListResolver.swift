@@ -1,10 +1,10 @@
 import Martlet
 
-/// Resolves every name to the addresses given, with the ports they have.
+/// Resolves every name to the given addresses and their ports.
 struct ListResolver: Resolver {
     let list: [SocketAddress]
 
-    /// A resolver for ports of loopback.
+    /// Creates a resolver for loopback ports.
     init(_ addresses: (literal: String, port: Int)...) {
         list = addresses.compactMap { SocketAddress(literal: $0.literal, port: $0.port) }
     }

@@ -1,6 +1,6 @@
 import MartletTransport
 
-/// A stream that gives one byte at a time: whoever has read a response to its end has read nothing behind it.
+/// A stream that delivers one byte at a time, so that a complete response leaves no later bytes in a buffer.
 final class NarrowStream: ForwardingStream {
     let stream: any ByteStream
 
@@ -13,7 +13,7 @@ final class NarrowStream: ForwardingStream {
     }
 }
 
-/// Connects to a mock transport by narrow streams.
+/// Connects to a mock transport with narrow streams.
 struct NarrowConnector: StreamConnector {
     let connector: any StreamConnector
 

@@ -1,6 +1,5 @@
 import Testing
 
-/// Suites that measure time or need the machine: their tests run one after the other, so that they do not measure each
-/// other.
+/// Suites that measure time or load the machine. Their tests run one at a time, so that they do not affect each other.
 @Suite("One at a time", .serialized)
 enum OneAtATime {}

@@ -1,18 +1,19 @@
 import Glibc
 import Martlet
 
-/// The sockets of this machine that lead to a port of loopback and still have a descriptor: those of a test's own client,
-/// since no other test has the port.
+/// The local sockets that are connected to a loopback port and still have a descriptor. They belong to the test's own
+/// client, since no other test uses the port.
 enum OpenSockets {
-    /// How many there are; -1 when the kernel does not tell. Those that come and go meanwhile may be counted or not.
+    /// Returns the number of sockets; -1 if the kernel does not report it. Sockets that open or close during the count
+    /// may or may not be included.
     static func count(toPort port: Int) -> Int {
         inodes(toPort: port)?.count ?? -1
     }
 
-    /// How many there were at one moment, at least; -1 when the kernel does not tell.
+    /// Returns a lower bound of the sockets that existed at one moment; -1 if the kernel does not report it.
     ///
-    /// The table is walked through while sockets come and go: one that closes behind the walk and the one that takes its
-    /// place before it are both seen. Those that two walks see, one after the other, were all there between the two.
+    /// Sockets open and close while the table is read, so that one read may contain a closed socket and its
+    /// replacement. Sockets in two consecutive reads all existed at the moment between the reads.
     static func simultaneousCount(toPort port: Int) -> Int {
         guard let first = inodes(toPort: port), let second = inodes(toPort: port) else { return -1 }
         return Set(first).intersection(second).count
@@ -22,18 +23,18 @@ enum OpenSockets {
         guard let table else { return nil }
         let digits = String(port, radix: 16, uppercase: true)
         let sought = Array((":" + String(repeating: "0", count: 4 - digits.utf8.count) + digits + " ").utf8)
-        // The table is long where connections were many, and nearly all of it is about others.
+        // The table is long if there were many connections, and nearly all of its lines belong to other ports.
         return lines(of: table, with: sought).compactMap { line in
             let columns = line.split(separator: " ", omittingEmptySubsequences: true)
             guard columns.count > 9, columns[2].utf8.suffix(5).elementsEqual(sought.dropLast()) else {
                 return nil
             }
-            // The inode is 0 once the last descriptor is closed, whatever the connection still goes through.
+            // The inode is 0 after the last descriptor is closed, in any state of the connection.
             return columns[9] == "0" ? nil : columns[9]
         }
     }
 
-    /// The lines in which some bytes occur.
+    /// Returns the lines that contain some bytes.
     private static func lines(of table: [UInt8], with sought: [UInt8]) -> [Substring] {
         var lines: [Substring] = []
         var start = 0
@@ -46,7 +47,7 @@ enum OpenSockets {
         return lines
     }
 
-    /// Where some bytes begin in a text without a NUL but for the last.
+    /// Returns the offset of some bytes in a text that ends with its only NUL.
     private static func offset(of sought: [UInt8], in table: [UInt8], from start: Int) -> Int? {
         let sought = sought.map { CChar(bitPattern: $0) } + [0]
         return unsafe table.withUnsafeBytes { all -> Int? in
@@ -58,7 +59,7 @@ enum OpenSockets {
         }
     }
 
-    /// The kernel's table of TCP sockets, and a NUL.
+    /// The kernel's table of TCP sockets, followed by a NUL.
     private static var table: [UInt8]? {
         do {
             let file = try FileDescriptor.open(FilePath("/proc/self/net/tcp"), .readOnly)

@@ -1,16 +1,16 @@
 import Martlet
 
-/// How long tests wait. A machine may stall for half a minute at any line, and a test must not fail for it.
+/// The timeouts of tests. A machine may stall for half a minute at any line, and a test must not fail for that reason.
 enum Patience {
-    /// For what is sure to happen, and soon on a machine that is not busy.
+    /// The timeout for an event that is certain, and quick on an idle machine.
     static let long = Duration.seconds(300)
-    /// The most that the end of a wait may take where whatever else could end that wait takes ``long``.
+    /// The maximum duration of a wait that everything else would end only after ``long``.
     static let ending = Duration.seconds(150)
 }
 
 extension Timeouts {
-    /// Clocks that end nothing but a hang, but for those that a test sets; it may be that these come before the call has
-    /// got to what they are to end.
+    /// Returns timeouts that end only hangs, except those that a test sets. These may expire before the call reaches
+    /// the phase under test.
     static func patient(
         poolWait: Duration? = nil, connect: Duration? = Patience.long, head: Duration? = Patience.long,
         idle: Duration? = Patience.long, total: Duration? = nil
@@ -20,7 +20,7 @@ extension Timeouts {
 }
 
 extension SessionConfiguration {
-    /// The default configuration with clocks that end nothing but a hang.
+    /// The default configuration with timeouts that end only hangs.
     static var patient: SessionConfiguration {
         var configuration = SessionConfiguration.default
         configuration.timeouts = .patient()
@@ -29,8 +29,8 @@ extension SessionConfiguration {
 }
 
 extension HTTPError.Phase {
-    /// Whether a call comes through this phase before it comes to another. A clock that ends a call in a phase before the
-    /// one that it is to end came too early for the machine.
+    /// Whether a call reaches this phase before another one. A timeout in an earlier phase than the expected one was
+    /// too short for the machine.
     func precedes(_ other: HTTPError.Phase) -> Bool {
         let order: [HTTPError.Phase] = [
             .preparing, .waitingForConnection, .resolving, .connecting, .tunneling, .tlsHandshake, .sending,

@@ -1,11 +1,11 @@
 import Martlet
 import MartletTesting
 
-/// So many bytes of the test pattern, piece by piece, made as they are asked for.
+/// A given number of bytes of the test pattern, generated in pieces on demand.
 struct PatternPieces: AsyncSequence, Sendable {
     let byteCount: UInt64
     var pieceSize = 64 * 1024
-    /// Told before each piece is given out, with its offset.
+    /// A closure that is called before each piece, with its offset.
     var onPiece: (@Sendable (UInt64) async throws -> Void)?
 
     struct Iterator: AsyncIteratorProtocol {
@@ -25,7 +25,7 @@ struct PatternPieces: AsyncSequence, Sendable {
 }
 
 extension HTTPBody {
-    /// So many bytes of the test pattern, of announced length.
+    /// Returns a body of the test pattern with an announced length.
     static func pattern(_ count: UInt64) -> HTTPBody {
         .stream(length: count) { PatternPieces(byteCount: count) }
     }

@@ -2,16 +2,16 @@ import Martlet
 import MartletTesting
 
 extension HTTPSession {
-    /// A session of a test's own, with the defaults and what the test changes about them.
+    /// Creates a session for one test, with the defaults and the test's changes.
     static func own(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
         var configuration = SessionConfiguration.ephemeral
-        // A machine that is busy with other tests may take long for a handshake.
+        // A handshake may take long on a machine that is busy with other tests.
         configuration.timeouts = .patient()
         change(&configuration)
         return HTTPSession(configuration: configuration)
     }
 
-    /// A session that trusts a test origin.
+    /// Creates a session that trusts a test origin.
     static func trusting(
         _ origin: TestOrigin, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> HTTPSession {
@@ -23,7 +23,7 @@ extension HTTPSession {
 }
 
 extension HTTPRequest {
-    /// A request to a path of a test origin.
+    /// Creates a request to a path of a test origin.
     init(
         _ method: HTTPRequest.Method = .get, _ origin: TestOrigin, _ path: String = "/",
         _ fields: HTTPFields = HTTPFields()
@@ -33,8 +33,8 @@ extension HTTPRequest {
 }
 
 extension ScriptStep {
-    /// An empty answer that keeps the connection.
+    /// An empty response that keeps the connection open.
     static let sendEmpty = ScriptStep.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-    /// An answer of two bytes that keeps the connection.
+    /// A response of two bytes that keeps the connection open.
     static let sendOK = ScriptStep.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 }

@@ -1,10 +1,10 @@
-/// Texts as the pieces of a body.
+/// A sequence of texts as the pieces of a body.
 struct Pieces: AsyncSequence, Sendable {
     var texts: [String]
-    /// Told before each piece is given out, with its number, and before the end.
+    /// A closure that is called before each piece, with its number, and before the end.
     var onPiece: (@Sendable (Int) async throws -> Void)?
 
-    /// Pieces.
+    /// Creates the sequence from texts.
     init(_ texts: String..., onPiece: (@Sendable (Int) async throws -> Void)? = nil) {
         self.texts = texts
         self.onPiece = onPiece

@@ -2,7 +2,7 @@ import MartletTesting
 import MartletTestSupport
 import MartletTransport
 
-/// The value of a count once it has stood still for a while.
+/// Returns the value of a count after it has been stable for a while.
 func settled(within limit: Duration = Patience.long, _ count: () -> UInt64) async -> UInt64 {
     var last = count()
     var since = MonotonicTime.now()

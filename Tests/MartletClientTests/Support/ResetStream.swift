@@ -1,8 +1,8 @@
 import MartletTransport
 import Synchronization
 
-/// A stream whose reset is seen by a write, and by nobody else: the reader behind it finds the end, as on a socket whose
-/// pending error the writer has taken.
+/// A stream whose reset is seen only by a write. The reader then sees the end, as on a socket whose pending error the
+/// writer has consumed.
 final class ResetStream: ForwardingStream {
     private struct State {
         var writeCount = 0
@@ -13,7 +13,7 @@ final class ResetStream: ForwardingStream {
     private let writeLimit: Int
     private let state = Mutex(State())
 
-    /// Takes so many writes.
+    /// Creates a stream that accepts `writeLimit` writes.
     init(_ stream: any ByteStream, writeLimit: Int) {
         self.stream = stream
         self.writeLimit = writeLimit
@@ -32,7 +32,7 @@ final class ResetStream: ForwardingStream {
             return state.isReset
         }
         guard isReset else { return unsafe try stream.write(buffer) }
-        // The reader hears of it before the writer can say anything.
+        // The reader is notified before the writer returns.
         stream.wakeReader()
         throw .system(SystemError(operation: "send", code: 104))
     }
@@ -43,7 +43,7 @@ final class ResetStream: ForwardingStream {
     }
 }
 
-/// Connects to a mock transport by streams whose reset only a write sees.
+/// Connects to a mock transport with streams whose reset only a write sees.
 struct ResetConnector: StreamConnector {
     let connector: any StreamConnector
     var writeLimit = 2

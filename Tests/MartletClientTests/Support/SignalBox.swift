@@ -1,22 +1,22 @@
 import MartletTesting
 import Synchronization
 
-/// The signals of an origin, for its own handler, which exists before the origin does.
+/// The signals of an origin for its own handler, which is created before the origin.
 final class SignalBox: Sendable {
     private let known = Mutex<OriginSignals?>(nil)
 
-    /// Names the origin; before any request is sent.
+    /// Sets the origin, before any request is sent.
     func use(_ origin: TestOrigin) {
         known.withLock { $0 = origin.signals }
     }
 
-    /// Waits for a signal.
+    /// Waits for a signal of the origin.
     func wait(for name: String) async throws {
         guard let signals = known.withLock({ $0 }) else { return }
         try await signals.wait(for: name, within: Patience.long)
     }
 
-    /// Raises a signal.
+    /// Raises a signal of the origin.
     func raise(_ name: String) {
         known.withLock { $0 }?.raise(name)
     }

@@ -1,4 +1,4 @@
-/// A small generator of numbers that are the same in every run.
+/// A small random number generator with a reproducible sequence.
 struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
 

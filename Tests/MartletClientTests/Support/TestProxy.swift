@@ -1,28 +1,28 @@
 import MartletTransport
 import Synchronization
 
-/// A proxy on loopback that keeps to the rules: CONNECT, plain or over TLS, or SOCKS5. It leads to ports of loopback,
-/// whatever it is asked for, and remembers what it was told.
+/// A correct loopback proxy: CONNECT, plain or over TLS, or SOCKS5. It connects to a fixed loopback port whatever the
+/// target, and records the requests.
 final class TestProxy: Sendable {
-    /// What it speaks and demands.
+    /// The protocol and the requirements of the proxy.
     struct Settings: Sendable {
-        /// Whether SOCKS5 is spoken, and not HTTP.
+        /// Whether the proxy uses SOCKS5 instead of HTTP.
         var isSocks = false
-        /// What TLS shows clients; `nil` for a plain proxy.
+        /// The TLS context of the proxy; `nil` for a plain proxy.
         var context: TLSContext?
-        /// The value of `Proxy-Authorization` that opens the way; `nil` where any does.
+        /// The required value of `Proxy-Authorization`; `nil` if none is required.
         var authorization: String?
         /// The challenges of a 407.
         var challenges = ["Basic realm=\"proxy\""]
-        /// Whether a 407 ends the connection, and says so.
+        /// Whether a 407 closes the connection and announces it.
         var closesAfterRefusal = false
-        /// User and password of SOCKS.
+        /// The required SOCKS user name and password.
         var user: (name: String, password: String)?
-        /// What comes before the head that opens the tunnel.
+        /// The bytes before the head that opens the tunnel.
         var preface = ""
         /// The head that opens the tunnel.
         var opening = "HTTP/1.1 200 Connection established\r\n\r\n"
-        /// Codes that SOCKS answers with, one for each request; success when they are used up.
+        /// The SOCKS reply codes, one per request; success after the last one.
         var socksCodes: [UInt8] = []
     }
 
@@ -37,10 +37,10 @@ final class TestProxy: Sendable {
     private let state: Mutex<State>
     private let listener: Listener
     private let accepting: Task<Void, Never>
-    /// Where it listens.
+    /// The port on which the proxy listens.
     let port: Int
 
-    /// A proxy that leads to a port of loopback.
+    /// Starts a proxy for a loopback port.
     init(to target: Int, _ settings: Settings = Settings()) throws {
         let loop = EventLoop.sharedOrStalled
         guard let any = SocketAddress(literal: "127.0.0.1", port: 0) else { throw Fault() }
@@ -48,7 +48,7 @@ final class TestProxy: Sendable {
         self.listener = listener
         port = listener.address.port ?? 0
         let box = Box()
-        // Unstructured, since it lives until the proxy is closed.
+        // Unstructured, because it runs until the proxy is closed.
         accepting = Task {
             while true {
                 do {
@@ -70,19 +70,19 @@ final class TestProxy: Sendable {
         func proxy() -> TestProxy? { weak.withLock { $0.proxy } }
     }
 
-    /// Something was not as it had to be.
+    /// A violation of the expected protocol.
     struct Fault: Error {}
 
     /// The heads of all requests to the proxy itself.
     var heads: [String] { state.withLock { $0.heads } }
-    /// What it was asked to lead to: `host:port`, in the order asked.
+    /// The requested targets as `host:port`, in order of arrival.
     var targets: [String] { state.withLock { $0.targets } }
-    /// User names and passwords told to SOCKS, as `user:password`.
+    /// The received SOCKS credentials, as `user:password`.
     var told: [String] { state.withLock { $0.told } }
-    /// How many connections it took.
+    /// The number of accepted connections.
     var connectionCount: Int { state.withLock { $0.connectionCount } }
 
-    /// Stops listening; connections end with their ends.
+    /// Stops listening. Connections end when either side ends.
     func close() {
         listener.close()
         accepting.cancel()
@@ -190,7 +190,7 @@ final class TestProxy: Sendable {
         return code == 0
     }
 
-    /// Passes bytes on until either side ends; the other is told.
+    /// Forwards bytes until either side ends, and then ends the other side.
     private static func pump(from source: any ByteStream, to target: any ByteStream) async {
         do {
             while let bytes = try await source.receive(atMost: 65_536, until: Self.soon) {

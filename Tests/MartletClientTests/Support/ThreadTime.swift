@@ -1,10 +1,9 @@
 import Glibc
 
-/// What a piece of work costs, in time of the thread that does it: what others do meanwhile, and a machine that stalls, do
-/// not count.
+/// The cost of work, measured as CPU time of its thread: other threads and a stalled machine do not count.
 enum ThreadTime {
-    /// Does the work, which must not leave its thread.
-    /// - Returns: What the work returned, and the time that the thread ran for it.
+    /// Runs the work, which must not leave its thread.
+    /// - Returns: The result of the work, and the CPU time of the thread.
     static func of<Value>(_ work: () throws -> Value) rethrows -> (value: Value, time: Duration) {
         let start = now
         let value = try work()

@@ -3,11 +3,11 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Becoming a download")
+@Suite("Calls that become downloads")
 struct BecomingDownloadTests {
     private static let size = 24
 
-    /// A body of 24 bytes that stops behind so many of them, until the signal `go`.
+    /// Returns a script with a body of 24 bytes that stops after `count` of them until the signal `go`.
     private static func script(stoppingBehind count: Int, isChunked: Bool) -> ServerScript {
         let bytes = TestPattern.bytes(from: 0, count: size)
         let framing = isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(size)"
@@ -22,7 +22,7 @@ struct BecomingDownloadTests {
     }
 
     @Test(
-        "A stream turns into a file at every offset, with what was taken or without, and no byte is lost or doubled",
+        "A stream becomes a file at every offset, with or without the bytes already read, and no byte is lost",
         arguments: [false, true])
     func streamed(isChunked: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -51,7 +51,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A task that runs becomes a download at every offset", arguments: [false, true])
+    @Test("A running task becomes a download at every offset", arguments: [false, true])
     func task(isChunked: Bool) async throws {
         let folder = try TemporaryFolder()
         let session = HTTPSession.own()
@@ -64,7 +64,7 @@ struct BecomingDownloadTests {
                 let progress = task.downloadProgress
                 #expect(await eventually { progress.current.completedByteCount == UInt64(count) })
                 async let written: Void = task.becomeDownload(to: folder.path("\(count)"))
-                // A body that is complete needs no signal, and may be over before the file is asked for.
+                // A complete body needs no signal, and may end before the file is requested.
                 if count < BecomingDownloadTests.size {
                     #expect(await eventually { task.kind == .download })
                     #expect(await session.tasks(of: .download).map(\.id) == [task.id])
@@ -78,7 +78,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A coded body becomes a file of what it says", arguments: [false, true])
+    @Test("A coded body becomes a file of its decoded bytes", arguments: [false, true])
     func coded(isTask: Bool) async throws {
         let folder = try TemporaryFolder()
         let bytes = TestPattern.bytes(from: 0, count: 1_000_000)
@@ -102,7 +102,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("What became a download is not bound by the limit of bodies in memory")
+    @Test("A call that became a download is not limited by the memory limit")
     func largerThanMemory() async throws {
         let folder = try TemporaryFolder()
         let signals = SignalBox()
@@ -127,7 +127,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A file that is there stops it, and what came stays available where it was collected")
+    @Test("An existing file is an error, and the collected bytes stay available")
     func collision() async throws {
         let folder = try TemporaryFolder()
         try folder.write([1], to: "file")
@@ -148,7 +148,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A file that cannot be created amid the body loses no byte of it, and another may be tried")
+    @Test("If a file cannot be created during the body, no byte is lost and another file can be tried")
     func secondFile() async throws {
         let folder = try TemporaryFolder()
         let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
@@ -172,7 +172,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A file that the delegate wrote is the download, and no other replaces it")
+    @Test("A file that the delegate wrote is the download, and no other file replaces it")
     func delegated() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("delegate")
@@ -190,7 +190,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A file has all of the body or is not written", arguments: ["rest", "whole", "read"])
+    @Test("A file contains the whole body or is not created", arguments: ["rest", "whole", "read"])
     func whole(_ first: String) async throws {
         let bytes = TestPattern.bytes(from: 0, count: BecomingDownloadTests.size)
         let cut = ServerScript(
@@ -204,7 +204,7 @@ struct BecomingDownloadTests {
             try await TestOrigin.withOrigin(scripts: isCut ? cut : full) { origin async throws in
                 try await HTTPSession.own().stream(try HTTPRequest(.get, origin)) { _, body in
                     let body = body.buffering()
-                    // A file that cannot be created loses nothing.
+                    // A file that cannot be created loses no bytes.
                     await #expect(throws: HTTPError.self) {
                         try await body.write(to: folder.path("none/file"), .whole)
                     }
@@ -240,7 +240,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("The head of a task is that of its latest answer")
+    @Test("The head of a task is that of its latest response")
     func latestHead() async throws {
         let cut = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 200 OK\r\nServer: first\r\nContent-Length: 10\r\n\r\n01234"),
@@ -256,7 +256,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("A body that is cut, or a cancel, leaves no file", arguments: [false, true])
+    @Test("A body that is cut or cancelled leaves no file", arguments: [false, true])
     func failure(isCancelled: Bool) async throws {
         let folder = try TemporaryFolder()
         let script = ServerScript(
@@ -280,7 +280,7 @@ struct BecomingDownloadTests {
         }
     }
 
-    @Test("The whole is refused where what was taken is not remembered, or was too much")
+    @Test("Writing the whole body is rejected if the bytes already read were not buffered")
     func forgotten() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(100_000))) { origin async throws in

@@ -5,9 +5,9 @@ import MartletTestSupport
 import Testing
 
 extension OneAtATime {
-    @Suite("Tasks")
+    @Suite("HTTP tasks")
     struct HTTPTaskTests {
-        @Test("A task runs from the moment it is made, and gives head and answer to all who ask")
+        @Test("A task runs from its creation and delivers head and response to every waiter")
         func value() async throws {
             try await TestOrigin.withOrigin(handler: .fixed(.text("hello"))) { origin in
                 let session = HTTPSession.own()
@@ -26,7 +26,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("The head comes before the body is complete")
+        @Test("The head arrives before the body is complete")
         func headFirst() async throws {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"), .await("go"),
@@ -41,7 +41,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A failed task gives its error to all who ask")
+        @Test("A failed task throws its error to every waiter")
         func failure() async throws {
             try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .close)) { origin in
                 let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
@@ -55,7 +55,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A request that cannot be sent fails the task, not the process")
+        @Test("A request that cannot be sent fails the task and not the process")
         func impossible() async throws {
             let task = await HTTPSession.own().task(
                 for: HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil))
@@ -64,7 +64,7 @@ extension OneAtATime {
             #expect(await task.state == .finished(.failed))
         }
 
-        @Test("Who waits for a value and is cancelled is let go, and the call goes on")
+        @Test("A cancelled waiter is released, and the call continues")
         func cancelledWaiter() async throws {
             let script = ServerScript(.expectRequestHead, .await("go"), .sendOK, .awaitClose)
             try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -84,7 +84,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Cancelling a task ends its call, once and for all")
+        @Test("Cancelling a task ends its call permanently")
         func cancel() async throws {
             let script = ServerScript(.expectRequestHead, .signal("head"), .awaitClose)
             try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -111,7 +111,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A paused task stops its sender; resumed it completes")
+        @Test("A paused task stops its sender and completes after it is resumed")
         func pauseReceiving() async throws {
             let buffered = try KernelBuffers.most()
             let size = UInt64(buffered + 32 << 20)
@@ -139,7 +139,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A paused upload sends nothing; resumed it completes")
+        @Test("A paused upload sends nothing and completes after it is resumed")
         func pauseSending() async throws {
             let size: UInt64 = 64 << 20
             try await TestOrigin.withOrigin { request in
@@ -148,7 +148,7 @@ extension OneAtATime {
                 return .text("\(count)")
             } run: { origin in
                 let session = HTTPSession.own()
-                // The body's source has no more than a part of it before the task is paused.
+                // The body's source has produced only a part before the task is paused.
                 let signals = origin.signals
                 let body = HTTPBody.stream(length: size) {
                     PatternPieces(byteCount: size) { offset in
@@ -193,7 +193,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Pausing holds the idle clock")
+        @Test("Pausing suspends the idle timeout")
         func idleClockStands() async throws {
             var idle = Duration.milliseconds(250)
             while try await !outlastsPause(idle: idle) {
@@ -202,9 +202,9 @@ extension OneAtATime {
             }
         }
 
-        /// Pauses a task for longer than its idle clock allows.
+        /// Pauses a task for longer than its idle timeout.
         ///
-        /// - Returns: Whether it was paused before the clock could run out.
+        /// - Returns: Whether it was paused before the timeout could expire.
         private func outlastsPause(idle: Duration) async throws -> Bool {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"), .await("paused"),
@@ -229,19 +229,20 @@ extension OneAtATime {
             }
         }
 
-        @Test("After a pause the idle clock begins anew")
+        @Test("The idle timeout restarts after a pause")
         func idleClockBeginsAnew() async throws {
             var unit = Duration.seconds(1)
-            while try await !beginsAnew(inUnitsOf: unit) {
+            while try await !restartsTransfer(inUnitsOf: unit) {
                 unit *= 3
                 try #require(unit * 4 < Patience.ending, "the machine kept to no pause")
             }
         }
 
-        /// Pauses a task at the begin of its idle clock's span of four units, for three, and lets it wait for two more.
+        /// Pauses a task for three units at the start of an idle timeout of four units, and then lets it wait for two
+        /// units.
         ///
-        /// - Returns: Whether the machine kept to that.
-        private func beginsAnew(inUnitsOf unit: Duration) async throws -> Bool {
+        /// - Returns: Whether the machine kept this schedule.
+        private func restartsTransfer(inUnitsOf unit: Duration) async throws -> Bool {
             let idle = unit * 4
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"), .await("paused"),
@@ -251,7 +252,7 @@ extension OneAtATime {
                 let task = await HTTPSession.own().task(
                     for: try HTTPRequest(.get, origin),
                     options: RequestOptions(timeouts: .patient(idle: idle)))
-                // The task waits for the rest of the body when it is paused, and the clock of that wait runs.
+                // The task is paused while it waits for the rest of the body, so its idle timeout is running.
                 for await progress in task.downloadProgress where progress.completedByteCount == 2 { break }
                 await task.pause()
                 guard ContinuousClock.now - start < idle else {
@@ -268,14 +269,14 @@ extension OneAtATime {
                     return true
                 } catch let error as HTTPError {
                     #expect(error.timeout == .idle)
-                    // The clock may be right: on a slow machine the rest may have taken as long as it allows.
+                    // The timeout may be correct: on a slow machine the rest may take as long as the timeout.
                     #expect(ContinuousClock.now - resumed >= idle)
                     return false
                 }
             }
         }
 
-        @Test("Pausing does not hold the total clock", arguments: [false, true])
+        @Test("Pausing does not suspend the total timeout", arguments: [false, true])
         func totalClockGoesOn(isUpload: Bool) async throws {
             try await TestOrigin.withOrigin { request in
                 for try await _ in request.body {}

@@ -4,9 +4,9 @@ import MartletTestSupport
 import Testing
 
 extension OneAtATime {
-    @Suite("Pausing")
+    @Suite("Pausing of tasks")
     struct PausingTests {
-        @Test("A task paused before its request is out sends nothing until it goes on")
+        @Test("A task paused before its request was sent sends nothing until it is resumed")
         func beforeSending() async throws {
             let script = ServerScript(
                 .expectRequestHead, .signal("first"), .await("go"), .sendOK, .expectRequestHead,
@@ -30,7 +30,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A head that comes during a pause is not looked at, and its clock stands")
+        @Test("A head that arrives during a pause is not processed, and its timeout is suspended")
         func beforeHead() async throws {
             var span = Duration.milliseconds(400)
             while try await !outlastsPause(head: span) {
@@ -39,9 +39,9 @@ extension OneAtATime {
             }
         }
 
-        /// Pauses a task for longer than the clock of its head allows.
+        /// Pauses a task for longer than its head timeout.
         ///
-        /// - Returns: Whether it was paused before the clock could run out.
+        /// - Returns: Whether it was paused before the timeout could expire.
         private func outlastsPause(head: Duration) async throws -> Bool {
             let script = ServerScript(
                 .expectRequestHead, .signal("head"), .await("paused"), .pause(head * 3 / 2), .sendOK,
@@ -78,7 +78,7 @@ extension OneAtATime {
                 return .text("\(count)")
             } run: { origin async throws in
                 let session = HTTPSession.own()
-                // The body's source has no more than a part of it before the task is paused.
+                // The body's source has produced only a part before the task is paused.
                 let signals = origin.signals
                 let body = HTTPBody.stream(length: size) {
                     PatternPieces(byteCount: size) { offset in
@@ -104,7 +104,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("The session's end cancels a paused task, and its orderly end waits for one")
+        @Test("Cancelling a session cancels a paused task, and finishing waits for it")
         func invalidation() async throws {
             let signals = SignalBox()
             let size = 8 << 20
@@ -143,7 +143,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Data, upload and download tasks, from memory, files and streams")
+        @Test("Data, upload and download tasks work from memory, files and streams")
         func kinds() async throws {
             let folder = try TemporaryFolder()
             let bytes = TestPattern.bytes(from: 0, count: 100_000)

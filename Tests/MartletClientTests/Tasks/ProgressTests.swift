@@ -7,17 +7,17 @@ import Synchronization
 import Testing
 
 extension ProgressSequence {
-    /// Whether the last value has been told.
+    /// Whether the last value has been delivered.
     var isOver: Bool { state.value.isFinished }
 }
 
-@Suite("Progress")
+@Suite("Progress of calls")
 struct ProgressTests {
     private static let script = ServerScript(
         .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .await("go"),
         .send("56789"), .awaitClose)
 
-    @Test("The first value comes at once, before anything has moved")
+    @Test("The first value arrives immediately, before any byte is transferred")
     func firstValue() async throws {
         try await TestOrigin.withOrigin(scripts: ServerScript(.awaitClose)) { origin in
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
@@ -29,7 +29,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("Values only grow, and the last one tells the end and comes to every subscriber")
+    @Test("Values never decrease, and every subscriber receives the last one, which marks the end")
     func subscribers() async throws {
         try await TestOrigin.withOrigin(scripts: ProgressTests.script) { origin in
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
@@ -56,7 +56,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("Who comes late gets the last value, and then the end")
+    @Test("A late subscriber gets the last value and then the end")
     func lateSubscriber() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("hello"))) { origin in
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
@@ -90,7 +90,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("A cancelled subscriber is let go, and nobody else is")
+    @Test("A cancelled subscriber is released, and the others continue")
     func cancelledSubscriber() async throws {
         try await TestOrigin.withOrigin(scripts: ProgressTests.script) { origin in
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
@@ -110,10 +110,10 @@ struct ProgressTests {
     }
 
     @Test(
-        "Closures are called on the caller's actor, with state of its own, and with the last state in any case"
+        "Progress closures run on the caller's actor, may use its state, and receive the last value"
     )
     @MainActor func callersActor() async throws {
-        // Not Sendable, and not in a lock.
+        // Neither Sendable nor protected by a lock.
         var values: [TransferProgress] = []
         try await TestOrigin.withOrigin(handler: .upload) { origin async throws in
             try await HTTPSession.own().upload(.pattern(1 << 20), to: HTTPRequest(.put, origin)) { value in
@@ -130,7 +130,7 @@ struct ProgressTests {
         #expect(values.last?.isFinished == true)
     }
 
-    @Test("Metrics are printed in one line, without the parts that did not happen")
+    @Test("Metrics are printed in one line without the phases that did not occur")
     func printedMetrics() async throws {
         var metrics = HTTPMetrics()
         #expect(metrics.description == "0.0 ms (wait 0.0), sent 0 bytes, received 0 bytes")
@@ -148,7 +148,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("The closure of an upload is told the last state")
+    @Test("The closure of an upload receives the last value")
     func uploadClosure() async throws {
         let values = Mutex<[TransferProgress]>([])
         try await TestOrigin.withOrigin { request in
@@ -168,7 +168,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("The closure of a download that fails is told the end, and the error comes out")
+    @Test("The closure of a failed download receives the end, and the error is thrown")
     func downloadClosure() async throws {
         let values = Mutex<[TransferProgress]>([])
         let script = ServerScript(
@@ -189,7 +189,7 @@ struct ProgressTests {
         }
     }
 
-    @Test("A cancelled call tells its closure and the delegate the last state")
+    @Test("The closure and the delegate of a cancelled call receive the last value")
     func cancelled() async throws {
         let seen = SeenProgress()
         let delegate = RecordingDelegate()
@@ -212,7 +212,7 @@ struct ProgressTests {
     }
 }
 
-/// The states that a closure was told.
+/// The values that a closure received.
 private final class SeenProgress: Sendable {
     let values = Mutex<[TransferProgress]>([])
 }

@@ -6,14 +6,15 @@ import Testing
 
 @Suite("Request options")
 struct RequestOptionsTests {
-    @Test("Options take no more room in a frame than their timeouts and three words")
+    @Test("Options are no larger than their timeouts and three words")
     func size() {
-        // The timeouts and three bytes, in whole words; the body limit and seven bytes; a reference to all the rest.
+        // The timeouts and three bytes, in whole words; the body limit and seven bytes; a reference to the other
+        // options.
         let timeouts = (MemoryLayout<Timeouts>.size + 8) / 8 * 8
         #expect(MemoryLayout<RequestOptions>.size <= timeouts + 3 * 8)
     }
 
-    @Test("A copy is changed alone, whichever option it is")
+    @Test("Changing a copy does not change the original, for each kind of option")
     func copies() {
         var options = RequestOptions()
         options.cachePartition = "a"

@@ -6,9 +6,9 @@ import Testing
 
 @testable import MartletCore
 
-@Suite("Running calls and the states of tasks")
+@Suite("Running calls and task states")
 struct RunningCallTests {
-    @Test("Each running call is listed with its kind and URL, and can be cancelled there")
+    @Test("Each running call is listed with its kind and URL and can be cancelled from the list")
     func listed() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
@@ -56,7 +56,7 @@ struct RunningCallTests {
         }
     }
 
-    @Test("Calls that share a transfer, or read from the cache, are shown as receiving, with their progress")
+    @Test("Shared transfers and cached responses are shown as receiving, with their progress")
     func shared() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse.pattern(200_000).with {
@@ -81,7 +81,7 @@ struct RunningCallTests {
         }
     }
 
-    @Test("The states of a task come at once, and the last one always, also to those who come late")
+    @Test("Task states arrive immediately, and late subscribers also receive the last one")
     func states() async throws {
         let script = ServerScript(
             .expectRequestHead, .await("head"), .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"),
@@ -117,7 +117,7 @@ struct RunningCallTests {
         }
     }
 
-    @Test("A call has one number: in its response, its error, its events, its contexts, its task and the list")
+    @Test("A call has one number in its response, error, events, contexts, task and list entry")
     func number() async throws {
         struct Recorded: HTTPMiddleware {
             let number = Outcome<UInt64>()
@@ -150,7 +150,7 @@ struct RunningCallTests {
         }
     }
 
-    @Test("A task that waits for a connection, fails or is cancelled says so")
+    @Test("The state shows a task that waits for a connection, fails or is cancelled")
     func waiting() async throws {
         try await TestOrigin.withOrigin { _ in
             throw OriginFault(.stall)
@@ -174,7 +174,7 @@ struct RunningCallTests {
         }
     }
 
-    @Test("The shared session sends requests, and cannot be ended")
+    @Test("The shared session sends requests and cannot be ended")
     func sharedSession() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("page"))) { origin async throws in
             #expect(try await HTTPSession.shared.get(origin.url()).text == "page")

@@ -4,11 +4,11 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-@Suite("One body to several sinks")
+@Suite("One body for several sinks")
 struct TeeTests {
     private struct Refusal: Error, Equatable {}
 
-    /// Notes what it is told.
+    /// A sink that records its calls.
     private final class Notes: BodySink {
         let told = Mutex<[String]>([])
         let failsAt: String?
@@ -28,7 +28,7 @@ struct TeeTests {
         var all: [String] { told.withLock { $0 } }
     }
 
-    @Test("A body goes to a file, a closure, a digest and a sequence at once")
+    @Test("A body goes to a file, a closure, a digest and a sequence at the same time")
     func all() async throws {
         let folder = try TemporaryFolder()
         let bytes = TestPattern.bytes(from: 0, count: 1_000_000)
@@ -56,7 +56,7 @@ struct TeeTests {
         }
     }
 
-    @Test("A digest is what it is for a text that everybody knows")
+    @Test("The digest of a known text is correct")
     func digest() async throws {
         let sink = DigestSink(.sha256)
         #expect(await sink.bytes == nil)
@@ -66,7 +66,7 @@ struct TeeTests {
             await sink.hexadecimal == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     }
 
-    @Test("The slowest sink sets the pace, and the sender is held meanwhile")
+    @Test("The slowest sink sets the pace and stops the sender")
     func backPressure() async throws {
         let size = UInt64(try KernelBuffers.most()) + 32 << 20
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(size))) { origin async throws in
@@ -83,7 +83,7 @@ struct TeeTests {
             #expect(await eventually { count.withLock { $0 } > 0 })
             let sent = await settled { origin.recorder.counts.bytesSent }
             #expect(sent < size)
-            // The fast one has one piece more than the slow one, which has none.
+            // The fast sink has one piece more than the slow one, which has none.
             #expect(count.withLock { $0 } <= 256 << 10)
             var offset: UInt64 = 0
             for try await piece in slow {
@@ -120,7 +120,7 @@ struct TeeTests {
         }
     }
 
-    @Test("Asked to, the first failure stops all, and no file appears", arguments: ["write", "finish"])
+    @Test("With the option set, the first failure stops all sinks and leaves no file", arguments: ["write", "finish"])
     func stopAll(_ moment: String) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(500_000))) { origin async throws in
@@ -137,7 +137,7 @@ struct TeeTests {
         }
     }
 
-    @Test("When all sinks have failed the body is read no further")
+    @Test("After all sinks have failed the body is not read further")
     func noneLeft() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin async throws in
             let session = HTTPSession.own()
@@ -149,7 +149,7 @@ struct TeeTests {
         }
     }
 
-    @Test("A body that is cut leaves no file, and tells every sink")
+    @Test("A body that is cut leaves no file, and every sink is notified")
     func truncated() async throws {
         let folder = try TemporaryFolder()
         let script = ServerScript(
@@ -175,7 +175,7 @@ struct TeeTests {
         }
     }
 
-    @Test("Cancelling ends a tee whose sink takes nothing, and leaves no file")
+    @Test("Cancelling ends a tee with a blocked sink and leaves no file")
     func cancel() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin async throws in
@@ -194,7 +194,7 @@ struct TeeTests {
         }
     }
 
-    @Test("A reader who leaves is a sink that failed")
+    @Test("A reader that leaves counts as a failed sink")
     func readerLeaves() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(2_000_000))) { origin async throws in
             let sequence = SequenceSink()
@@ -211,7 +211,7 @@ struct TeeTests {
         }
     }
 
-    @Test("An empty body is a file without bytes, and a digest of nothing")
+    @Test("An empty body creates an empty file and the digest of no bytes")
     func empty() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin(handler: .fixed(OriginResponse(200))) { origin async throws in
@@ -225,7 +225,7 @@ struct TeeTests {
         }
     }
 
-    @Test("A piece that the reader took counts, also where the reader cancels right after")
+    @Test("A piece that was read counts as written even if the reader then cancels")
     func takenThenCancelled() async throws {
         for _ in 1...100 {
             let sink = SequenceSink()

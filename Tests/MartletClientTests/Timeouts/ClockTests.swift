@@ -6,9 +6,9 @@ import Synchronization
 import Testing
 
 extension OneAtATime {
-    @Suite("The five clocks")
+    @Suite("Timeouts of calls")
     struct ClockTests {
-        /// Sends a GET with clocks of its own, and returns how it failed.
+        /// Sends a GET with its own timeouts, and returns its error.
         private func failure(
             _ session: HTTPSession, _ url: String, _ timeouts: Timeouts, body: HTTPBody = .none,
             method: HTTPRequest.Method = .get
@@ -20,11 +20,11 @@ extension OneAtATime {
                 })
         }
 
-        /// Makes a call fail by a clock in a phase, and checks what the error says of both.
+        /// Makes a call fail by a timeout in a phase, and checks both in the error.
         ///
-        /// On a slow machine the clock may run out before the call has come to that phase: then it was no test of the clock
-        /// there, and a clock of three times the span is tried.
-        /// - Parameter call: Makes the call with a clock of the span given, and throws what that throws.
+        /// On a slow machine the timeout may expire before the call reaches that phase. The test then repeats the call
+        /// with three times the duration.
+        /// - Parameter call: Makes the call with a timeout of the given duration, and throws its error.
         @discardableResult
         private static func check(
             _ timeout: HTTPError.Timeout, _ phase: HTTPError.Phase, after first: Duration,
@@ -54,7 +54,7 @@ extension OneAtATime {
             #expect(error.message.contains(timeout.rawValue))
         }
 
-        @Test("Pool wait: no connection becomes free")
+        @Test("The pool timeout ends a wait for a connection")
         func poolWait() async throws {
             let signals = SignalBox()
             try await TestOrigin.withOrigin { request in
@@ -75,7 +75,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Connect: the name is not found in time")
+        @Test("The connect timeout ends a slow name lookup")
         func connectResolving() async throws {
             let session = HTTPSession.own { $0.resolver = GatedResolver() }
             let error = try await ClockTests.check(.connect, .resolving, after: .milliseconds(100)) {
@@ -85,7 +85,7 @@ extension OneAtATime {
             #expect(error.isConnectFailure)
         }
 
-        @Test("Connect: nobody answers")
+        @Test("The connect timeout ends a connection attempt without a reply")
         func connectConnecting() async throws {
             let hole = try await BlackHole()
             let session = HTTPSession.own()
@@ -96,10 +96,10 @@ extension OneAtATime {
             hole.close()
         }
 
-        @Test("Connect: the peer is silent in the handshake")
+        @Test("The connect timeout ends a TLS handshake with a silent peer")
         func connectSecuring() async throws {
             try await TestOrigin.withOrigin(scripts: ServerScript(.awaitClose)) { origin in
-                // Loading the system's roots would take a part of the clock's span.
+                // Loading the system's roots would use a part of the timeout.
                 let session = HTTPSession.own { $0.tls.trust = .dangerouslyAcceptingAnyCertificate }
                 let error = try await ClockTests.check(.connect, .tlsHandshake, after: .seconds(1)) {
                     try await failure(session, "https://127.0.0.1:\(origin.port)/", .patient(connect: $0))
@@ -109,7 +109,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Head: the server is silent")
+        @Test("The head timeout ends a wait for a silent server")
         func head() async throws {
             try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .awaitClose)) {
                 origin in
@@ -122,13 +122,13 @@ extension OneAtATime {
         }
 
         @Test(
-            "Head: a server that drips its head byte by byte, or interim responses, meets the clock",
+            "The head timeout ends a head that drips byte by byte and a series of interim responses",
             arguments: [
                 ("HTTP/1.1 200 OK\r\nX-Long: ", "x"),
                 ("HTTP/1.1 102 Processing\r\n\r\n", "HTTP/1.1 102 P\r\n\r\n"),
             ])
         func drippedHead(text: String, drops: String) async throws {
-            // However much of it has come when the clock is looked at, there is no end of the head in it.
+            // The head is incomplete whenever the timeout expires.
             let script = ServerScript(
                 .expectRequestHead, .send(text),
                 .drip(String(repeating: drops, count: 9), every: .milliseconds(20)), .awaitClose)
@@ -139,7 +139,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Idle: a body that stalls", arguments: [false, true])
+        @Test("The idle timeout ends a body that stalls", arguments: [false, true])
         func idleBody(isSecure: Bool) async throws {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n01234"), .awaitClose)
@@ -151,7 +151,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Idle: an upload that nobody takes")
+        @Test("The idle timeout ends an upload that the server does not read")
         func idleUpload() async throws {
             try await TestOrigin.withOrigin(scripts: ServerScript(.expectRequestHead, .stall)) { origin in
                 let session = HTTPSession.own()
@@ -163,7 +163,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Idle: bytes that go up count while the response is awaited further")
+        @Test("Uploaded bytes reset the idle timeout while the response is awaited")
         func idleUploadMoves() async throws {
             var unit = Duration.milliseconds(500)
             while try await !movesUp(inStepsOf: unit) {
@@ -172,11 +172,12 @@ extension OneAtATime {
             }
         }
 
-        /// Sends a body in eight steps, all of which together take longer than the idle clock, and each much less.
+        /// Sends a body in eight steps that take longer than the idle timeout together, but each much less.
         ///
-        /// - Returns: Whether the machine kept to that.
+        /// - Returns: Whether the machine kept this schedule.
         private func movesUp(inStepsOf unit: Duration) async throws -> Bool {
-            // The head comes at once; then the server takes the upload slowly, and says no more until it has all.
+            // The head is sent immediately. The server then reads the upload slowly, and sends nothing before it has
+            // read all.
             let size = 40_000
             let idle = unit * 6
             let script = ServerScript(
@@ -186,10 +187,10 @@ extension OneAtATime {
             let moved = Mutex(ContinuousClock.now)
             return try await TestOrigin.withOrigin(scripts: script) { origin in
                 let session = HTTPSession.own()
-                // A piece goes out each time the server has taken one.
+                // A piece is sent each time the server has read one.
                 let body = HTTPBody.stream(length: UInt64(size)) {
                     PatternPieces(byteCount: UInt64(size), pieceSize: size / 8) { _ in
-                        // The piece before is out by now.
+                        // The previous piece has been sent.
                         moved.withLock { $0 = .now }
                         _ = await OneShot<Void>().wait(
                             until: MonotonicTime.now().advanced(by: unit * 2 / 5),
@@ -204,14 +205,14 @@ extension OneAtATime {
                     return true
                 } catch let error as HTTPError {
                     #expect(error.timeout == .idle)
-                    // The clock may be right: on a slow machine the last step may have taken as long as it allows.
+                    // The timeout may be correct: on a slow machine the last step may take as long as the timeout.
                     #expect(ContinuousClock.now - moved.withLock { $0 } >= idle)
                     return false
                 }
             }
         }
 
-        @Test("Total: a server that drips its body keeps the idle clock from running out, and meets this one")
+        @Test("The total timeout ends a dripping body that never triggers the idle timeout")
         func drippedBody() async throws {
             let script = ServerScript(
                 .expectRequestHead, .send("HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n"),
@@ -225,7 +226,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Total: a body that never ends meets the clock, though a byte is always there")
+        @Test("The total timeout ends an endless body that always has bytes available")
         func endlessBody() async throws {
             try await TestOrigin.withOrigin(handler: .fixed(.pattern(1 << 40))) { origin in
                 let session = HTTPSession.own()
@@ -241,7 +242,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Total: in the pool's line, while connecting, and before the head")
+        @Test("The total timeout covers the queue, connecting and the wait for the head")
         func totalElsewhere() async throws {
             let hole = try await BlackHole()
             try await ClockTests.check(.total, .connecting, after: .seconds(2)) {
@@ -264,7 +265,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Total: an upload that goes on and on")
+        @Test("The total timeout ends an endless upload")
         func totalUpload() async throws {
             try await TestOrigin.withOrigin { request in
                 for try await _ in request.body {}
@@ -278,7 +279,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A connection opened late in the line has the whole of its time")
+        @Test("A connection opened after a wait in the queue has its full connect timeout")
         func connectAfterWait() async throws {
             var connect = Duration.seconds(3)
             while try await !opensLate(connect: connect) {
@@ -287,9 +288,9 @@ extension OneAtATime {
             }
         }
 
-        /// Lets a call wait in the line for longer than connecting may take, and connect in vain then.
+        /// Makes a call wait in the queue for longer than its connect timeout and then connect in vain.
         ///
-        /// - Returns: Whether the line moved before the clock of the line ran out, which is a little more than that.
+        /// - Returns: Whether the queue advanced before the pool timeout, which is slightly longer, expired.
         private func opensLate(connect: Duration) async throws -> Bool {
             let resolver = GatedResolver(freeCount: 1)
             let signals = SignalBox()
@@ -309,7 +310,7 @@ extension OneAtATime {
                 let start = ContinuousClock.now
                 async let second = failure(
                     session, "\(url)/second", .patient(poolWait: poolWait, connect: connect))
-                // Past its connect time, had that begun with the wait.
+                // Later than its connect timeout, if that had started with the wait.
                 #expect(await eventually { ContinuousClock.now - start > connect * 11 / 10 })
                 origin.signals.raise("go")
                 _ = try await first
@@ -330,7 +331,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A clock without a span never runs out")
+        @Test("A disabled timeout never expires")
         func stopped() async throws {
             try await TestOrigin.withOrigin { _ in
                 OriginResponse.text("late").with { $0.delay = .milliseconds(200) }

@@ -4,11 +4,11 @@ import MartletTesting
 import SystemPackage
 import Testing
 
-@Suite("Bodies that come fast")
+@Suite("Fast bodies")
 struct FastBodyTests {
-    /// Enough for the reader to await its bytes together.
+    /// Enough bytes for the reader to wait for several at once.
     private static let burst: UInt64 = 64 << 20
-    /// Fewer than are awaited together.
+    /// Fewer bytes than the reader waits for at once.
     private static let tail = "the last words"
 
     enum Framing: CaseIterable, Sendable {
@@ -48,7 +48,7 @@ struct FastBodyTests {
         }
     }
 
-    @Test("A connection that carried one wakes its reader for few bytes again")
+    @Test("A connection reused after a burst delivers small responses immediately")
     func reuse() async throws {
         let chunk = "100000\r\n"
         var steps: [ScriptStep] = [
@@ -69,7 +69,7 @@ struct FastBodyTests {
         }
     }
 
-    @Test("The idle clock goes on behind a burst")
+    @Test("The idle timeout continues after a burst")
     func idleClock() async throws {
         let script = ServerScript(
             .expectRequestHead, .send(FastBodyTests.head(.length, 1 << 40)),
@@ -91,7 +91,7 @@ struct FastBodyTests {
     }
 
     @Test(
-        "A download writes every byte in its place", arguments: [0, 1, 524_287, 524_288, 524_289, 20_000_003])
+        "A download writes every byte at its offset", arguments: [0, 1, 524_287, 524_288, 524_289, 20_000_003])
     func download(_ length: Int) async throws {
         let folder = try TemporaryFolder()
         let script = ServerScript(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MartletCore
 
-@Suite("Fields that every request has")
+@Suite("Default fields of requests")
 struct DefaultFieldTests {
     private static let url = "http://a.example/p?q=1"
 
@@ -27,7 +27,7 @@ struct DefaultFieldTests {
         return String(decoding: sent.head, as: UTF8.self)
     }
 
-    @Test("A request without fields has the host, the agent, and what is accepted")
+    @Test("A request without fields has Host, User-Agent, Accept and Accept-Encoding")
     func plain() async throws {
         #expect(
             try await head()
@@ -35,7 +35,7 @@ struct DefaultFieldTests {
                 + "Accept-Encoding: \(ContentCoding.acceptedNames)\r\n\r\n")
     }
 
-    @Test("A field of the request takes the place of the session's and of Martlet's own")
+    @Test("A field of the request replaces the session's field and Martlet's default")
     func overriding() async throws {
         let text = try await head([.accept: "text/plain", .userAgent: "mine"]) { $0.headers[.accept] = "a/b" }
         #expect(
@@ -43,7 +43,7 @@ struct DefaultFieldTests {
                 + "Accept-Encoding: \(ContentCoding.acceptedNames)\r\n\r\n")
     }
 
-    @Test("The session's fields come behind the request's, and no coding is asked for where a range is")
+    @Test("The session's fields follow the request's, and a range request sends no Accept-Encoding")
     func sessionFields() async throws {
         let text = try await head([.range: "bytes=0-1"]) { $0.headers[.acceptLanguage] = "de" }
         #expect(
@@ -51,7 +51,7 @@ struct DefaultFieldTests {
                 + "User-Agent: test/1\r\nAccept: */*\r\n\r\n")
     }
 
-    @Test("An omitted field is missing, and nothing else is")
+    @Test("Omitting a field removes this field only")
     func omission() async throws {
         var options = RequestOptions()
         options.omittedFields = [.userAgent]
@@ -61,7 +61,7 @@ struct DefaultFieldTests {
                 + "Accept-Encoding: \(ContentCoding.acceptedNames)\r\n\r\n")
     }
 
-    @Test("A body's own type takes the place of the session's, and stands once")
+    @Test("A body's content type replaces the session's and is sent once")
     func bodyType() async throws {
         let text = try await head(of: .post, body: .form([QueryItem(name: "a", value: "b")])) {
             $0.headers[.contentType] = "application/json"
@@ -70,7 +70,7 @@ struct DefaultFieldTests {
         #expect(!text.contains("application/json"))
     }
 
-    @Test("An expectation of the session's is told with content alone, and waited for")
+    @Test("The session's Expect field is sent only with a body, and the response to it is awaited")
     func expectation() async throws {
         let expectation = "\r\nExpect: 100-continue\r\n"
         let plain = try await head { $0.headers[.expect] = "100-continue" }
@@ -90,7 +90,7 @@ struct DefaultFieldTests {
         }
     }
 
-    @Test("A connection that the session's fields close carries one exchange")
+    @Test("A session with Connection: close sends one request per connection")
     func closing() async throws {
         let script = ServerScript(.expectRequestHead, .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: script, script) { origin in
@@ -103,7 +103,7 @@ struct DefaultFieldTests {
         }
     }
 
-    @Test("A session's field that cannot be sent refuses each of its requests")
+    @Test("A session field that cannot be sent fails each request")
     func badAgent() async throws {
         await #expect(throws: HTTPError.self) { try await head { $0.userAgent = "a\nb" } }
     }

@@ -11,7 +11,7 @@ extension OneAtATime {
             "HTTP/1.1 413 Content Too Large\r\nContent-Length: 7\r\nConnection: close\r\n\r\ntoo big"
 
         @Test(
-            "A 413 amid an upload is delivered though the server closes with bytes unread",
+            "A 413 during an upload is delivered although the server closes with unread bytes",
             arguments: [false, true])
         func refusedAndClosed(isSecure: Bool) async throws {
             let script = ServerScript(
@@ -29,7 +29,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("After a 413 writing stops, though the server would read on")
+        @Test("After a 413 the upload stops, even if the server would continue to read")
         func refusedAndReading() async throws {
             let script = ServerScript(
                 .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.refusal), .readAll)
@@ -44,7 +44,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A server that answers and stops reading does not hold the client")
+        @Test("A server that responds and stops reading does not block the client")
         func refusedAndStalled() async throws {
             let script = ServerScript(
                 .expectRequestHead,
@@ -59,7 +59,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A 200 before the upload ends is delivered, and its connection is not used again")
+        @Test("A 200 before the upload ends is delivered, and its connection is not reused")
         func accepted() async throws {
             let script = ServerScript(.expectRequestHead, .sendOK, .readAll)
             try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -73,7 +73,7 @@ extension OneAtATime {
         }
 
         @Test(
-            "Leaving a response amid the upload gives its connection up at once, with little of the body missing"
+            "Leaving a response during the upload closes its connection immediately, even with little of it unread"
         )
         func leftAmidUpload() async throws {
             let script = ServerScript(
@@ -111,7 +111,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("Upload and response flow at the same time", arguments: [false, true])
+        @Test("Upload and response are transferred at the same time", arguments: [false, true])
         func echo(isSecure: Bool) async throws {
             let size: UInt64 = 16 << 20
             try await TestOrigin.withOrigin(isSecure ? .tls() : .plain) { request in
@@ -135,7 +135,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A reset after an early answer leaves the answer whole", arguments: [false, true])
+        @Test("A reset after an early response leaves the response complete", arguments: [false, true])
         func resetAfterAnswer(isSecure: Bool) async throws {
             let script = ServerScript(
                 .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.refusal), .await("read"),
@@ -153,7 +153,7 @@ extension OneAtATime {
             }
         }
 
-        @Test("A reset without an answer amid an upload is an error that tells that bytes were sent")
+        @Test("A reset without a response during an upload is an error that reports sent bytes")
         func resetWithoutAnswer() async throws {
             let script = ServerScript(.expectRequestHead, .readBody(200_000), .reset)
             try await TestOrigin.withOrigin(scripts: script) { origin in

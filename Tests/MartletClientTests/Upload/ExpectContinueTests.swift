@@ -32,7 +32,7 @@ struct ExpectContinueTests {
         }
     }
 
-    @Test("A server that says nothing gets the body after the wait")
+    @Test("A silent server receives the body after the timeout")
     func goesOn() async throws {
         let script = ServerScript(.expectRequestHead, .expect("hello"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -44,7 +44,7 @@ struct ExpectContinueTests {
         }
     }
 
-    @Test("After a final answer the body is never sent, and the connection is closed", arguments: [200, 403])
+    @Test("After a final response the body is never sent, and the connection is closed", arguments: [200, 403])
     func finalAnswer(status: Int) async throws {
         let script = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 \(status) Done\r\nContent-Length: 2\r\n\r\nno"), .readAll)
@@ -63,7 +63,7 @@ struct ExpectContinueTests {
         }
     }
 
-    @Test("A 417 is answered by the request once more without the expectation")
+    @Test("After a 417 the request is sent once more without the expectation")
     func expectationFailed() async throws {
         let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
         let first = ServerScript(.expectRequestHead, .send(refusal), .readAll)
@@ -82,7 +82,7 @@ struct ExpectContinueTests {
         }
     }
 
-    @Test("A second 417 is the answer")
+    @Test("A second 417 is returned")
     func expectationFailedTwice() async throws {
         let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         let script = ServerScript(.expectRequestHead, .send(refusal), .readAll)
@@ -95,7 +95,7 @@ struct ExpectContinueTests {
         }
     }
 
-    @Test("Behind a 417 a body that can be read once is sent, too: nobody has read it")
+    @Test("A one-shot body is sent after a 417, since it was not read yet")
     func expectationFailedOnce() async throws {
         let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
         let script = ServerScript(.expectRequestHead, .send(refusal), .readAll)

@@ -5,11 +5,11 @@ import MartletTransport
 import Synchronization
 import Testing
 
-@Suite("Uploads that an answer overtakes")
+@Suite("Uploads with a response before their end")
 struct UploadFaultTests {
     private static let early = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
 
-    /// A body whose second piece, or end, comes when the signal does.
+    /// Returns a body whose second piece, or end, waits for the signal.
     private func pieces(_ texts: [String], behind signal: OneShot<Void>) -> Pieces {
         var pieces = Pieces { index in
             guard index == 1 else { return }
@@ -19,7 +19,7 @@ struct UploadFaultTests {
         return pieces
     }
 
-    @Test("A source that is too short ends the call though its server has begun to answer and says no more")
+    @Test("A source that is too short fails the call even if the server stalls within its response")
     func tooShort() async throws {
         let script = ServerScript(.expectRequestHead, .send(UploadFaultTests.early), .readAll)
         try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -35,7 +35,7 @@ struct UploadFaultTests {
         }
     }
 
-    @Test("A chunk is whole when it is sent: its server may answer it before the next one comes")
+    @Test("A chunk is sent completely, so its server may respond before the next one")
     func wholeChunk() async throws {
         let script = ServerScript(
             .expectRequestHead, .expect("5\r\nhello\r\n"), .send(UploadFaultTests.early),
@@ -53,7 +53,7 @@ struct UploadFaultTests {
         }
     }
 
-    @Test("Progress ends with what was sent, also where a redirect led on without a body")
+    @Test("Progress ends with the bytes sent, even if a redirect continued without a body")
     func progressBehindRedirect() async throws {
         try await TestOrigin.withOrigin { request in
             guard request.path == "/form" else { return .text("done") }
@@ -70,7 +70,7 @@ struct UploadFaultTests {
         }
     }
 
-    @Test("What came before a connection was asked for is no wait for it")
+    @Test("The wait for a connection does not include the time before its request")
     func waitBehindRedirect() async throws {
         let delay = Duration.milliseconds(300)
         try await TestOrigin.withOrigin { request in
@@ -78,13 +78,13 @@ struct UploadFaultTests {
             return .redirect(to: "/done").with { $0.delay = delay }
         } run: { origin in
             let exchange = try await HTTPSession.own().get(origin.url("/slow"))
-            // However busy the machine is: what the first answer took is no part of the wait for a connection.
+            // On any machine the duration of the first response is not part of the wait for a connection.
             #expect(exchange.metrics.total >= delay)
             #expect(exchange.metrics.wait <= exchange.metrics.total - delay)
         }
     }
 
-    @Test("A pipe to which nobody writes is refused as a file, and holds nobody up", .timeLimit(.minutes(1)))
+    @Test("A pipe without a writer is rejected as a file and does not block", .timeLimit(.minutes(1)))
     func pipe() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/pipe"

@@ -6,7 +6,7 @@ import Testing
 struct UploadFramingTests {
     private struct SourceFailure: Error {}
 
-    @Test("A body of unknown length goes out in chunks, one for each piece")
+    @Test("A body of unknown length is sent in chunks, one for each piece")
     func chunked() async throws {
         let script = ServerScript(
             .expectRequestHead, .expect("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"), .sendOK, .awaitClose)
@@ -22,7 +22,7 @@ struct UploadFramingTests {
         }
     }
 
-    @Test("Trailers follow a chunked body, and are announced")
+    @Test("Trailers follow a chunked body and are announced")
     func trailersUp() async throws {
         let script = ServerScript(
             .expectRequestHead, .expect("3\r\nabc\r\n0\r\nX-Sum: 6\r\n\r\n"), .sendOK, .awaitClose)
@@ -58,7 +58,7 @@ struct UploadFramingTests {
         }
     }
 
-    @Test("Trailers stay those of their response when its connection has carried another one since")
+    @Test("Trailers belong to their response even after its connection has carried another one")
     func trailersOfTheirOwn() async throws {
         func response(_ sum: String?) -> String {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n"
@@ -84,7 +84,7 @@ struct UploadFramingTests {
         }
     }
 
-    @Test("A body of known length is sent as it is, and the connection lives on")
+    @Test("A body of known length is sent without chunks, and the connection is reused")
     func exactLength() async throws {
         try await TestOrigin.withOrigin { request in
             .text("\(request.fields["Content-Length"] ?? "none") \(try await request.collectText())")
@@ -133,7 +133,7 @@ struct UploadFramingTests {
         }
     }
 
-    @Test("What a source throws is the cause of the error, and the connection is closed")
+    @Test("An error of the source is the underlying error, and the connection is closed")
     func failingSource() async throws {
         let script = ServerScript(.expectRequestHead, .readAll)
         try await TestOrigin.withOrigin(scripts: script) { origin in
@@ -191,7 +191,7 @@ struct UploadFramingTests {
     }
 
     @Test(
-        "A body that is said to be empty and is not is never sent",
+        "A body declared empty that is not empty is never sent",
         arguments: ["stream", "once", "file", "field"])
     func falselyEmpty(_ kind: String) async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in

@@ -4,15 +4,15 @@ import MartletTransport
 import Synchronization
 import SystemPackage
 
-/// Asynchronous code of the program for which no call waits: a queue, a manager, a cache or the caller does.
+/// Asynchronous user code that no call waits for, but a queue, a manager, a cache or the caller.
 enum OutsideHook: String, CaseIterable, Sendable {
     case authorize, renew, prepare, decode, invalidated
 
-    /// Those that can throw, and after which the same call goes on later or fails.
+    /// The hooks that can throw, after which the same call continues later or fails.
     static let throwing: [OutsideHook] = [.authorize, .prepare, .decode]
 }
 
-/// Code of the program in one of these hooks, and the work that reaches it.
+/// User code in one of these hooks, and the work that reaches it.
 final class OutsideScene: Sendable {
     let hook: OutsideHook
     let entered = Counter()
@@ -29,7 +29,7 @@ final class OutsideScene: Sendable {
     func run(_ body: @escaping @Sendable () async -> Void) { code.withLock { $0 = body } }
     func fail() { isFailing.withLock { $0 = true } }
 
-    /// Waits until ``release()``, whatever is cancelled.
+    /// Waits until ``release()`` and ignores cancellation.
     func block() async {
         let block = OneShot<Void>()
         blocks.withLock { $0.append(block) }
@@ -67,8 +67,8 @@ final class OutsideScene: Sendable {
         }
     }
 
-    /// Does the work that reaches the hook, until it has done so and the code has returned, or until the running task is
-    /// cancelled. Whatever was opened is closed then.
+    /// Does the work that reaches the hook, until the code has returned or the running task is cancelled. Then closes
+    /// everything that was opened.
     func work(_ session: HTTPSession, _ origin: TestOrigin) async throws {
         switch hook {
         case .authorize, .renew:

@@ -8,10 +8,10 @@ import SystemPackage
     import CoreMetrics
 #endif
 
-/// Synchronous code of the program that runs within calls.
+/// Synchronous user code that runs within calls.
 ///
-/// It cannot wait without holding its thread, so a call cannot be raced against it. What must hold is that no lock is held
-/// while it runs: it may ask the session anything, and start tasks that make calls or invalidate it.
+/// It cannot wait without blocking its thread, so a call cannot be raced against it. The required property is that no
+/// lock is held while it runs: it may use the session, and start tasks that make calls or invalidate it.
 enum SynchronousHook: String, CaseIterable, Sendable {
     case observe, logger, selector, publicSuffix, uploadProgress, downloadProgress, serializer, cost, feature,
         mapper
@@ -19,11 +19,11 @@ enum SynchronousHook: String, CaseIterable, Sendable {
         case metrics
     #endif
 
-    /// Those that can throw.
+    /// The hooks that can throw.
     static let throwing: [SynchronousHook] = [.serializer]
 }
 
-/// Code in one synchronous hook of a session, and the call that reaches it.
+/// User code in one synchronous hook of a session, and the call that reaches it.
 final class SynchronousScene: Sendable {
     let hook: SynchronousHook
     let entered = Counter()
@@ -86,7 +86,7 @@ final class SynchronousScene: Sendable {
 
     /// Makes the call that reaches the hook.
     func call(_ session: HTTPSession, _ origin: TestOrigin) async throws {
-        // Of an address nobody asks whether it is a public suffix.
+        // The public suffix hook is not called for an IP address.
         let url = hook == .publicSuffix ? "http://b.a.localhost:\(origin.port)/start" : origin.url("/start")
         switch hook {
         case .uploadProgress:

@@ -1,12 +1,12 @@
 import Foundation
 
-/// The places where the public API takes code from its user, read from the sources: public functions, initializers,
-/// properties and type aliases with a closure, an asynchronous sequence or a handler of another package, and the
-/// requirements of public protocols.
+/// The parts of the public API that accept user code, found in the sources: public functions, initializers, properties
+/// and type aliases with a closure, an asynchronous sequence or a handler of another package, and the requirements of
+/// public protocols.
 enum UserCodePlaces {
-    /// The places in all library targets, as `Type.member`.
+    /// Returns the places in all library targets, as `Type.member`.
     static func inSources() throws -> Set<String> {
-        // This file is four steps below the root of the package.
+        // This file is four levels below the root of the package.
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
         var places: Set<String> = []
@@ -24,16 +24,17 @@ enum UserCodePlaces {
         return places
     }
 
-    /// The code of `MartletTesting` runs in tests, and that of the program is its own: neither runs in calls of users.
+    /// Whether a target is excluded: code of `MartletTesting`, the demo and the command-line tool does not run in calls
+    /// of users.
     private static func isLeftOut(_ target: String) -> Bool {
         ["MartletTesting", "MartletDemo", "MartletCLI"].contains(target)
     }
 
-    /// The places in one file's source.
+    /// Returns the places in one file's source.
     static func places(in source: String) -> Set<String> {
         var places: Set<String> = []
         var scopes: [Scope] = []
-        /// The indentation of each `#if` that is open.
+        /// The indentation of each open `#if`.
         var conditions: [Int] = []
         let lines = source.components(separatedBy: "\n")
         for (index, line) in lines.enumerated() {
@@ -44,7 +45,7 @@ enum UserCodePlaces {
             if text.hasPrefix("#endif") { _ = conditions.popLast() }
             if text.hasPrefix("#") { continue }
             scopes.removeAll { $0.indentation >= indentation }
-            // Regular expressions are slow in debug builds: most lines are passed over without one.
+            // Regular expressions are slow in debug builds, so most lines are skipped without one.
             if text.hasSuffix("{"), scopeWords.contains(where: text.contains),
                 let scope = Scope(String(text), indentation: indentation)
             {
@@ -66,12 +67,12 @@ enum UserCodePlaces {
     }
 
     private static let scopeWords = ["extension ", "struct ", "class ", "actor ", "enum ", "protocol "]
-    /// Signs of code in a declaration that has no closure.
+    /// Markers of user code in a declaration without a closure.
     private static let codeSigns = [
         ": AsyncSequence", "any AsyncSequence", "Logger(", ": Logger", "MetricsFactory", "Tracer)",
     ]
 
-    /// A type, protocol or extension whose members follow.
+    /// A type, protocol or extension with the following members.
     private struct Scope {
         var indentation: Int
         var name: String
@@ -105,7 +106,7 @@ enum UserCodePlaces {
         return place + 1 < words.count ? words[place + 1] : nil
     }
 
-    /// A declaration up to its body, over as many lines as it takes.
+    /// Returns a declaration up to its body, over all its lines.
     private static func declaration(at index: Int, of lines: [String]) -> String {
         var text = ""
         for line in lines[index...] {
@@ -116,7 +117,7 @@ enum UserCodePlaces {
         return text
     }
 
-    /// Whether code is among the parameters of a function, or is the type of a property or an alias.
+    /// Whether a function has code among its parameters, or a property or an alias has a code type.
     private static func takesCode(_ declaration: String) -> Bool {
         let signature = String(declaration.prefix { $0 != "{" })
         if codeSigns.contains(where: signature.contains) { return true }

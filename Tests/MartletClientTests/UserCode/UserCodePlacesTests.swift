@@ -3,27 +3,27 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// Each place in the public API that takes code of the program, with the tests that show that such code neither blocks a
-/// call of others nor outlives its own.
-@Suite("Places that take code of the program")
+/// Each part of the public API that accepts user code, with its tests. They show that the code cannot block other calls
+/// or outlive its own call.
+@Suite("Public API that accepts user code")
 struct UserCodePlacesTests {
-    /// How a place is protected, and what is tested of it.
+    /// The protection of a place, and its tests.
     enum Row {
-        /// A call waits for it in a task of its own: all cases run in ``UserCodeTests``.
+        /// A call waits for the code in a separate task. All cases run in ``UserCodeTests``.
         case call(UserHook)
-        /// Something other than a call waits for it: all cases run below.
+        /// Something other than a call waits for the code. All cases run below.
         case outside(OutsideHook)
-        /// It is synchronous and runs within calls. It cannot be raced, since it holds its thread; that it holds no lock runs
-        /// below, with errors where it can throw.
+        /// The code is synchronous and runs within calls. It blocks its thread and cannot be raced. The tests below
+        /// check that no lock is held, and that errors are thrown if it can throw.
         case synchronous(SynchronousHook)
-        /// The caller's own task awaits it within the closure that a response is handed to. It cannot be left behind, because
-        /// the closure may refer to what does not outlive the function: it ends when it heeds the cancellation of its task.
-        /// Errors and invalidation run in ``UserCodeTests``.
+        /// The caller's own task awaits the code within the closure that receives a response. It cannot be abandoned,
+        /// because the closure may refer to values that do not outlive the function. It ends when it responds to the
+        /// cancellation of its task. Errors and invalidation run in ``UserCodeTests``.
         case callersTask
-        /// A plain function of a value, which runs before there is a call or after it has ended, in the function of the API
-        /// that it was given to or was called by. There is nothing to block.
+        /// The code is a plain function of a value. It runs before a call or after its end, in the API function that it
+        /// was given to. There is nothing to block.
         case value
-        /// It runs only with a trait, or nothing waits for it.
+        /// The code runs only with a trait, or nothing waits for it.
         case elsewhere(String)
     }
 
@@ -129,9 +129,9 @@ struct UserCodePlacesTests {
         #endif
     }
 
-    // MARK: The table
+    // MARK: Table
 
-    @Test("Each place that takes code is in the table, and the table has no other")
+    @Test("The table has exactly the places that accept user code")
     func tableIsComplete() throws {
         let found = try UserCodePlaces.inSources()
         let missing = found.subtracting(Self.table.keys).sorted()
@@ -140,7 +140,7 @@ struct UserCodePlacesTests {
         #expect(gone.isEmpty, "rows without a place: \(gone)")
     }
 
-    @Test("Closures, sequences and requirements of public protocols are found in every form they have")
+    @Test("Closures, sequences and requirements of public protocols are found in every form")
     func forms() {
         let source = """
             public protocol Hook: Sendable {
@@ -183,7 +183,7 @@ struct UserCodePlacesTests {
     // MARK: Synchronous code
 
     @Test(
-        "Synchronous code within a call can ask the session anything, and start calls",
+        "Synchronous code within a call can use the session and start calls",
         arguments: SynchronousHook.allCases)
     func asksSession(_ hook: SynchronousHook) async throws {
         let scene = try SynchronousScene(hook)
@@ -192,10 +192,10 @@ struct UserCodePlacesTests {
         } run: { origin async throws in
             let session = scene.session { $0.pool.connectionsPerHost = 1 }
             let nested = Counter()
-            // The hook of the mapper needs a call that fails; the nested one is to succeed.
+            // The mapper's hook needs a call that fails, but the nested call must succeed.
             let lenient = session.with { $0.validator = nil }
             scene.run {
-                // Each of these takes a lock of the session's: they would wait for ever under it.
+                // Each of these acquires a lock of the session and would deadlock if it were held.
                 _ = session.poolStatus
                 _ = session.runningCallCount
                 _ = session.configuration
@@ -224,14 +224,14 @@ struct UserCodePlacesTests {
                     returned.add()
                 }
             }
-            // It may have come too late to cancel the call.
+            // The invalidation may be too late to cancel the call.
             try? await scene.call(session, origin)
             #expect(await eventually(within: Patience.long) { returned.count == 1 })
             #expect(session.runningCallCount == 0)
         }
     }
 
-    @Test("What synchronous code throws is what the call throws", arguments: SynchronousHook.throwing)
+    @Test("An error of synchronous code is the error of the call", arguments: SynchronousHook.throwing)
     func synchronousThrows(_ hook: SynchronousHook) async throws {
         let scene = try SynchronousScene(hook)
         try await TestOrigin.withOrigin { _ in
@@ -246,7 +246,7 @@ struct UserCodePlacesTests {
     // MARK: Code outside of calls
 
     @Test(
-        "Code that no call waits for can make a call where one connection is allowed",
+        "Code outside of calls can make a call when only one connection is allowed",
         arguments: OutsideHook.allCases.filter { $0 != .invalidated })
     func outsideNested(_ hook: OutsideHook) async throws {
         try await outside(hook) { scene, session, origin in
@@ -259,7 +259,7 @@ struct UserCodePlacesTests {
         }
     }
 
-    @Test("Work that waits for code which never returns can be cancelled", arguments: OutsideHook.allCases)
+    @Test("Work that waits for code that never returns can be cancelled", arguments: OutsideHook.allCases)
     func outsideCancelled(_ hook: OutsideHook) async throws {
         try await outside(hook) { scene, session, origin in
             scene.run { await scene.block() }
@@ -272,7 +272,7 @@ struct UserCodePlacesTests {
     }
 
     @Test(
-        "A session can be invalidated while code that no call waits for never returns",
+        "A session can be invalidated while code outside of calls never returns",
         arguments: OutsideHook.allCases)
     func outsideInvalidated(_ hook: OutsideHook) async throws {
         try await outside(hook) { scene, session, origin in
@@ -287,7 +287,9 @@ struct UserCodePlacesTests {
         }
     }
 
-    @Test("What code outside of calls throws is told", arguments: OutsideHook.throwing)
+    @Test(
+        "An error of code outside of calls is thrown by the function that waits for it",
+        arguments: OutsideHook.throwing)
     func outsideThrows(_ hook: OutsideHook) async throws {
         try await outside(hook) { scene, session, origin in
             scene.fail()
@@ -296,7 +298,7 @@ struct UserCodePlacesTests {
         }
     }
 
-    @Test("Code that no call waits for can invalidate the session", arguments: OutsideHook.allCases)
+    @Test("Code outside of calls can invalidate the session", arguments: OutsideHook.allCases)
     func outsideInvalidates(_ hook: OutsideHook) async throws {
         try await outside(hook) { scene, session, origin in
             let returned = Counter()

@@ -4,10 +4,10 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-@Suite("Code of the program within a call")
+@Suite("User code within a call")
 struct UserCodeTests {
     @Test(
-        "Calls that fill the limit of their host can all make another call to it",
+        "Calls that fill their host's limit can all make another call to it",
         arguments: UserHook.allCases, [10, 300_000])
     func nestedAtTheLimit(_ hook: UserHook, _ byteCount: UInt64) async throws {
         let scene = try UserScene(hook, byteCount: byteCount)
@@ -45,7 +45,9 @@ struct UserCodeTests {
         }
     }
 
-    @Test("A body that was read before a verdict, or not, is delivered whole", arguments: [0, 10, 300_000])
+    @Test(
+        "A body is delivered completely after validation, whether or not it was read before",
+        arguments: [0, 10, 300_000])
     func deliversAfterVerdict(_ byteCount: UInt64) async throws {
         let scene = try UserScene(.after, byteCount: byteCount)
         defer { scene.clear() }
@@ -74,7 +76,7 @@ struct UserCodeTests {
         }
     }
 
-    @Test("Invalidating a session ends waits for code that never returns", arguments: UserHook.allCases)
+    @Test("Invalidating a session ends its waits for code that never returns", arguments: UserHook.allCases)
     func invalidates(_ hook: UserHook) async throws {
         try await blocked(hook) { session, call in
             await session.invalidateAndCancel()
@@ -104,7 +106,7 @@ struct UserCodeTests {
     }
 
     @Test(
-        "Cancelling a task object ends its wait for code that never returns",
+        "Cancelling an HTTP task ends its wait for code that never returns",
         arguments: [UserHook.before, .after])
     func cancelsTask(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
@@ -122,7 +124,7 @@ struct UserCodeTests {
         }
     }
 
-    @Test("The total clock ends the wait for code that never returns", arguments: UserHook.asking)
+    @Test("The total timeout ends a wait for code that never returns", arguments: UserHook.asking)
     func timesOut(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
         defer { scene.clear() }
@@ -136,7 +138,7 @@ struct UserCodeTests {
             }
             #expect(error?.code == .timedOut)
             #expect(error?.timeout == .total)
-            // A machine that stood still may not have come to the code.
+            // A stalled machine may not have reached the code.
             if scene.entered.count > 0, !UserHook.beside.contains(hook) {
                 #expect(error?.message.contains("before the") == true, "\(error?.message ?? "")")
             }
@@ -144,7 +146,7 @@ struct UserCodeTests {
         }
     }
 
-    @Test("An error of the code ends the call, and frees its connection", arguments: UserHook.throwing)
+    @Test("An error of the code ends the call and releases its connection", arguments: UserHook.throwing)
     func throwing(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
         defer { scene.clear() }
@@ -160,7 +162,7 @@ struct UserCodeTests {
             case .resolver: #expect((error as? HTTPError)?.code == .resolutionFailed)
             default: #expect(error is UserFailure)
             }
-            // It would wait for the only place.
+            // It would wait for the only slot.
             let next = try await UserScene.$isInside.withValue(true) {
                 try await session.get(origin.url("/side"))
             }
@@ -169,7 +171,7 @@ struct UserCodeTests {
     }
 
     @Test(
-        "Code of a call can invalidate the session, and the call is cancelled", arguments: UserHook.allCases)
+        "Code within a call can invalidate the session, which cancels the call", arguments: UserHook.allCases)
     func invalidatesFromInside(_ hook: UserHook) async throws {
         let scene = try UserScene(hook)
         defer { scene.clear() }
@@ -192,7 +194,7 @@ struct UserCodeTests {
         }
     }
 
-    @Test("Closures of several streams can invalidate the session at once", arguments: [true, false])
+    @Test("Closures of several streams can invalidate the session at the same time", arguments: [true, false])
     func invalidatesFromStreams(_ cancelling: Bool) async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")

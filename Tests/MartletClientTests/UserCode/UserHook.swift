@@ -4,47 +4,47 @@ import MartletTransport
 import Synchronization
 import SystemPackage
 
-/// The places where a call waits for code of the program.
+/// The places in a call that wait for user code.
 enum UserHook: String, CaseIterable, Sendable {
     case before, after, responseBody, handler, token, refresh, answer, redirect, newBody, received,
         bodyReceived
     case destination, downloadFinished, completed
     case validator, headValidator, suffixes, emptyBody, body, part, bodySent, collected, resolver, trust
 
-    /// Those that are asked about a response while its body may still be on the connection.
+    /// The hooks that decide about a response while its body may still be on the connection.
     static let holding: [UserHook] = [
         .after, .responseBody, .handler, .refresh, .answer, .redirect, .received, .destination,
         .headValidator,
         .suffixes,
     ]
-    /// Those that are told what the call does, and do not change it.
+    /// The hooks that are notified and do not change the call.
     static let told: [UserHook] = [.downloadFinished, .completed, .bodySent, .collected]
-    /// Those whose result the call needs.
+    /// The hooks whose result the call needs.
     static let asking = allCases.filter { !told.contains($0) }
-    /// Those that can throw.
+    /// The hooks that can throw.
     static let throwing: [UserHook] = [
         .before, .after, .responseBody, .handler, .token, .refresh, .answer, .redirect, .newBody, .received,
         .destination,
         .validator, .headValidator, .emptyBody, .body, .part, .resolver,
     ]
-    /// Those that wait in a task of the connection's or the upload's own, and not in the call's.
+    /// The hooks that run in a task of the connection or the upload and not in the call's task.
     static let beside: [UserHook] = [.body, .part, .resolver, .trust]
 }
 
-/// The error that code of the program throws in tests.
+/// The error that user code throws in tests.
 struct UserFailure: Error, Hashable {}
 
-/// Code of the program that runs in one hook of a session, and the calls that reach it.
+/// User code in one hook of a session, and the calls that reach it.
 final class UserScene: Sendable {
-    /// Set while the code makes calls of its own, in which hooks do nothing.
+    /// Whether the code is making calls of its own, for which hooks do nothing.
     @TaskLocal static var isInside = false
 
     let hook: UserHook
-    /// How many times the code was entered.
+    /// The number of times that the code was entered.
     let entered = Counter()
-    /// How many requests for the hook's path came.
+    /// The number of requests for the hook's path.
     let requests = Counter()
-    /// The size of the responses that the hook is asked about.
+    /// The size in bytes of the responses for the hook.
     let byteCount: UInt64
     let folder: TemporaryFolder
     private let code = Mutex<(@Sendable () async -> Void)?>(nil)
@@ -57,12 +57,12 @@ final class UserScene: Sendable {
         folder = try TemporaryFolder()
     }
 
-    /// Sets the code.
+    /// Sets the code that runs in the hook.
     func run(_ body: @escaping @Sendable () async -> Void) {
         code.withLock { $0 = body }
     }
 
-    /// Forgets the code, which may refer to the session that refers to this.
+    /// Releases the code, which may retain the session that retains this scene.
     func clear() {
         code.withLock { $0 = nil }
     }
@@ -72,28 +72,28 @@ final class UserScene: Sendable {
         isFailing.withLock { $0 = true }
     }
 
-    /// Waits until ``release()``, whatever is cancelled.
+    /// Waits until ``release()`` and ignores cancellation.
     func block() async {
         let block = OneShot<Void>()
         blocks.withLock { $0.append(block) }
         _ = await block.wait(until: .distantFuture, on: EventLoop.sharedOrStalled)
     }
 
-    /// Lets the code that is blocked return.
+    /// Lets the blocked code return.
     func release() {
         for block in blocks.withLock({ $0 }) { block.fulfill(()) }
     }
 
-    /// What the origin speaks.
+    /// The protocol options of the origin.
     var originOptions: OriginOptions { hook == .trust ? .tls() : .plain }
 
-    /// What each function of the program calls that can throw.
+    /// Called by each user function that can throw.
     func ask(_ hook: UserHook) async throws {
         await enter(hook)
         if hook == self.hook, !UserScene.isInside, isFailing.withLock({ $0 }) { throw UserFailure() }
     }
 
-    /// What each function of the program calls.
+    /// Called by each user function.
     func enter(_ hook: UserHook) async {
         guard hook == self.hook, !UserScene.isInside else { return }
         entered.add()
@@ -102,7 +102,7 @@ final class UserScene: Sendable {
     }
 
     func respond(to request: OriginRequest) async throws -> OriginResponse {
-        // A body of which nothing was read needs no other in its place.
+        // A body that was not read does not need a replacement.
         if [.newBody, .body, .part, .bodySent].contains(hook) { _ = try await request.collectBody() }
         if request.path != "/start" { return .text("side") }
         requests.add()
@@ -121,7 +121,7 @@ final class UserScene: Sendable {
         return OriginResponse(status, fields: fields, body: .pattern(byteCount))
     }
 
-    /// A session whose hooks are this scene's.
+    /// Creates a session with this scene's hooks.
     func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> HTTPSession {
         .own { configuration in
             switch hook {
@@ -199,7 +199,7 @@ final class UserScene: Sendable {
         }
     }
 
-    /// A body that asks before its first piece.
+    /// A body that runs the code before its first piece.
     private struct AskingBody: AsyncSequence, Sendable {
         let scene: UserScene
         let body: ResponseBody
@@ -317,7 +317,7 @@ final class UserScene: Sendable {
         }
     }
 
-    /// The pieces of a body, each of which the code is asked for.
+    /// A body that runs the code before each piece.
     private struct Pieces: AsyncSequence, Sendable {
         let scene: UserScene
         let isEmpty: Bool

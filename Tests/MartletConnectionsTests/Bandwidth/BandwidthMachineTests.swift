@@ -3,11 +3,11 @@ import MartletConnections
 import MartletTransport
 import Testing
 
-@Suite("Limits of bandwidth, on passed-in time")
+@Suite("Bandwidth limits on a manual clock")
 struct BandwidthMachineTests {
     private static let start = MonotonicTime(nanoseconds: 1_000_000_000)
 
-    /// Transfers that always want more, served by a machine as time passes.
+    /// Transfers that always request more bytes from a machine on a manual clock.
     private struct Scene {
         var machine = BandwidthMachine()
         var now = BandwidthMachineTests.start
@@ -55,7 +55,7 @@ struct BandwidthMachineTests {
     }
 
     @Test(
-        "All transfers together keep the rate within 5 %", arguments: [1, 7, 100],
+        "All transfers together stay within 5 % of the rate", arguments: [1, 7, 100],
         [2_000, 1_000_000, 80_000_000])
     func aggregate(count: Int, rate: Int) {
         var scene = Scene(Array(repeating: BandwidthScope(host: "a"), count: count))
@@ -64,12 +64,12 @@ struct BandwidthMachineTests {
         scene.run(for: .seconds(10))
         let ratio = Double(scene.moved.reduce(0, +)) / Double(10 * rate)
         #expect((0.95...1.05).contains(ratio))
-        // Each has its share: nobody starves.
+        // Each transfer gets its share, and none starves.
         let share = Double(10 * rate) / Double(count)
         #expect(scene.moved.allSatisfy { Double($0) > 0.5 * share - Double(rate) / 50 })
     }
 
-    @Test("Each host has its own rate, and one transfer its own below it")
+    @Test("Each host has its own rate, and each transfer has a rate below it")
     func hierarchy() {
         var scene = Scene([
             BandwidthScope(host: "a"), BandwidthScope(host: "a", transfer: 9), BandwidthScope(host: "b"),
@@ -84,7 +84,7 @@ struct BandwidthMachineTests {
         #expect((0.95...1.05).contains(Double(scene.moved[2]) / 2_000_000))
     }
 
-    @Test("A change acts at once, for those that wait already")
+    @Test("A change of the limits applies immediately to waiters")
     func change() {
         var scene = Scene([BandwidthScope(host: "a")])
         _ = scene.machine.setRates(total: .bytesPerSecond(100), perHost: nil, now: scene.now)
@@ -102,7 +102,7 @@ struct BandwidthMachineTests {
         #expect(scene.moved[0] - fast <= 40)
     }
 
-    @Test("Without limits everything is granted, and nothing is active")
+    @Test("Without limits every request is granted, and nothing is active")
     func unlimited() {
         var machine = BandwidthMachine()
         let effects = machine.request(
@@ -111,7 +111,7 @@ struct BandwidthMachineTests {
         #expect(!machine.isActive)
     }
 
-    @Test("What was cancelled is not granted, and holds nobody up")
+    @Test("A cancelled request is not granted and delays no other")
     func cancel() {
         let now = BandwidthMachineTests.start
         var machine = BandwidthMachine()
@@ -125,7 +125,7 @@ struct BandwidthMachineTests {
         #expect(machine.waitingCount == 0)
     }
 
-    @Test("A small request does not overtake one that waits for the same bucket")
+    @Test("A small request does not overtake a waiter for the same bucket")
     func order() {
         let now = BandwidthMachineTests.start
         var machine = BandwidthMachine()
@@ -137,7 +137,7 @@ struct BandwidthMachineTests {
         #expect(effects.grants.first?.request == 2)
     }
 
-    @Test("One that waits for its own host's bucket does not hold another host up")
+    @Test("A waiter for the bucket of its host does not delay other hosts")
     func independence() {
         let now = BandwidthMachineTests.start
         var machine = BandwidthMachine()
@@ -148,7 +148,7 @@ struct BandwidthMachineTests {
         #expect(machine.request(3, 50, in: BandwidthScope(host: "b"), now: now).grants.count == 1)
     }
 
-    @Test("What did not move after all is given back")
+    @Test("Bytes that were granted but not transferred are returned to the bucket")
     func giveBack() {
         let now = BandwidthMachineTests.start
         var machine = BandwidthMachine()
@@ -160,14 +160,14 @@ struct BandwidthMachineTests {
         #expect(machine.request(2, 100, in: lane, now: now).grants.map(\.byteCount) == [60])
     }
 
-    /// How long this thread has computed: it counts neither stalls nor what other threads take of the processor.
+    /// Returns the processor time of this thread, without stalls and other threads.
     private func computed() -> Duration {
         var time = timespec()
         unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
-    @Test("A hundred thousand hosts leave no hundred thousand buckets, and take little time")
+    @Test("A hundred thousand hosts do not leave as many buckets, and take little time")
     func manyHosts() {
         var machine = BandwidthMachine()
         var now = BandwidthMachineTests.start
@@ -182,7 +182,7 @@ struct BandwidthMachineTests {
         #expect(computed() - begun < .seconds(60))
     }
 
-    @Test("Rates and bursts that make no sense are held to what does", arguments: [Int.min, -1, 0, .max])
+    @Test("Invalid rates and bursts are clamped to valid ones", arguments: [Int.min, -1, 0, .max])
     func nonsense(number: Int) {
         let now = BandwidthMachineTests.start
         var bucket = TokenBucket(BandwidthRate(bytesPerSecond: number, burst: number), now: now)
@@ -193,7 +193,7 @@ struct BandwidthMachineTests {
         #expect(bucket.ready(number) >= now)
     }
 
-    @Test("Time that goes back gives nothing")
+    @Test("A clock that moves backwards grants nothing")
     func timeGoesBack() {
         let now = BandwidthMachineTests.start
         var bucket = TokenBucket(BandwidthRate(bytesPerSecond: 1_000, burst: 100), now: now)
@@ -202,7 +202,7 @@ struct BandwidthMachineTests {
         #expect(bucket.available(at: now.advanced(by: .milliseconds(50))) == 50)
     }
 
-    @Test("Whether limits hold a transfer back is told of what it asked since the last look")
+    @Test("The hold state of a transfer reflects its requests since the last query")
     func holds() {
         let now = MonotonicTime(nanoseconds: 1_000_000_000)
         var machine = BandwidthMachine()
@@ -215,7 +215,7 @@ struct BandwidthMachineTests {
         #expect(machine.hold(transfer: 7) == .free)
         #expect(machine.request(2, 50, in: lane, now: now).grants.isEmpty)
         #expect(machine.hold(transfer: 7) == .held)
-        // It still waits, and another one does not.
+        // The transfer still waits, and the other one does not.
         #expect(machine.hold(transfer: 7) == .held && machine.hold(transfer: 8) == .idle)
         #expect(machine.advance(to: now.advanced(by: .seconds(1))).grants.count == 1)
         #expect(machine.hold(transfer: 7) == .idle)

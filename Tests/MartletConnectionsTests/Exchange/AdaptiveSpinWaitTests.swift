@@ -2,16 +2,16 @@ import Testing
 
 @testable import MartletConnections
 
-@Suite("Waiting awake for an answer that comes at once")
+@Suite("Spin waits for responses that arrive immediately")
 struct AdaptiveSpinWaitTests {
-    /// How many requests go by until one is due.
+    /// Returns the number of requests without a spin before the next spin.
     private static func skipped(_ wait: AdaptiveSpinWait) -> Int {
         var count = 0
         while !wait.isDue(), count < 10_000 { count += 1 }
         return count
     }
 
-    @Test("The first request tries, and so does each after one that was answered in time")
+    @Test("The first request spins, and so does each request after a timely response")
     func successes() {
         let wait = AdaptiveSpinWait()
         for _ in 0..<5 {
@@ -20,7 +20,7 @@ struct AdaptiveSpinWaitTests {
         }
     }
 
-    @Test("Each failure doubles how many go by, up to a thousand")
+    @Test("Each failure doubles the number of requests that do not spin, up to a thousand")
     func failures() {
         let wait = AdaptiveSpinWait()
         for expected in [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024] {
@@ -29,7 +29,7 @@ struct AdaptiveSpinWaitTests {
         }
     }
 
-    @Test("One answer in time makes up for all failures")
+    @Test("One timely response clears all failures")
     func recovery() {
         let wait = AdaptiveSpinWait()
         for _ in 0..<6 { wait.ended(inTime: false) }

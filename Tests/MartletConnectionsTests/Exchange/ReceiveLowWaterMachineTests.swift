@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletConnections
 
-@Suite("Awaiting the bytes of a fast body together")
+@Suite("Batched wake-ups for fast bodies")
 struct ReceiveLowWaterMachineTests {
     private static let batch = ReceiveLowWaterMachine.batchByteCount
 
@@ -11,7 +11,7 @@ struct ReceiveLowWaterMachineTests {
         MonotonicTime(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000)
     }
 
-    /// A rule that has seen a megabyte come within a millisecond.
+    /// Returns a machine that received a megabyte within a millisecond.
     private static func fast() -> ReceiveLowWaterMachine {
         var rule = ReceiveLowWaterMachine()
         #expect(rule.waitBegins(received: 0, remaining: nil, now: at(0)) == 1)
@@ -19,13 +19,13 @@ struct ReceiveLowWaterMachineTests {
         return rule
     }
 
-    @Test("At first every byte wakes the reader")
+    @Test("Initially every byte wakes the reader")
     func start() {
         var rule = ReceiveLowWaterMachine()
         #expect(rule.waitBegins(received: 0, remaining: 1 << 30, now: ReceiveLowWaterMachineTests.at(0)) == 1)
     }
 
-    @Test("A body that comes fast is awaited in batches")
+    @Test("A fast body is awaited in batches")
     func batches() {
         var rule = ReceiveLowWaterMachineTests.fast()
         #expect(
@@ -33,7 +33,7 @@ struct ReceiveLowWaterMachineTests {
                 == ReceiveLowWaterMachineTests.batch)
     }
 
-    @Test("A body that comes slowly is not")
+    @Test("A slow body is not awaited in batches")
     func slow() {
         var rule = ReceiveLowWaterMachine()
         _ = rule.waitBegins(received: 0, remaining: nil, now: ReceiveLowWaterMachineTests.at(0))
@@ -41,14 +41,14 @@ struct ReceiveLowWaterMachineTests {
             rule.waitBegins(received: 1 << 20, remaining: nil, now: ReceiveLowWaterMachineTests.at(100)) == 1)
     }
 
-    @Test("Nor is one that has become slow")
+    @Test("A body that has become slow is not awaited in batches")
     func slowed() {
         var rule = ReceiveLowWaterMachineTests.fast()
         #expect(
             rule.waitBegins(received: 2 << 20, remaining: nil, now: ReceiveLowWaterMachineTests.at(500)) == 1)
     }
 
-    @Test("Few bytes say nothing about the speed")
+    @Test("A few bytes do not determine the speed")
     func few() {
         var rule = ReceiveLowWaterMachine()
         _ = rule.waitBegins(received: 0, remaining: nil, now: ReceiveLowWaterMachineTests.at(0))
@@ -64,7 +64,7 @@ struct ReceiveLowWaterMachineTests {
         #expect(rule.waitBegins(received: 2 << 20, remaining: 1, now: ReceiveLowWaterMachineTests.at(2)) == 1)
     }
 
-    @Test("A batch that did not come in time ends batches until the body is fast again")
+    @Test("A batch that is late disables batches until the body is fast again")
     func late() {
         var rule = ReceiveLowWaterMachineTests.fast()
         rule.waitTimedOut()
@@ -75,7 +75,7 @@ struct ReceiveLowWaterMachineTests {
                 == ReceiveLowWaterMachineTests.batch)
     }
 
-    @Test("Counts near the end of what can be counted do no harm")
+    @Test("Counts near the integer maximum are harmless")
     func extremes() {
         var rule = ReceiveLowWaterMachine()
         _ = rule.waitBegins(received: .max, remaining: .max, now: MonotonicTime(nanoseconds: .max))

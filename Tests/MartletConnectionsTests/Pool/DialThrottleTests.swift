@@ -2,7 +2,7 @@ import Testing
 
 @testable import MartletConnections
 
-@Suite("Dials that are wanted at the same moment")
+@Suite("Limits on concurrent dials")
 struct DialThrottleTests {
     private typealias Gate = DialThrottle<Int>
 
@@ -10,14 +10,14 @@ struct DialThrottleTests {
         PoolConnectionID(index: number, generation: 0)
     }
 
-    /// A gate that so many dials were to pass at an instant, and those that did.
+    /// Returns a throttle that received `count` dials at an instant, and the numbers of the dials that started.
     private static func gate(_ count: Int, at now: UInt64) -> (Gate, [Int]) {
         var gate = Gate()
         let passed = (0..<count).compactMap { gate.admit(id($0), $0, now: now) }
         return (gate, passed)
     }
 
-    @Test("As many begin as the limit says, and each that ends lets the next one through, the first first")
+    @Test("Dials start up to the limit, and each that ends starts the first in the queue")
     func ended() {
         var (gate, passed) = DialThrottleTests.gate(Gate.limit + 3, at: 5)
         #expect(passed == Array(0..<Gate.limit))
@@ -30,7 +30,7 @@ struct DialThrottleTests {
         #expect(gate.waitingCount == 0 && gate.nextDeadline == nil)
     }
 
-    @Test("One that comes later does not go before those that wait")
+    @Test("A later dial does not overtake queued dials")
     func order() {
         var (gate, _) = DialThrottleTests.gate(Gate.limit + 1, at: 5)
         gate.ended(DialThrottleTests.id(0))
@@ -40,7 +40,7 @@ struct DialThrottleTests {
         #expect(gate.next(now: 5) == [9000])
     }
 
-    @Test("Hosts that do not answer hold up the others for the interval, and ten thousand dials for a second")
+    @Test("Unresponsive hosts delay others for the interval, and ten thousand dials for a second")
     func interval() {
         var (gate, passed) = DialThrottleTests.gate(10_000, at: 0)
         var now: UInt64 = 0
@@ -60,7 +60,7 @@ struct DialThrottleTests {
         #expect(now <= 1_000_000_000)
     }
 
-    @Test("One that is withdrawn is given back, once, and never let through")
+    @Test("A withdrawn dial is returned once and never starts")
     func withdrawn() {
         var (gate, _) = DialThrottleTests.gate(Gate.limit + 2, at: 0)
         #expect(gate.withdraw(DialThrottleTests.id(Gate.limit)) == Gate.limit)
@@ -70,7 +70,7 @@ struct DialThrottleTests {
         #expect(gate.next(now: Gate.interval).isEmpty && gate.nextDeadline == nil)
     }
 
-    @Test("Ends of dials that are unknown, or have counted long enough, let nobody through who may not")
+    @Test("The end of an unknown or expired dial starts no dial above the limit")
     func lateEnds() {
         var (gate, _) = DialThrottleTests.gate(2 * Gate.limit + 1, at: 0)
         #expect(gate.next(now: Gate.interval).count == Gate.limit)
@@ -81,7 +81,7 @@ struct DialThrottleTests {
         #expect(gate.next(now: Gate.interval) == [2 * Gate.limit])
     }
 
-    @Test("At the end of time the gate still counts")
+    @Test("The limit holds at the maximum time")
     func endOfTime() {
         var (gate, passed) = DialThrottleTests.gate(Gate.limit + 1, at: .max)
         #expect(passed.count <= Gate.limit + 1 && gate.waitingCount + passed.count == Gate.limit + 1)

@@ -2,11 +2,11 @@ import MartletConnections
 import MartletTransport
 import Testing
 
-@Suite("Which addresses are lost")
+@Suite("Lost local addresses")
 struct LostAddressesTests {
     private func set(_ texts: String...) -> Set<IPAddress> { Set(texts.compactMap { IPAddress($0) }) }
 
-    @Test("What was there and is not any more is lost, until it is back")
+    @Test("An address that disappears is lost until it returns")
     func lost() {
         var loss = LostAddresses()
         let first = loss.update(set("192.0.2.1", "2001:db8::1"))
@@ -25,7 +25,7 @@ struct LostAddressesTests {
         #expect(loss.isLost("[2001:db8::1]:80"))
     }
 
-    @Test("What was never there is not lost, nor what is no address, nor this machine's own network")
+    @Test("Unknown addresses, invalid addresses and loopback addresses are never lost")
     func kept() {
         var loss = LostAddresses()
         _ = loss.update(set("192.0.2.1", "127.0.0.1", "::1"))
@@ -36,7 +36,7 @@ struct LostAddressesTests {
         #expect(loss.isLost("192.0.2.1:1"))
     }
 
-    @Test("What is lost is not remembered without end")
+    @Test("The number of remembered lost addresses is limited")
     func bounded() {
         var loss = LostAddresses()
         for number in 0..<5_000 {

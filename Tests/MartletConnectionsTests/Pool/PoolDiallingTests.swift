@@ -2,9 +2,9 @@ import Testing
 
 @testable import MartletConnections
 
-@Suite("Pool: dialling")
+@Suite("Pool: dialing")
 struct PoolDiallingTests {
-    @Test("Each waiting request has its dial until the host's limit is reached")
+    @Test("Each queued request has its dial until the host's limit is reached")
     func dialsUpToLimit() {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2))
         #expect(scene.request().effects.dials.count == 1)
@@ -15,7 +15,7 @@ struct PoolDiallingTests {
     }
 
     @Test(
-        "A connection freed while another is dialled goes to the first request, the dialled one to the next")
+        "A released connection goes to the first request, and the dialed one to the next")
     func freedWhileDialling() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2))
         let connection = try #require(scene.open())
@@ -28,7 +28,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A dialled connection nobody waits for any more becomes idle")
+    @Test("A dialed connection without a waiter becomes idle")
     func dialledBecomesIdle() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -53,7 +53,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A more urgent request takes the connection another one caused, and leaves its own dial to that")
+    @Test("A more urgent request takes the connection that another one dialed, and leaves its own dial to it")
     func urgentTakesDial() throws {
         let scene = PoolScene()
         let low = scene.request("a", .low)
@@ -65,7 +65,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A failed dial is told to the request that caused it, and to no other")
+    @Test("A failed dial fails only the request that started it")
     func failureToCause() throws {
         let scene = PoolScene()
         let first = scene.request()
@@ -91,7 +91,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("With several waiting a dead host is told to each of them once")
+    @Test("Each of several waiters receives the failure of a dead host once")
     func deadHost() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2))
         var waiters: Set<PoolWaiterID> = []
@@ -114,7 +114,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A failed dial whose request was served otherwise is told to nobody")
+    @Test("A failed dial whose request was served by another connection is reported to no request")
     func failureToNobody() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -126,7 +126,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A request that took over a dial is not told of its failure, but gets a dial of its own")
+    @Test("A request that adopted a dial does not receive its failure but gets a dial of its own")
     func failureOfAdoptedDial() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         let first = scene.request()
@@ -144,7 +144,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("The dial of a cancelled request is given up when nobody else waits")
+    @Test("The dial of a cancelled request is cancelled if there is no other waiter")
     func cancelAbandonsDial() throws {
         let scene = PoolScene()
         let admission = scene.request()
@@ -160,7 +160,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A dial that was passed on is given up when its new request is cancelled too")
+    @Test("An adopted dial is cancelled if its new request is cancelled too")
     func cancelAdoptedDial() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         let first = scene.request()
@@ -173,7 +173,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A dial that succeeds although it was given up serves whoever waits by then")
+    @Test("A cancelled dial that succeeds serves the current waiter")
     func abandonedSucceeds() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         let admission = scene.request()
@@ -184,7 +184,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A dial that ends after it was given up makes room for the dial of a new request")
+    @Test("The end of a cancelled dial frees a slot for the dial of a new request")
     func abandonedFails() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         let admission = scene.request()
@@ -198,7 +198,7 @@ struct PoolDiallingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A closed connection makes room for the dial of a waiting request")
+    @Test("A closed connection frees a slot for the dial of a queued request")
     func closeMakesRoom() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         let connection = try #require(scene.open())

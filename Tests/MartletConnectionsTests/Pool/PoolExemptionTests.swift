@@ -5,7 +5,7 @@ import Testing
 @Suite("Connections that do not count against the limits")
 struct PoolExemptionTests {
     @Test(
-        "An exempt connection leaves its place to whoever waits, and takes it back", arguments: [true, false])
+        "An exempt connection frees its slot for a waiter, and acquires it again later", arguments: [true, false])
     func exemption(_ isTotal: Bool) throws {
         var limits = PoolLimits()
         limits.connectionsPerHost = isTotal ? 16 : 1
@@ -22,7 +22,7 @@ struct PoolExemptionTests {
         pool.endExemption(first)
         pool.endExemption(first)
         #expect(pool.checkInvariants(isDraining: true) == [])
-        // Over the limit: what becomes free is closed.
+        // The pool is above its limit, so a released connection is closed.
         #expect(pool.released(first, isReusable: true, now: 6).closes == [first])
         #expect(pool.checkInvariants() == [])
         #expect(pool.released(second, isReusable: true, now: 7).grant?.connection == second)

@@ -4,13 +4,13 @@ import Testing
 
 @Suite("Pool: fairness between hosts")
 struct PoolFairnessTests {
-    /// A pool at its total limit of one, with its connection to `a` in use.
+    /// Returns a pool at its total limit of one, with its connection to `a` in use.
     private func full() throws -> (PoolScene, PoolConnectionID) {
         let scene = PoolScene(PoolLimits(totalConnections: 1))
         return (scene, try #require(scene.open("a")))
     }
 
-    @Test("A more urgent request to another host gets the place of a released connection")
+    @Test("A more urgent request to another host gets the slot of a released connection")
     func urgentElsewhere() throws {
         let (scene, connection) = try full()
         _ = try #require(scene.wait("a"))
@@ -22,7 +22,7 @@ struct PoolFairnessTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A connection is reused for a request that came less than a second after one to another host")
+    @Test("A connection is reused for a request that is less than a second younger than one to another host")
     func reuseWithinPatience() throws {
         let (scene, connection) = try full()
         _ = try #require(scene.wait("b"))
@@ -32,7 +32,7 @@ struct PoolFairnessTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A request that came a second earlier to another host gets the place of a released connection")
+    @Test("A request to another host that is a second older gets the slot of a released connection")
     func earlierElsewhere() throws {
         let (scene, connection) = try full()
         _ = try #require(scene.wait("b"))
@@ -42,7 +42,7 @@ struct PoolFairnessTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("An adopted dial yields to a more urgent request to another host, an own one does not")
+    @Test("An adopted dial yields to a more urgent request to another host, and an own dial does not")
     func dials() throws {
         let scene = PoolScene(PoolLimits(totalConnections: 1))
         let first = scene.request("a")
@@ -55,14 +55,14 @@ struct PoolFairnessTests {
         #expect(effects.closes == [dial])
         let next = try #require(effects.dials.first)
         #expect(next.key == "b")
-        // While its dial runs, a more urgent request comes to another host: the connection serves its own first.
+        // During the dial a more urgent request to another host arrives, and the connection serves its own host first.
         _ = try #require(scene.wait("c", .highest))
         #expect(scene.succeed(next.connection).grant != nil)
         #expect(scene.faults.isEmpty)
     }
 
-    /// Plays sixteen busy hosts whose requests follow each other without a pause, and one request to another host.
-    /// - Returns: For how long, in nanoseconds, that request waited; `nil` when it was not served within an hour.
+    /// Simulates sixteen busy hosts with continuous requests, and one request to another host.
+    /// - Returns: The wait of that request in nanoseconds, or `nil` if it was not served within an hour.
     private func wait(seed: UInt64, _ priority: RequestPriority) -> (waited: UInt64?, faults: [String]) {
         var random = PoolGenerator(state: seed)
         let limits = PoolLimits(connectionsPerHost: 4, totalConnections: 32)
@@ -88,7 +88,7 @@ struct PoolFairnessTests {
             apply(admission.effects)
             return admission.waiter
         }
-        // Each host always has eight requests, so that some wait at all times.
+        // Each host always has eight requests, so that some are always queued.
         for key in 0..<16 { for _ in 0..<8 { _ = ask(key, .normal) } }
         while waited == nil, now < begin + 3_600_000_000_000, faults.isEmpty {
             now += .random(in: 0...20_000_000, using: &random)
@@ -112,7 +112,7 @@ struct PoolFairnessTests {
     }
 
     @Test(
-        "A request to another host is served within a bound while sixteen hosts fill the pool",
+        "A request to another host is served within a bounded time while sixteen hosts fill the pool",
         arguments: [
             (RequestPriority.highest, UInt64(2)), (.normal, 10), (.lowest, 30),
         ])

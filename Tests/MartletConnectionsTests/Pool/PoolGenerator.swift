@@ -1,6 +1,7 @@
-/// A small random number generator (SplitMix64) whose sequence depends on the seed alone, so that a failure can be repeated.
+/// A small random number generator (SplitMix64) whose sequence depends only on the seed, so that a failure can be
+/// repeated.
 struct PoolGenerator: RandomNumberGenerator {
-    /// The seed, then the state.
+    /// The seed, and after the first number the state.
     var state: UInt64
 
     mutating func next() -> UInt64 {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Pool: lifetimes")
 struct PoolLifetimeTests {
-    @Test("An idle connection is closed when its idle lifetime is over")
+    @Test("An idle connection is closed when its idle lifetime expires")
     func idleLifetime() throws {
         let scene = PoolScene()
         #expect(scene.pool.nextDeadline == nil)
@@ -21,7 +21,7 @@ struct PoolLifetimeTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("After a suspend a connection past its lifetime is not handed out, though no timer fired")
+    @Test("After a suspend an expired connection is not reused, even if no timer fired")
     func suspended() throws {
         let scene = PoolScene()
         let first = try #require(scene.open())
@@ -36,7 +36,7 @@ struct PoolLifetimeTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Using a connection renews its idle lifetime, and the old deadline closes nothing")
+    @Test("Use of a connection renews its idle lifetime, and the old deadline closes nothing")
     func renewed() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -51,7 +51,7 @@ struct PoolLifetimeTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("The server's Keep-Alive timeout less the margin ends a connection's idle time")
+    @Test("The server's Keep-Alive timeout minus the margin limits the idle time")
     func keepAlive() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -62,7 +62,7 @@ struct PoolLifetimeTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("At most half of a short Keep-Alive timeout is taken off")
+    @Test("The margin is at most half of a short Keep-Alive timeout")
     func shortKeepAlive() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -71,7 +71,7 @@ struct PoolLifetimeTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A Keep-Alive timeout of zero ends the connection, even when a request waits for it")
+    @Test("A Keep-Alive timeout of zero closes the connection, even if a request waits for it")
     func keepAliveZero() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         let connection = try #require(scene.open())
@@ -92,7 +92,7 @@ struct PoolLifetimeTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A connection past its maximum age is closed on release, not handed on")
+    @Test("A connection past its maximum age is closed on release and not reused")
     func ageOnRelease() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1, maximumAge: .seconds(100)))
         let connection = try #require(scene.open())
@@ -114,7 +114,7 @@ struct PoolLifetimeTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A maximum age of zero still lets each connection carry one request")
+    @Test("A maximum age of zero still allows one request per connection")
     func ageZero() throws {
         let scene = PoolScene(PoolLimits(maximumAge: .zero))
         let connection = try #require(scene.open())
@@ -134,7 +134,7 @@ struct PoolLifetimeTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A shorter idle lifetime closes at once what has been idle too long for it")
+    @Test("A shorter idle lifetime immediately closes connections that were idle for longer")
     func shorterLifetime() throws {
         let scene = PoolScene()
         let old = try #require(scene.open())

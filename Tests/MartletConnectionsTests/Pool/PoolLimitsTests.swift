@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Pool: limits")
 struct PoolLimitsTests {
-    @Test("When the total limit blocks a dial, the longest idle connection of another host is closed")
+    @Test("A dial that the total limit blocks closes the longest idle connection of another host")
     func evictsLongestIdle() throws {
         let scene = PoolScene(PoolLimits(totalConnections: 3))
         let a = try #require(scene.open("a"))
@@ -20,7 +20,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A host without connections of its own gets the place another host gives up")
+    @Test("A host without connections gets the slot that another host frees")
     func totalLimitAcrossHosts() throws {
         let scene = PoolScene(PoolLimits(totalConnections: 1))
         let a = try #require(scene.open("a"))
@@ -34,7 +34,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A connection nobody of its own host waits for is closed on release when another host is blocked")
+    @Test("A connection without a waiter of its host is closed on release if another host is blocked")
     func releaseMakesRoomForOthers() throws {
         let scene = PoolScene(PoolLimits(totalConnections: 1))
         let a = try #require(scene.open("a"))
@@ -45,7 +45,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A failed dial makes room for the next blocked host")
+    @Test("A failed dial frees a slot for the next blocked host")
     func failureMakesRoomForOthers() throws {
         let scene = PoolScene(PoolLimits(totalConnections: 1))
         let a = scene.request("a")
@@ -56,7 +56,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Blocked hosts get places in the order of their first requests, the urgent first")
+    @Test("Blocked hosts get slots in the order of their first requests, urgent ones first")
     func blockedOrder() throws {
         let scene = PoolScene(PoolLimits(totalConnections: 1))
         var connection = try #require(scene.open("a"))
@@ -74,7 +74,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A blocked host whose urgent request is cancelled falls back behind the others")
+    @Test("A blocked host whose urgent request is cancelled moves back in the queue")
     func blockedOrderAfterCancel() throws {
         let scene = PoolScene(PoolLimits(totalConnections: 1))
         let connection = try #require(scene.open("a"))
@@ -86,7 +86,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A host whose last blocked request is cancelled is forgotten")
+    @Test("A host whose last blocked request is cancelled is removed")
     func blockedCancelForgets() throws {
         let scene = PoolScene(PoolLimits(totalConnections: 1))
         let connection = try #require(scene.open("a"))
@@ -97,7 +97,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("One dead host does not take the places of the others beyond its own limit")
+    @Test("A dead host uses no slots beyond its own limit")
     func deadHostIsBounded() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 4, totalConnections: 8))
         for _ in 0..<100 { _ = try #require(scene.wait("dead")) }
@@ -106,7 +106,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Beyond the idle limit of a host its longest idle connection is closed")
+    @Test("A connection beyond the idle limit of its host closes the host's longest idle one")
     func idlePerHost() throws {
         let scene = PoolScene(PoolLimits(idleConnectionsPerHost: 1))
         let first = try #require(scene.open())
@@ -116,7 +116,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Beyond the idle limit of the pool the longest idle connection of all hosts is closed")
+    @Test("A connection beyond the idle limit of the pool closes the longest idle one of all hosts")
     func idleInTotal() throws {
         let scene = PoolScene(PoolLimits(idleConnections: 1))
         let a = try #require(scene.open("a"))
@@ -127,7 +127,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Without idle connections a released one is closed, unless a request waits for it")
+    @Test("A pool without idle connections closes a released one unless a request waits for it")
     func noIdle() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1, idleConnectionsPerHost: 0))
         let connection = try #require(scene.open())
@@ -138,7 +138,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Raising the limits raises dials for waiting requests, the first first")
+    @Test("Higher limits start dials for queued requests in order")
     func raise() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         let connection = try #require(scene.open())
@@ -151,7 +151,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Lowering the limits closes idle connections, then those in use as they are released")
+    @Test("Lower limits close idle connections, and then connections in use as they are released")
     func lower() throws {
         let scene = PoolScene()
         let all = try (0..<4).map { _ in try #require(scene.open()) }
@@ -165,7 +165,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Lowering the total limit closes what has been idle the longest")
+    @Test("A lower total limit closes the connections that were idle the longest")
     func lowerTotal() throws {
         let scene = PoolScene()
         let a = try #require(scene.open("a"))
@@ -194,7 +194,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Limits below their range are raised to it")
+    @Test("Limits below their range are clamped")
     func clamped() throws {
         let nothing = PoolLimits(
             connectionsPerHost: 0, totalConnections: -3, idleConnectionsPerHost: -1, idleConnections: -1,
@@ -207,7 +207,7 @@ struct PoolLimitsTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("The largest limits overflow nothing")
+    @Test("The largest limits do not overflow")
     func extremes() throws {
         let huge = PoolLimits(
             connectionsPerHost: .max, totalConnections: .max, idleConnectionsPerHost: .max,

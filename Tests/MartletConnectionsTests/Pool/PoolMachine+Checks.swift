@@ -1,6 +1,6 @@
 @testable import MartletConnections
 
-// The effects of an event by kind.
+// The effects of an event, grouped by kind.
 extension PoolMachine.Effects {
     init(
         grant: PoolGrant? = nil, failures: [PoolWaiterID] = [], closes: [PoolConnectionID] = [],
@@ -24,12 +24,12 @@ extension PoolMachine.Effects {
 }
 
 extension PoolMachine.Admission {
-    /// Whether the pool is shut down and took the request no more.
+    /// Whether the pool is shut down and rejected the request.
     var isRefused: Bool { lease == nil && waiter == nil }
 }
 
 extension PoolMachine {
-    /// A cancellation, and what the request was doing.
+    /// A cancellation, and the state of the request before it.
     struct Cancellation: Equatable {
         enum Outcome: Equatable {
             case withdrawn
@@ -50,20 +50,20 @@ extension PoolMachine {
     /// Whether the pool is shut down and its last connection is closed.
     var isDrained: Bool { isShutDown && connections.count == 0 }
 
-    /// The key of a connection; `nil` when it is gone.
+    /// Returns the key of a connection, or `nil` if it is closed.
     func key(of connection: PoolConnectionID) -> Key? {
         connections.index(of: connection).flatMap { hosts.records[connections.records[$0].host].key }
     }
 }
 
-// What must be true of a pool at all times, counted again from its records.
+// The invariants of a pool, computed again from its records.
 extension PoolMachine {
-    /// Checks the whole pool and returns a sentence for each fault.
+    /// Checks the whole pool and returns a sentence for each violation.
     /// - Parameter isDraining: Whether limits were lowered and connections in use may still exceed them.
     func checkInvariants(isDraining: Bool = false) -> [String] {
         var faults: [String] = []
         var recount = PoolCounts()
-        for (key, place) in hostPlaces {
+        for (key, place) in hostSlots {
             let host = hosts.records[place]
             let own = recountConnections(of: place, &faults)
             recount.leased += own.leased
@@ -88,11 +88,11 @@ extension PoolMachine {
             faults.append("a request is among the nested ones, and nobody waits for it")
         }
         let exempt = connections.records.count { $0.state == .leased && $0.isExempt } + lent.count
-        if exempt != exemptCount || exempt != hostPlaces.values.reduce(0, { $0 + hosts.records[$1].exempt }) {
+        if exempt != exemptCount || exempt != hostSlots.values.reduce(0, { $0 + hosts.records[$1].exempt }) {
             faults.append("\(exempt) connections are exempt, the counters say \(exemptCount)")
         }
-        if hosts.count != hostPlaces.count { faults.append("the table holds forgotten hosts") }
-        if let recent, hostPlaces[recent.key] != recent.host {
+        if hosts.count != hostSlots.count { faults.append("the table holds forgotten hosts") }
+        if let recent, hostSlots[recent.key] != recent.host {
             faults.append("\(recent.key) is remembered elsewhere")
         }
         let granted = connections.records.count { $0.state == .leased && $0.waiter != PoolIndex.none }
@@ -101,7 +101,7 @@ extension PoolMachine {
         return faults
     }
 
-    /// Counts what belongs to a host by walking its lists.
+    /// Counts the connections of a host by walking its lists.
     private func recountConnections(of place: Int, _ faults: inout [String]) -> PoolCounts {
         let host = hosts.records[place]
         var own = PoolCounts()
@@ -152,7 +152,7 @@ extension PoolMachine {
         return own
     }
 
-    /// Whether each request knows where it stands, and none stands before one that goes first.
+    /// Returns whether each request knows its position and the queue is in order.
     private func isInOrder(_ line: PoolHeap, _ positions: [Int]) -> Bool {
         line.entries.enumerated().allSatisfy { position, entry in
             positions[entry.index] == position
@@ -161,7 +161,7 @@ extension PoolMachine {
         }
     }
 
-    /// Checks what must hold for one host.
+    /// Checks the invariants of one host.
     private func checkRules(
         of host: PoolHostRecord<Key>, _ key: Key, isDraining: Bool, _ faults: inout [String]
     ) {
@@ -185,7 +185,7 @@ extension PoolMachine {
         }
     }
 
-    /// Checks what must hold for the pool as a whole.
+    /// Checks the invariants of the whole pool.
     private func checkTotals(isDraining: Bool, _ faults: inout [String]) {
         if !isDraining, countedCount > amounts.total { faults.append("the pool is over its limit") }
         if idle.count > amounts.idleTotal { faults.append("the pool has too many idle connections") }
@@ -210,6 +210,6 @@ extension PoolMachine {
 }
 
 extension PoolCounts {
-    /// All connections that count against the limits.
+    /// The number of connections that count toward the limits.
     var connections: Int { leased + idle + dialing }
 }

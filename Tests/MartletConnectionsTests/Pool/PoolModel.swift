@@ -1,6 +1,6 @@
 @testable import MartletConnections
 
-/// Plays the owner of a pool at random, and keeps books of its own by which every answer is judged.
+/// A random owner of a pool that checks every result of the pool against its own records.
 struct PoolModel {
     private struct Waiting {
         var key: Int
@@ -20,7 +20,7 @@ struct PoolModel {
     }
 
     private(set) var pool: PoolMachine<Int>
-    /// What was wrong; the first few only.
+    /// The first violations that were found.
     private(set) var faults: [String] = []
     private var random: PoolGenerator
     private var limits: PoolLimits
@@ -34,7 +34,7 @@ struct PoolModel {
     private var gone: [PoolConnectionID] = []
     private var formerWaiters: [PoolWaiterID] = []
 
-    /// Of a thousand events, how many change the limits.
+    /// The number of events per thousand that change the limits.
     private let limitChanges: Int
 
     init(seed: UInt64, limitChanges: Int = 5) {
@@ -46,7 +46,7 @@ struct PoolModel {
 
     // MARK: Events
 
-    /// One event of any kind.
+    /// Performs one random event of any kind.
     mutating func step() {
         now += UInt64.random(in: 0...50_000_000, using: &random)
         if Int.random(in: 0..<1000, using: &random) < limitChanges {
@@ -76,7 +76,7 @@ struct PoolModel {
         check()
     }
 
-    /// Ends everything in flight, in random order, and checks that nothing is left.
+    /// Ends everything in flight in random order and checks that nothing is left.
     mutating func finish() {
         while !waiting.isEmpty || !leased.isEmpty || !dialing.isEmpty {
             switch Int.random(in: 0..<3, using: &random) {
@@ -95,7 +95,7 @@ struct PoolModel {
         if !idle.isEmpty { fault("idle connections left over") }
     }
 
-    /// Shuts the pool down in the middle of everything, and checks that it drains.
+    /// Shuts the pool down between random events and checks that it drains.
     mutating func shutdown() {
         let effects = pool.shutdown()
         if effects.failures.count != waiting.count { fault("shutdown forgot a waiting request") }
@@ -118,7 +118,7 @@ struct PoolModel {
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
         let order = QueueOrder.allCases.randomElement(using: &random) ?? .firstComeFirstServed
         let hadIdle = idle.values.contains(key)
-        // As the pool's owner does: the short form first, half of the time.
+        // Half of the time the short form is used first, as by the pool's owner.
         let taken =
             Bool.random(using: &random)
             ? pool.takeIdle(key, priority: priority, order: order, now: now) : nil
@@ -131,7 +131,7 @@ struct PoolModel {
         admit(admission, entry)
     }
 
-    /// Mostly of one who waits, else of one who has a connection.
+    /// Changes the priority, usually of a queued request and otherwise of one with a connection.
     private mutating func changePriority() {
         let priority = RequestPriority.allCases.randomElement(using: &random) ?? .normal
         let before = pool.counts
@@ -204,7 +204,7 @@ struct PoolModel {
         apply(effects)
     }
 
-    /// Events that come too late or do not fit must change nothing.
+    /// Sends late or mismatched events, which must change nothing.
     private mutating func stale() {
         let before = pool.hostCounts
         let candidates = gone.suffix(50) + leased.keys.sorted(by: order)
@@ -251,7 +251,7 @@ struct PoolModel {
         apply(effects)
     }
 
-    // MARK: Books
+    // MARK: Records
 
     private mutating func admit(_ admission: PoolMachine<Int>.Admission, _ entry: Leased) {
         if let connection = admission.lease {
@@ -318,9 +318,9 @@ struct PoolModel {
         max(1, limits.connectionsToHosts["\(key)"] ?? limits.connectionsPerHost)
     }
 
-    /// The number of the request that has to be served next, found by comparing all levels after ageing.
+    /// Returns the number of the next request to serve, found by comparing all levels after aging.
     private func firstWaiter(of key: Int) -> Int? {
-        // Without ageing, an interval that outlasts the test.
+        // An interval that outlasts the test disables aging.
         let ageing = limits.agingInterval.map { Int64($0 / .nanoseconds(1)) } ?? 1 << 58
         let candidates = waiting.values.filter { $0.key == key }
         func isLastFirst(_ request: Waiting) -> Bool { request.order == .lastComeFirstServed && ageing > 0 }

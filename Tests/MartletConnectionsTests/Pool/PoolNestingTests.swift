@@ -2,9 +2,9 @@ import Testing
 
 @testable import MartletConnections
 
-@Suite("Pool: requests made by calls that hold connections")
+@Suite("Pool: nested requests of calls that hold connections")
 struct PoolNestingTests {
-    /// The limit that keeps requests from connections.
+    /// The limit that queues the requests.
     enum Limit: CaseIterable {
         case host
         case total
@@ -23,7 +23,7 @@ struct PoolNestingTests {
         return dial
     }
 
-    /// Asks for a connection that has to be waited for.
+    /// Requests a connection that is not available immediately.
     private func wait(_ pool: inout PoolMachine<String>, _ now: UInt64) throws -> PoolWaiterID {
         let admission = pool.request("a", now: now)
         #expect(admission.effects.dials.isEmpty)
@@ -52,7 +52,7 @@ struct PoolNestingTests {
     }
 
     @Test(
-        "A connection lends one place at a time, and the next nested request gets it",
+        "A connection lends one slot at a time, and the next nested request gets it",
         arguments: Limit.allCases)
     func lendsOnePlace(_ limit: Limit) throws {
         var pool = pool(limit, 1)
@@ -71,7 +71,7 @@ struct PoolNestingTests {
     }
 
     @Test(
-        "The end of a nested request in any state takes the place back",
+        "The end of a nested request in any state returns the slot",
         arguments: ["cancel", "fail", "refuse"])
     func takesThePlaceBack(_ end: String) throws {
         var pool = pool(.host, 1)
@@ -99,13 +99,13 @@ struct PoolNestingTests {
         #expect(pool.request("a", now: 7).effects.dials.isEmpty)
     }
 
-    @Test("A holder that has given its connection back lends nothing")
+    @Test("A holder that has released its connection lends no slot")
     func endedHolder() throws {
         var pool = pool(.host, 2)
         let (first, second) = (try open(&pool), try open(&pool))
         let waiter = try wait(&pool, 2)
         let dial = try #require(pool.nest(waiter, in: [first]).dials.first?.connection)
-        // The place is no longer lent, so the connection that is given back makes room for the one being opened.
+        // The slot is no longer lent, so the released connection makes room for the one that is being dialed.
         #expect(pool.released(first, isReusable: true, now: 3).closes == [first])
         #expect(pool.checkInvariants() == [])
         #expect(pool.dialSucceeded(dial, now: 4).grant?.waiter == waiter)
@@ -115,19 +115,19 @@ struct PoolNestingTests {
         #expect(pool.checkInvariants() == [])
     }
 
-    /// A call of the random test: it holds a connection until the calls within it have ended.
+    /// A call of the random test, which holds a connection until its nested calls have ended.
     private struct Caller {
         var host: String
         var depth: Int
         var parent: Int?
         var waiter: PoolWaiterID?
         var connection: PoolConnectionID?
-        /// How many calls it has still to make, one after the other.
+        /// The number of nested calls that remain, made one after the other.
         var rest: Int
         var isOver = false
     }
 
-    @Test("Calls that make calls always end, whatever the limits are", arguments: 0..<20)
+    @Test("Nested calls always end, whatever the limits are", arguments: 0..<20)
     func alwaysEnds(_ run: Int) throws {
         let seed = UInt64.random(in: .min ... .max)
         var random = PoolGenerator(state: seed)

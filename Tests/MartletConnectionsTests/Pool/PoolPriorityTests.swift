@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Pool: priorities")
 struct PoolPriorityTests {
-    /// A pool whose only connection is in use.
+    /// Returns a pool whose only connection is in use.
     private func busy(_ limits: PoolLimits = PoolLimits(connectionsPerHost: 1)) throws -> (
         PoolScene, PoolConnectionID
     ) {
@@ -13,8 +13,8 @@ struct PoolPriorityTests {
         return (scene, connection)
     }
 
-    /// A hundred uploads wait that take a second each, and one that runs has half a second to go, as a thumbnail is asked for:
-    /// how long it waits.
+    /// Returns the wait of a thumbnail. A hundred uploads of one second each are queued, and the running upload needs
+    /// half a second more.
     private func waitOfThumbnail(_ uploads: RequestPriority, _ thumbnail: RequestPriority) throws -> UInt64 {
         let (scene, connection) = try busy()
         for _ in 0..<100 { _ = try #require(scene.wait("a", uploads)) }
@@ -28,7 +28,7 @@ struct PoolPriorityTests {
     }
 
     @Test(
-        "A request that left the line, and comes again with its arrival, is served before those that came after it"
+        "A request that is queued again with its original arrival precedes later ones"
     )
     func oldArrival() throws {
         let (scene, connection) = try busy()
@@ -47,15 +47,15 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A thumbnail waits for the upload that runs, not for the hundred behind it")
+    @Test("A thumbnail waits for the running upload, but not for the hundred queued ones")
     func thumbnailWaits() throws {
         #expect(try waitOfThumbnail(.low, .high) == poolSecond / 2)
         #expect(try waitOfThumbnail(.normal, .high) == poolSecond / 2)
-        // What it would wait were it no more urgent than they.
+        // The wait at the same priority as the uploads.
         #expect(try waitOfThumbnail(.low, .low) == 100 * poolSecond + poolSecond / 2)
     }
 
-    @Test("An upload of the lowest priority is served although a thumbnail comes every second")
+    @Test("An upload of the lowest priority is served although a thumbnail arrives every second")
     func uploadIsServed() throws {
         let (scene, connection) = try busy()
         let asked = scene.now
@@ -65,12 +65,12 @@ struct PoolPriorityTests {
             _ = try #require(scene.wait("a", .high))
             if scene.release(connection).grant?.waiter == upload { break }
         }
-        // Three levels of five seconds, and the first thumbnail after them.
+        // Three levels of five seconds, and then the first thumbnail.
         #expect(scene.now - asked == 16 * poolSecond)
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A waiting request whose priority is raised goes before those that it is above now")
+    @Test("A queued request with a raised priority precedes requests of lower priority")
     func raised() throws {
         let (scene, connection) = try busy()
         let first = try #require(scene.wait())
@@ -83,7 +83,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A waiting request whose priority is lowered falls behind those that it is below now")
+    @Test("A queued request with a lowered priority follows requests of higher priority")
     func lowered() throws {
         let (scene, connection) = try busy()
         let first = try #require(scene.wait())
@@ -95,7 +95,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A raised request brings its host to the front of those that wait for the total limit")
+    @Test("A raised request moves its host to the front of the queue for the total limit")
     func raisedAcrossHosts() throws {
         let scene = PoolScene(PoolLimits(totalConnections: 1))
         let connection = try #require(scene.open("a"))
@@ -107,7 +107,7 @@ struct PoolPriorityTests {
     }
 
     @Test(
-        "A request that was raised after it had its connection waits with the new priority when that is dead")
+        "A request that was raised after its grant is queued with the new priority if the connection is dead")
     func raisedWhileGranted() throws {
         let (scene, connection) = try busy()
         let waiter = try #require(scene.wait("a", .low))
@@ -123,7 +123,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("The priority of a request that is gone changes nothing")
+    @Test("A priority change for an ended request has no effect")
     func raisedTooLate() throws {
         let (scene, connection) = try busy()
         let waiter = try #require(scene.wait())
@@ -136,9 +136,9 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    // MARK: Last come, first served
+    // MARK: LIFO order
 
-    @Test("Requests that ask for it are served last come, first served")
+    @Test("Requests with LIFO order are served last come, first served")
     func lastFirst() throws {
         let (scene, connection) = try busy()
         let waiters = try (0..<5).map { _ in
@@ -152,7 +152,7 @@ struct PoolPriorityTests {
     }
 
     @Test(
-        "Last come, first served goes after those that have waited an ageing interval, so nobody starves"
+        "LIFO order yields to requests that waited an aging interval, so no request starves"
     )
     func lastFirstIsBounded() throws {
         let (scene, connection) = try busy()
@@ -164,12 +164,13 @@ struct PoolPriorityTests {
             _ = try #require(scene.wait(order: .lastComeFirstServed))
             try #require(rounds < 100)
         } while scene.release(connection).grant?.waiter != patient
-        // It came at the beginning of an interval of five seconds; the first of the next one serves it.
+        // The request arrived at the start of an interval of five seconds, and the first round of the next interval
+        // serves it.
         #expect(rounds == 5)
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Without ageing the last one always goes first, within its priority")
+    @Test("Without aging the last request is always first within its priority")
     func lastFirstWithoutAgeing() throws {
         let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: nil))
         let old = try #require(scene.wait(order: .lastComeFirstServed))
@@ -182,7 +183,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("With an ageing interval of zero all are served in the order they came")
+    @Test("With an aging interval of zero all requests are served in FIFO order")
     func lastFirstWithZeroAgeing() throws {
         let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: .zero))
         let first = try #require(scene.wait(order: .lastComeFirstServed))
@@ -194,7 +195,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A change of the ageing interval orders anew who waits already")
+    @Test("A change of the aging interval reorders the queue")
     func ageingChanges() throws {
         let (scene, connection) = try busy()
         let low = try #require(scene.wait("a", .low))
@@ -206,9 +207,9 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    // MARK: Hosts with limits of their own
+    // MARK: Limits of individual hosts
 
-    @Test("A host has the limit that is set for it, above or below that of the others")
+    @Test("A host's own limit can be above or below that of the others")
     func hostLimits() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2, connectionsToHosts: ["a": 3, "b": 1]))
         for (key, limit) in [("a", 3), ("b", 1), ("c", 2)] {
@@ -218,7 +219,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A host's limit that changes acts at once on who waits, and on idle connections")
+    @Test("A changed host limit applies immediately to queued requests and idle connections")
     func hostLimitChanges() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         let connection = try #require(scene.open())
@@ -232,7 +233,7 @@ struct PoolPriorityTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A host is found by its name, and its name and port before")
+    @Test("A limit for a name and port precedes a limit for the name")
     func hostNames() {
         let limits = PoolLimits(connectionsToHosts: ["a.example": 3, "a.example:8443": 1, "[::1]": 2])
         #expect(limits.connections(to: "a.example", port: 443) == 3)

@@ -2,9 +2,9 @@ import Testing
 
 @testable import MartletConnections
 
-@Suite("Pool: questions between events")
+@Suite("Pool: queries between events")
 struct PoolQueriesTests {
-    @Test("A dial and its request know each other until the dial ends")
+    @Test("A dial and its request refer to each other until the dial ends")
     func dialAndWaiter() throws {
         let scene = PoolScene()
         let admission = scene.request()
@@ -20,7 +20,7 @@ struct PoolQueriesTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A request that only waits for others has no dial")
+    @Test("A request that waits for other connections has no dial")
     func withoutDial() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         _ = try #require(scene.open())
@@ -29,7 +29,7 @@ struct PoolQueriesTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A dial that was given up is still being ended, for nobody")
+    @Test("A cancelled dial is still ending, for no request")
     func abandoned() throws {
         let scene = PoolScene()
         let admission = scene.request()
@@ -40,7 +40,7 @@ struct PoolQueriesTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A connection is idle while nobody has it, and not when it is gone")
+    @Test("A connection is idle only while it is open and not leased")
     func idle() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open("a"))
@@ -51,7 +51,7 @@ struct PoolQueriesTests {
         #expect(!scene.pool.isIdle(connection))
     }
 
-    @Test("Closing the idle connections of one key leaves those in use and those of others")
+    @Test("Closing the idle connections of one key retains those in use and those of others")
     func closeIdle() throws {
         let scene = PoolScene()
         let all = try ["a", "a", "a", "b"].map { try #require(scene.open($0)) }

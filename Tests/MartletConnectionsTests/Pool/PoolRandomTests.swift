@@ -10,8 +10,8 @@ struct PoolRandomTests {
         private static let eventCount = 50_000
     #endif
 
-    /// Plays so many events, and lets others have their turn in between: a test that keeps a thread for minutes, as this
-    /// one would on a slow machine, is one that others wait for in vain.
+    /// Performs `count` events and yields in between. Without the yields, this test would block a shared thread for
+    /// minutes on a slow machine.
     private static func play(_ count: Int, _ model: inout PoolModel) async {
         for number in 0..<count {
             model.step()
@@ -20,7 +20,7 @@ struct PoolRandomTests {
         }
     }
 
-    @Test("Whatever happens in whatever order, the books agree and nothing is left", arguments: 0..<4)
+    @Test("Random events in any order leave the counts consistent and nothing open", arguments: 0..<4)
     func anything(run: Int) async {
         let seed = UInt64.random(in: .min ... .max)
         var model = PoolModel(seed: seed)
@@ -29,7 +29,7 @@ struct PoolRandomTests {
         #expect(model.faults.isEmpty, "seed \(seed), run \(run)")
     }
 
-    @Test("Limits that change all the time hold for whatever happens in between", arguments: 0..<4)
+    @Test("Limits that change continuously hold for random events", arguments: 0..<4)
     func changingLimits(run: Int) async {
         let seed = UInt64.random(in: .min ... .max)
         var model = PoolModel(seed: seed, limitChanges: 200)
@@ -38,7 +38,7 @@ struct PoolRandomTests {
         #expect(model.faults.isEmpty, "seed \(seed), run \(run)")
     }
 
-    @Test("Shutdown in the middle of everything drains the pool", arguments: 0..<20)
+    @Test("Shutdown during random events drains the pool", arguments: 0..<20)
     func shutdown(run: Int) async {
         let seed = UInt64.random(in: .min ... .max)
         var model = PoolModel(seed: seed)
@@ -48,7 +48,7 @@ struct PoolRandomTests {
     }
 
     @Test(
-        "10,000 requests at once with cancellations are each served or withdrawn, and counters return to zero"
+        "10,000 concurrent requests with cancellations are each served or withdrawn, and counters return to zero"
     )
     func tenThousand() async {
         let seed = UInt64.random(in: .min ... .max)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Pool: reuse")
 struct PoolReuseTests {
-    @Test("The first request waits for its dial, and the dialled connection goes to it")
+    @Test("The first request waits for its dial and receives the dialed connection")
     func firstRequest() throws {
         let scene = PoolScene()
         let admission = scene.request("a")
@@ -20,7 +20,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A released connection is idle and serves the next request at once")
+    @Test("A released connection is idle and serves the next request immediately")
     func reuse() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -31,7 +31,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Taking an idle connection gives what a request would have got, and else changes nothing")
+    @Test("Taking an idle connection returns what a request would get, and otherwise changes nothing")
     func takingIdle() throws {
         let scene = PoolScene()
         #expect(scene.takeIdle() == nil)
@@ -51,7 +51,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Of several idle connections the one used last is used first")
+    @Test("The most recently used idle connection is used first")
     func lastInFirstOut() throws {
         let scene = PoolScene()
         let first = try #require(scene.open())
@@ -83,7 +83,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A connection released twice is released once")
+    @Test("A connection that is released twice is released once")
     func releasedTwice() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -93,7 +93,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A late event does not hit the connection that took over the place of its own")
+    @Test("A late event does not affect the connection that reuses the slot")
     func generations() throws {
         let scene = PoolScene()
         let old = try #require(scene.open())
@@ -110,7 +110,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("An idle connection that dies is closed and never handed out")
+    @Test("An idle connection that dies is closed and never reused")
     func idleDeath() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -120,7 +120,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("The death of a connection in use is left to its request")
+    @Test("The death of a connection in use is handled by its request")
     func leasedDeath() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -130,7 +130,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A refused check-out closes the connection and hands out the next idle one")
+    @Test("A rejected check-out closes the connection and returns the next idle one")
     func refusedThenIdle() throws {
         let scene = PoolScene()
         let first = try #require(scene.open())
@@ -144,7 +144,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A refused check-out without another idle connection leads to a dial")
+    @Test("A rejected check-out without another idle connection starts a dial")
     func refusedThenDial() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1, totalConnections: 1))
         let dead = try #require(scene.open())
@@ -158,7 +158,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A request whose check-out was refused keeps its place before those that came later")
+    @Test("A request whose check-out was rejected retains its position in the queue")
     func refusedKeepsPlace() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2))
         let first = try #require(scene.open())
@@ -174,7 +174,7 @@ struct PoolReuseTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Two refused check-outs come back in the order they came first")
+    @Test("Two rejected check-outs are queued again in their original order")
     func refusedKeepOrder() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2))
         let one = try #require(scene.open())

@@ -2,14 +2,14 @@
 
 typealias StringPool = PoolMachine<String>
 
-/// One second on the pool's clock.
+/// One second in nanoseconds, the unit of the pool's clock.
 let poolSecond: UInt64 = 1_000_000_000
 
-/// A pool for scenarios: every event is checked against the invariants, and impossible answers become `nil`.
+/// A pool for scenarios. Every event is checked against the invariants, and invalid results become `nil`.
 final class PoolScene {
     var pool: StringPool
     var now: UInt64 = 1000 * poolSecond
-    /// What was wrong after any event.
+    /// The violations after any event.
     var faults: [String] = []
     private var isDraining = false
 
@@ -33,12 +33,12 @@ final class PoolScene {
         checked(pool.setPriority(priority, of: waiter))
     }
 
-    /// Asks for an idle connection alone.
+    /// Takes an idle connection without queueing.
     func takeIdle(_ key: String = "a") -> PoolConnectionID? {
         checked(pool.takeIdle(key, now: now))
     }
 
-    /// Asks for a connection and returns the name under which the request waits.
+    /// Requests a connection and returns the waiter's identifier.
     func wait(
         _ key: String = "a", _ priority: RequestPriority = .normal,
         order: QueueOrder = .firstComeFirstServed
@@ -46,7 +46,7 @@ final class PoolScene {
         request(key, priority, order: order).waiter
     }
 
-    /// Asks for a connection, dials it, and returns it in use.
+    /// Requests a connection, dials it and returns it in use.
     func open(_ key: String = "a") -> PoolConnectionID? {
         guard let dial = request(key).effects.dials.first else { return nil }
         return succeed(dial.connection).grant?.connection

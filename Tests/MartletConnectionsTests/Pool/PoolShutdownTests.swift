@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Pool: shutdown")
 struct PoolShutdownTests {
-    @Test("Shutdown fails those who wait, closes idle connections, gives up dials and drains those in use")
+    @Test("Shutdown fails waiters, closes idle connections, cancels dials and drains connections in use")
     func shutdown() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2, totalConnections: 4))
         let leased = try #require(scene.open("a"))
@@ -26,7 +26,7 @@ struct PoolShutdownTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("After shutdown requests are refused")
+    @Test("After shutdown requests are rejected")
     func refusesRequests() {
         let scene = PoolScene()
         _ = scene.shutdown()
@@ -47,7 +47,7 @@ struct PoolShutdownTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A check-out refused after shutdown closes the connection and refuses the request")
+    @Test("A check-out that is rejected after shutdown closes the connection and rejects the request")
     func lateRefusal() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
@@ -59,7 +59,7 @@ struct PoolShutdownTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A cancellation after shutdown finds nothing")
+    @Test("A cancellation after shutdown finds no request")
     func lateCancel() throws {
         let scene = PoolScene()
         let waiter = try #require(scene.wait())

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MartletConnections
 
-/// Plays the owner of a pool whose dials mostly hang, with the clocks of its waiting requests and their timers, on a time
-/// of its own.
+/// An owner of a pool on a manual clock whose dials mostly hang, with the timeouts of its queued requests and their
+/// timers.
 private struct ClockModel {
     private final class Request {
         var clock: PoolWaiterClock
@@ -17,7 +17,7 @@ private struct ClockModel {
     }
 
     private(set) var faults: [String] = []
-    /// How many waits each clock has ended.
+    /// The number of waits that the connect timeout ended.
     private(set) var endedByConnectClock = 0
     private(set) var endedByPoolClock = 0
     private(set) var adoptions = 0
@@ -25,7 +25,7 @@ private struct ClockModel {
     private var random: PoolGenerator
     private var now = MonotonicTime(nanoseconds: 1 << 40)
     private var waiting: [PoolWaiterID: Request] = [:]
-    /// Dials and when they fail; most of them never do.
+    /// The dials and the times at which they fail; most of them never do.
     private var dials: [PoolConnectionID: MonotonicTime] = [:]
     private var leased: [PoolConnectionID] = []
     private var timers: [(waiter: PoolWaiterID, at: MonotonicTime)] = []
@@ -44,7 +44,8 @@ private struct ClockModel {
         check()
     }
 
-    /// Cancels the requests without a connect clock, gives back what is leased, and lets time pass: every other wait ends.
+    /// Cancels the requests without a connect timeout, releases leased connections and advances the clock, so that
+    /// every wait ends.
     mutating func finish() {
         while !leased.isEmpty || waiting.values.contains(where: { !$0.hasConnectClock }) {
             if Bool.random(using: &random) { cancel(hasConnectClock: false) } else { release() }
@@ -106,7 +107,7 @@ private struct ClockModel {
                 connection, isReusable: Bool.random(using: &random), now: now.nanoseconds))
     }
 
-    /// Lets time pass, and fires the timers in their order.
+    /// Advances the clock and fires the timers in order.
     private mutating func advance(by duration: Duration) {
         let end = now.advanced(by: duration)
         while let next = (timers.map(\.at) + dials.values).min(), next <= end {
@@ -148,7 +149,7 @@ private struct ClockModel {
                 continue
             }
             set(request.clock.dialBegan(at: now), waiter)
-            // One in four observes its own deadline; the others hang as long as nobody gives them up.
+            // One dial in four observes its own deadline. The others hang until they are cancelled.
             let observes = Int.random(in: 0..<4, using: &random) == 0
             dials[dial.connection] =
                 observes ? now.deadline(after: request.clock.connectTimeout) : .distantFuture
@@ -162,7 +163,7 @@ private struct ClockModel {
         for dial in effects.abandons where dials[dial] != nil { end(dial, succeeds: false) }
     }
 
-    /// Each wait whose running clock has an end has a timer that fires by then.
+    /// Checks that each wait with a running timeout has a timer that fires by its end.
     private mutating func check() {
         for (waiter, request) in waiting {
             let isDialling = pool.isDialling(for: waiter)
@@ -176,11 +177,11 @@ private struct ClockModel {
     }
 }
 
-@Suite("Pool: the clocks of waiting requests")
+@Suite("Pool: timeouts of queued requests")
 struct PoolWaiterClockTests {
     private let start = MonotonicTime(nanoseconds: 1 << 40)
 
-    @Test("Every wait with a clock has a timer that ends it, whatever becomes of dials", arguments: 0..<20)
+    @Test("Every wait with a timeout has a timer that ends it, whatever happens to its dials", arguments: 0..<20)
     func everyWaitEnds(run: Int) async {
         let seed = UInt64.random(in: .min ... .max)
         var model = ClockModel(seed: seed)
@@ -193,7 +194,7 @@ struct PoolWaiterClockTests {
         #expect(model.endedByConnectClock > 0 && model.endedByPoolClock > 0 && model.adoptions > 0)
     }
 
-    @Test("A dial that is taken over when the first timer has fired sets another timer")
+    @Test("A dial that is adopted after the first timer fired sets another timer")
     func adoptedLate() {
         var clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
         let later = start.advanced(by: .seconds(10))
@@ -205,7 +206,7 @@ struct PoolWaiterClockTests {
     }
 
     @Test(
-        "A dial that is taken over early keeps the timer that is set, and gives its request the whole clock")
+        "A dial that is adopted early retains its timer, and its request gets the full timeout")
     func adoptedEarly() {
         var clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
         let later = start.advanced(by: .seconds(1))
@@ -215,7 +216,7 @@ struct PoolWaiterClockTests {
                 == .goOn(later.advanced(by: .seconds(2))))
     }
 
-    @Test("A request that loses its dial after the end of its pool clock is ended at once")
+    @Test("A request that loses its dial after its pool timeout ends immediately")
     func uncoveredLate() {
         var clock = PoolWaiterClock(connectTimeout: nil, poolTimeout: .seconds(1), now: start)
         #expect(clock.timerFired(isDialling: true, now: start.advanced(by: .seconds(1))) == .goOn(nil))

@@ -2,9 +2,9 @@ import Testing
 
 @testable import MartletConnections
 
-@Suite("Pool: waiting")
+@Suite("Pool: queueing")
 struct PoolWaitingTests {
-    /// A pool whose only connection is in use.
+    /// Returns a pool whose only connection is in use.
     private func busy(_ limits: PoolLimits = PoolLimits(connectionsPerHost: 1)) throws -> (
         PoolScene, PoolConnectionID
     ) {
@@ -13,7 +13,7 @@ struct PoolWaitingTests {
         return (scene, connection)
     }
 
-    @Test("Requests of one priority are served first come, first served")
+    @Test("Requests of one priority are served in FIFO order")
     func firstComeFirstServed() throws {
         let (scene, connection) = try busy()
         var waiters: [PoolWaiterID] = []
@@ -30,7 +30,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Of requests that came together the more urgent is served first")
+    @Test("The more urgent of two requests that arrived together is served first")
     func priorities() throws {
         let (scene, connection) = try busy()
         let levels: [RequestPriority] = [.low, .highest, .normal, .lowest, .high]
@@ -42,7 +42,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A thumbnail overtakes the uploads that wait before it")
+    @Test("A thumbnail overtakes uploads that were queued before it")
     func thumbnailsBeforeUploads() throws {
         let (scene, connection) = try busy()
         let upload = try #require(scene.wait("a", .low))
@@ -53,7 +53,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A request gains a level for each ageing interval it waits")
+    @Test("A request gains a level for each aging interval in the queue")
     func ageing() throws {
         let (scene, connection) = try busy()
         let low = try #require(scene.wait("a", .low))
@@ -64,7 +64,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("At equal levels after ageing the request of the higher priority is served first")
+    @Test("At equal levels after aging the request with the higher priority is served first")
     func ageingTie() throws {
         let (scene, connection) = try busy()
         _ = try #require(scene.wait("a", .low))
@@ -74,7 +74,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("The lowest priority is served although urgent requests keep coming")
+    @Test("The lowest priority is served although urgent requests keep arriving")
     func noStarvation() throws {
         let (scene, connection) = try busy()
         let lowest = try #require(scene.wait("a", .lowest))
@@ -87,11 +87,11 @@ struct PoolWaitingTests {
             }
             scene.now += poolSecond
         }
-        #expect(served == 22)  // The first newcomer more than four intervals of 5 s later.
+        #expect(served == 22)  // The first request that arrived more than four intervals of 5 s later.
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Without ageing the order is strictly by priority")
+    @Test("Without aging the order follows the priority strictly")
     func noAgeing() throws {
         let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: nil))
         _ = try #require(scene.wait("a", .lowest))
@@ -101,7 +101,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("An ageing interval of zero serves everybody in the order they came")
+    @Test("An aging interval of zero serves all requests in FIFO order")
     func noPriorities() throws {
         let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: .zero))
         let lowest = try #require(scene.wait("a", .lowest))
@@ -111,7 +111,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("A cancelled request is passed over")
+    @Test("A cancelled request is skipped")
     func cancelWaiting() throws {
         let (scene, connection) = try busy()
         let first = try #require(scene.wait())
@@ -123,7 +123,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Cancelling twice is cancelling once")
+    @Test("Cancelling twice has the effect of cancelling once")
     func cancelTwice() throws {
         let (scene, _) = try busy()
         let waiter = try #require(scene.wait())
@@ -132,7 +132,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Cancelling between grant and check-out tells who holds the connection, and leaks no place")
+    @Test("Cancelling between grant and check-out returns the granted connection and leaks no slot")
     func cancelAfterGrant() throws {
         let (scene, connection) = try busy()
         let first = try #require(scene.wait())
@@ -147,7 +147,7 @@ struct PoolWaitingTests {
         #expect(scene.faults.isEmpty)
     }
 
-    @Test("Cancelling while a granted connection is being refused does not cancel the new wait")
+    @Test("Cancelling while a granted connection is being rejected does not cancel the new wait")
     func cancelOldNameAfterRefusal() throws {
         let (scene, connection) = try busy()
         let waiter = try #require(scene.wait())

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("The progress and the metrics of a download", .timeLimit(.minutes(10)))
+@Suite("Progress and metrics of a download", .timeLimit(.minutes(10)))
 struct ReceivedProgressTests {
     @Test("Bytes count as they arrive, before a block of them is written")
     func received() async throws {
@@ -23,7 +23,7 @@ struct ReceivedProgressTests {
             }
             #expect(last.completedByteCount > 0 && last.completedByteCount < 512 << 10)
             #expect(last.receivedByteCount >= last.completedByteCount)
-            // After the run, those that are kept count.
+            // After the run, the stored bytes count.
             await download.pause()
             let kept = download.progress.current
             #expect(kept.isFinished && kept.completedByteCount == kept.writtenByteCount)
@@ -42,7 +42,7 @@ struct ReceivedProgressTests {
         #expect(plan.receivedCount(waiting: [:]) == 30)
         #expect(plan.receivedCount(waiting: [1: 10, 2: 5, 7: 9]) == 45)
         #expect(plan.receivedCount(waiting: [1: .max, 2: .max]) == 100)
-        // A race for the same bytes.
+        // A second transfer races for the same bytes.
         plan.claim(3, 30..<60, rival: 1, now: now)
         #expect(plan.receivedCount(waiting: [1: 10, 3: 20]) == 50)
     }

@@ -9,10 +9,10 @@ import Testing
 
 @testable import MartletDownloads
 
-/// What a download promises, in the short form.
+/// The main guarantees of downloads, one short test each.
 @Suite("Checks of downloads")
 struct DownloadCheckTests {
-    @Test("Check 1: a file that changes halfway through a download in segments is the new one")
+    @Test("A file that changes during a segmented download arrives in its new version")
     func changesHalfway() async throws {
         let byteCount: UInt64 = 24 << 20
         let conduct = RangeBehavior(
@@ -32,7 +32,7 @@ struct DownloadCheckTests {
     }
 
     @Test(
-        "Check 2: killed at sixteen random points, a file is whole, and nothing that was noted is fetched again"
+        "A download killed at sixteen random points is complete, and fetches no recorded byte again"
     )
     func killed() async throws {
         let seed = UInt64.random(in: 0 ... .max)
@@ -47,7 +47,7 @@ struct DownloadCheckTests {
                 let child = try await DownloadsChild.start(
                     [
                         "one", scene.url, scene.path.string, "checkpoint=50", "tell=\(point)", "mark=\(mark)",
-                        // Another connection would race for what is held.
+                        // Another connection would race for the held bytes.
                         "segments=1",
                     ])
                 try await scene.ranges.signals.wait(for: "there")
@@ -60,7 +60,7 @@ struct DownloadCheckTests {
                 _ = try await child.end()
                 #expect(try !scene.folder.names().contains(RangeScene.name))
                 scene.ranges.play(RangeBehavior(version))
-                // One connection, so that what comes is what was missing: two may both be on their way to the same bytes.
+                // One connection only fetches the missing bytes: two could both request the same ones.
                 let run = try await scene.run(RangeScene.options { $0.segments = 1 })
                 try await scene.expectOrder(after: run, versions: [version])
                 #expect(run.value != nil, "killed at \(point), seed \(seed)\n\(run.log)")
@@ -73,7 +73,7 @@ struct DownloadCheckTests {
         }
     }
 
-    /// Waits until the record in a folder claims so many bytes.
+    /// Waits until the record in a directory claims a number of bytes.
     private func settle(_ folder: DownloadFolder, at point: UInt64) async -> Bool {
         await eventually {
             guard let name = try? folder.record(), let bytes = try? folder.contents(of: name),
@@ -83,7 +83,7 @@ struct DownloadCheckTests {
         }
     }
 
-    @Test("Check 3: where each connection is slow, four of them are used")
+    @Test("Four connections are used if each of them is slow")
     func fourConnections() async throws {
         let version = RangeVersion(24 << 20, entityTag: "\"paced\"")
         let conduct = RangeBehavior(version).with { $0.pace = RangePace(2 << 20) }
@@ -91,13 +91,13 @@ struct DownloadCheckTests {
             let run = try await scene.run()
             try await scene.expectOrder(after: run, versions: [version])
             #expect(run.value != nil, "\(run.log)")
-            // One that is taken from closes, and another one follows it.
+            // A connection whose segment is split closes, and another one follows.
             #expect((4...8).contains(Set(run.requests.map(\.connection)).count), "\(run.log)")
             #expect(run.value?.receivedByteCount ?? .max < version.byteCount * 5 / 4, "\(run.log)")
         }
     }
 
-    @Test("Check 3: one connection where one is asked for")
+    @Test("One connection is used if one is requested")
     func oneConnection() async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
         try await RangeScene.with(RangeBehavior(version)) { scene in
@@ -108,7 +108,7 @@ struct DownloadCheckTests {
         }
     }
 
-    @Test("Over a mobile network a download uses one connection, though more are asked for")
+    @Test("A metered network uses one connection, even if more are allowed")
     func mobile() async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
         let conduct = RangeBehavior(version).with { $0.pace = RangePace(4 << 20) }
@@ -126,7 +126,7 @@ struct DownloadCheckTests {
         }
     }
 
-    @Test("Check 3: what a slow connection does not get done is taken over by others")
+    @Test("Other connections take over the remaining bytes of a slow one")
     func takenOver() async throws {
         let version = RangeVersion(24 << 20, entityTag: "\"paced\"")
         let conduct = RangeBehavior(
@@ -145,7 +145,7 @@ struct DownloadCheckTests {
         }
     }
 
-    @Test("Of 64 segments one goes silent, and the file is right")
+    @Test("The file is correct if one of 64 segments stalls")
     func oneOfMany() async throws {
         let version = RangeVersion(24 << 20, entityTag: "\"many\"")
         let conduct = RangeBehavior(
@@ -163,7 +163,7 @@ struct DownloadCheckTests {
         }
     }
 
-    @Test("Check 4: a server that goes silent with the connection open is asked by another, then given up")
+    @Test("A server that stalls on an open connection is requested again on a new one, then abandoned")
     func silent() async throws {
         let conduct = RangeBehavior(
             Samples.one, acts: [.always { $0.fault = OriginFault(.stall, afterBodyBytes: 10) }])
@@ -188,7 +188,7 @@ struct DownloadCheckTests {
     }
 
     @Test(
-        "Check 5: a name that the server proposes is a plain name in the folder",
+        "A file name from the server becomes a plain name in the directory",
         arguments: [
             (#"attachment; filename="../../etc/x""#, "x"), (#"attachment; filename=".bashrc""#, "bashrc"),
             (#"attachment; filename="/etc/passwd""#, "passwd"),
@@ -205,7 +205,7 @@ struct DownloadCheckTests {
         try await expectSafeName(conduct, expected)
     }
 
-    @Test("Check 5: a name of 300 bytes is cut to what a folder takes")
+    @Test("A name of 300 bytes is shortened to the limit of the directory")
     func longName() async throws {
         for name in [
             String(repeating: "a", count: 300) + ".txt", String(repeating: "é", count: 150) + ".txt",
@@ -237,7 +237,7 @@ struct DownloadCheckTests {
         }
     }
 
-    @Test("Check 6: paused in one process, a download goes on in another with what is missing")
+    @Test("A download that is paused in one process fetches only the missing bytes in another")
     func anotherProcess() async throws {
         let point: UInt64 = 500_000
         let version = RangeVersion(1_200_000, entityTag: "\"paused\"")
@@ -265,7 +265,7 @@ struct DownloadCheckTests {
         }
     }
 
-    @Test("Check 7: a large file takes little memory")
+    @Test("A download of a large file takes little memory")
     func memory() async throws {
         let version = RangeVersion(192 << 20, entityTag: "\"large\"")
         try await RangeScene.with(RangeBehavior(version)) { scene in

@@ -3,13 +3,13 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("A login page in place of the file")
+@Suite("Login page instead of the file")
 struct CaptivePortalTests {
-    /// What comes between the file and the client.
+    /// A captive portal between the file and the client.
     struct Portal: Sendable, CustomTestStringConvertible {
         let name: String
         let acts: [RangeResponseOverride]
-        /// Whether its pages are given up after some tries; else its transfers break off.
+        /// The error after the last retry: of its pages, or of its broken transfers.
         var code: HTTPError.Code
 
         var testDescription: String { name }
@@ -26,7 +26,7 @@ struct CaptivePortalTests {
         }
     }
 
-    /// Changes the first response, to a request for what is missing; pages follow it.
+    /// Changes the first response, to a request for missing bytes; login pages follow it.
     private static func behind(_ change: @escaping @Sendable (inout RangeResponse) -> Void)
         -> [RangeResponseOverride]
     {
@@ -49,15 +49,15 @@ struct CaptivePortalTests {
     static let portals: [Portal] = [
         Portal(name: "a page without a validator", acts: [page()], code: .representationChanged),
         Portal(
-            name: "a page that may not be stored",
+            name: "a page that must not be stored",
             acts: [page { $0.fields["Cache-Control"] = "no-store" }],
             code: .representationChanged),
         Portal(
-            name: "a page with a date alone",
+            name: "a page with only a date",
             acts: [page { $0.fields["Last-Modified"] = "Tue, 15 Nov 1994 12:00:00 GMT" }],
             code: .representationChanged),
         Portal(
-            name: "a page in a coding", acts: [page { $0.fields["Content-Encoding"] = "x-portal" }],
+            name: "a page with a content coding", acts: [page { $0.fields["Content-Encoding"] = "x-portal" }],
             code: .representationChanged),
         Portal(
             name: "a redirect to a page",
@@ -68,26 +68,26 @@ struct CaptivePortalTests {
                 },
             ], code: .representationChanged),
         Portal(
-            name: "a page with a tag of its own that breaks off, and errors",
+            name: "a cut page with another tag, then errors",
             acts: [stub("\"portal\""), .answer(from: 2, .text("no\n", status: 404))],
             code: .unacceptableStatus),
         Portal(
-            name: "a page behind a 416", acts: behind { $0.replacement = .text("no\n", status: 416) },
+            name: "a page after a 416", acts: behind { $0.replacement = .text("no\n", status: 416) },
             code: .representationChanged),
         Portal(
-            name: "a page behind a part of another place",
+            name: "a page after another range",
             acts: behind { $0.fields["Content-Range"] = "bytes 0-4/300000" }, code: .representationChanged),
         Portal(
-            name: "a page behind a part of a file of another length",
+            name: "a page after a range of a file of another length",
             acts: behind { $0.fields["Content-Range"] = "bytes \(Samples.cut)-299998/299999" },
             code: .representationChanged),
         Portal(
-            name: "a page behind a part of another state",
+            name: "a page after a range of another version",
             acts: behind { $0.fields["ETag"] = "\"another\"" }, code: .representationChanged),
     ]
 
     @Test(
-        "What earlier runs left survives it, and the rest is fetched when it is gone",
+        "Stored bytes of earlier runs survive the portal, and the rest is fetched after it",
         arguments: portals)
     func survives(_ portal: Portal) async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
@@ -113,7 +113,7 @@ struct CaptivePortalTests {
         }
     }
 
-    @Test("A page that goes away is one failure that passes")
+    @Test("A login page that disappears is one transient failure")
     func passes() async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
             var options = RangeScene.options
@@ -131,7 +131,7 @@ struct CaptivePortalTests {
     }
 
     @Test(
-        "A new state of the file that breaks off leaves what is there, and replaces it once it has more"
+        "A new version that is cut keeps the stored bytes until it has more of them"
     )
     func newState() async throws {
         for (count, kept) in [(50_000, Samples.cut), (200_000, 200_000)] as [(UInt64, UInt64)] {

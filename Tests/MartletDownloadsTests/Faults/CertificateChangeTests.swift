@@ -6,10 +6,10 @@ import MartletTestSupport
 import SystemPackage
 import Testing
 
-/// Servers that show another certificate all at once.
-@Suite("A certificate that changes within a download")
+/// Servers whose certificate changes suddenly.
+@Suite("A certificate that changes during a download")
 struct CertificateChangeTests {
-    /// Leads connections to one of several sockets: a name that is one of theirs, and then another's.
+    /// Routes connections to one of several sockets: a link to one socket, replaced by a link to another.
     private struct Switch {
         let folder: DownloadFolder
 
@@ -20,16 +20,16 @@ struct CertificateChangeTests {
         func lead(to name: String) throws {
             try FileManager.default.createSymbolicLink(
                 atPath: path + "-", withDestinationPath: "\(folder.path)/\(name)")
-            // At once, so that there is no moment without a way.
+            // The rename is atomic, so that the path always leads to a socket.
             guard unsafe rename(path + "-", path) == 0 else { throw CocoaError(.fileWriteUnknown) }
         }
     }
 
     @Test(
-        "When the certificate changes between two segments, the download fails, and what came stays",
+        "A certificate that changes between two segments fails the download and keeps the stored bytes",
         arguments: [OriginTLS.Certificate.expired, .unknownAuthority, .wrongName, .selfSigned])
     func betweenSegments(_ certificate: OriginTLS.Certificate) async throws {
-        // More than comes with the first request, and each request has a connection of its own.
+        // The file is larger than the first range, and each request has its own connection.
         let version = RangeVersion(20 << 20, entityTag: "\"segments\"")
         let conduct = RangeBehavior(version, acts: [.hold(request: 1, after: 1, "first")]).with {
             $0.fields["Connection"] = "close"
@@ -59,7 +59,7 @@ struct CertificateChangeTests {
                 #expect(try !folder.names().contains(RangeScene.name))
                 let kept = try #require(error?.resumableByteCount)
                 #expect(kept <= 8 << 20)
-                // With the right one it goes on where it was.
+                // With the correct certificate the download resumes.
                 try way.lead(to: "g")
                 ranges.play(RangeBehavior(version))
                 let result = try await session.download(url, to: path, options: RangeScene.options)

@@ -9,14 +9,14 @@ import Testing
 
 @testable import MartletDownloads
 
-/// What a server is told that a redirect led to, and that is asked for the rest directly.
-@Suite("Credentials of a download whose file is elsewhere")
+/// The credentials that are sent to a redirect target, which later requests contact directly.
+@Suite("Credentials of a download whose file is on another origin")
 struct CredentialOriginTests {
-    /// A way to say who is calling.
+    /// A way to configure credentials.
     enum Way: CaseIterable, Sendable {
         case basic, any, digest, bearer, tokens, userInfo, ofTheSession, defaultField, declaredSecret
 
-        /// What the first origin is sent unasked.
+        /// Whether the first origin receives the credentials preemptively.
         var isUnasked: Bool { self != .any && self != .digest }
     }
 
@@ -26,7 +26,7 @@ struct CredentialOriginTests {
     }
 
     @Test(
-        "Only the origin that they were given for gets them, also when what is missing is asked for directly",
+        "Only the origin of the credentials receives them, even if the redirect target is requested directly",
         arguments: Way.allCases, [1, 4])
     func kept(_ way: Way, _ segments: Int) async throws {
         let asking = "Basic realm=\"r\", Digest realm=\"r\", nonce=\"n\", qop=\"auth\", Bearer"
@@ -34,7 +34,7 @@ struct CredentialOriginTests {
             Samples.one,
             acts: [
                 .cut(request: 1, after: Samples.cut),
-                // It asks for them where they do not come unasked.
+                // The server challenges requests without credentials.
                 .answer(
                     from: 2, through: 2,
                     OriginResponse(401, fields: ["WWW-Authenticate": asking], body: .text("who?"))),

@@ -4,10 +4,10 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// What a download finds on the disk may be cut, damaged, or someone else's.
-@Suite("Damaged records and parts")
+/// Records and part files that are cut, damaged, or of another program.
+@Suite("Damaged records and part files")
 struct DamagedRecordTests {
-    /// What an earlier run left, by name.
+    /// The files that an earlier run left, by name.
     private struct Leavings {
         var record: (name: String, bytes: [UInt8])
         var part: (name: String, bytes: [UInt8])
@@ -25,8 +25,8 @@ struct DamagedRecordTests {
             part: (part, try scene.folder.contents(of: part)))
     }
 
-    /// Goes on with these leavings.
-    /// - Returns: How much of them was used.
+    /// Resumes from these files.
+    /// - Returns: The number of bytes that were reused.
     private func resume(_ scene: RangeScene, _ leavings: Leavings, _ comment: String) async throws
         -> UInt64
     {
@@ -42,7 +42,7 @@ struct DamagedRecordTests {
         return run.value?.resumedByteCount ?? 0
     }
 
-    @Test("A record that ends early, wherever, costs at most the download so far")
+    @Test("A record that is cut at any length costs at most the stored bytes")
     func truncated() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
@@ -56,7 +56,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("A record with any byte wrong costs at most the download so far")
+    @Test("A record with any wrong byte costs at most the stored bytes")
     func flipped() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
@@ -71,7 +71,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("A record of another program, of another format, or far too long is none")
+    @Test("A record of another program or format, or one that is too long, is ignored")
     func foreign() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
@@ -89,7 +89,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("A part that is shorter than its record says is fetched where it is missing")
+    @Test("A part file that is shorter than its record is completed")
     func shortPart() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let whole = try await leavings(in: scene)
@@ -105,7 +105,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("A part without a record, or a record without a part, begins anew")
+    @Test("A part file without a record, or a record without a part file, restarts the download")
     func oneMissing() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             for suffix in [".martlet-part", ".martlet-record"] {
@@ -122,7 +122,7 @@ struct DamagedRecordTests {
         }
     }
 
-    @Test("A record of another URL is not taken for this one's")
+    @Test("A record of another URL is not used")
     func otherURL() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             _ = try await leavings(in: scene)

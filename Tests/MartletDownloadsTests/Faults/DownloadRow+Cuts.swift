@@ -7,7 +7,7 @@ extension DownloadRow {
     private static let one = Samples.one
     private static let cut = Samples.cut
 
-    /// N1, N12, N17: ends, resets, silences, in plain and over TLS.
+    /// Rows about ends, resets and stalls, in plaintext and over TLS.
     static let cuts: [DownloadRow] =
         [false, true].flatMap { isSecure in
             [
@@ -25,7 +25,7 @@ extension DownloadRow {
     ) -> DownloadRow {
         DownloadRow(
             isSecure ? "N12" : "N1",
-            "an answer \(framed) ended by \(kind)\(isSecure ? " over TLS" : "") is gone on with",
+            "a response \(framed) ended by \(kind)\(isSecure ? " over TLS" : "") is resumed",
             RangeBehavior(one, acts: [.cut(request: 1, after: cut, by: kind)]).with { $0.framing = framing },
             .complete(0), isSecure: isSecure,
             audit: { run in
@@ -39,9 +39,9 @@ extension DownloadRow {
             })
     }
 
-    /// Over TLS the end of a body that only ends is known by the alert.
+    /// Over TLS a close_notify alert marks the end of a body without a length.
     private static let truncated = DownloadRow(
-        "N12", "a body without a length that TLS does not end is not the file",
+        "N12", "a body without a length and without a close_notify is incomplete",
         RangeBehavior(one, acts: [.cut(request: 1, after: cut, by: .cut)]).with {
             $0.framing = .untilClose
             $0.ranges = .ignored
@@ -51,7 +51,7 @@ extension DownloadRow {
         })
 
     private static let oftenCut = DownloadRow(
-        "N1", "a download that gets ahead may be cut any number of times",
+        "N1", "a download that makes progress may be cut any number of times",
         RangeBehavior(one, acts: [.always { $0.fault = OriginFault(.close, afterBodyBytes: 15_001) }]),
         .complete(0), change: { $0.retry.maximumAttempts = 1 },
         audit: { run in
@@ -60,14 +60,14 @@ extension DownloadRow {
         })
 
     private static let silent = DownloadRow(
-        "N17", "a connection that goes silent is given up, and the rest asked for by another",
+        "N17", "a stalled connection is closed, and another one requests the rest",
         RangeBehavior(
             one, acts: [.onRequest(1) { $0.fault = OriginFault(.stall, afterBodyBytes: cut) }]),
         .complete(0),
         change: {
-            // So long that the first bytes come before it is over.
+            // The timeout is long enough for the first bytes to arrive.
             $0.stallTimeout = .seconds(2)
-            // On a machine that stands still the clock may end good connections too.
+            // On a stalled machine the timeout may end good connections too.
             $0.retry.maximumAttempts = 1_000
         },
         audit: { run in
@@ -77,7 +77,7 @@ extension DownloadRow {
         })
 
     private static let silentForEver = DownloadRow(
-        "N17", "a server that is silent whenever it is asked fails, and keeps what came",
+        "N17", "a server that always stalls fails the download, and the stored bytes stay",
         RangeBehavior(
             one,
             acts: [
@@ -94,7 +94,7 @@ extension DownloadRow {
         })
 
     private static let resumedTwice = DownloadRow(
-        "N1", "what an earlier run fetched is asked for no more",
+        "N1", "bytes of an earlier run are not requested again",
         earlier: Samples.cutOnce(), keeps: cut, RangeBehavior(one), .complete(0),
         audit: { run in
             #expect(run.requests.count == 1, "\(run.log)")

@@ -7,9 +7,9 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("What another user left in a shared folder")
+@Suite("Files of another user in a shared directory")
 struct ForeignPartTests {
-    /// What makes a file another user's, or one that another user may write.
+    /// A change that makes a file another user's, or writable by another user.
     enum Change: String, CaseIterable, Sendable {
         case owner, writableByAll, writableByGroup
 
@@ -23,17 +23,17 @@ struct ForeignPartTests {
     }
 
     @Test(
-        "Neither a part nor a record of it is used: the download starts over", arguments: Change.allCases,
+        "Part files and records of another user are not used: the download starts over", arguments: Change.allCases,
         [[".martlet-part"], [".martlet-record"], [".martlet-part", ".martlet-record"]])
     func planted(_ change: Change, _ suffixes: [String]) async throws {
-        // Only root can give a file away.
+        // Only root can change the owner of a file.
         guard change != .owner || geteuid() == 0 else { return }
         try await RangeScene.with(Samples.cutOnce()) { scene in
             var options = RangeScene.options
             options.retry.maximumAttempts = 0
             _ = try await scene.run(options)
             let planted = scene.path.string + ".martlet-part"
-            // Bytes that the server does not have, of which the record claims some.
+            // These bytes differ from the server's, and the record claims some of them.
             let bytes = [UInt8](repeating: 0x58, count: Int(Samples.one.byteCount))
             let handle = try #require(FileHandle(forUpdatingAtPath: planted))
             try handle.write(contentsOf: bytes)
@@ -47,7 +47,7 @@ struct ForeignPartTests {
         }
     }
 
-    @Test("A complete record of another user is not published without asking the server")
+    @Test("A complete record of another user is not published without a request to the server")
     func complete() throws {
         guard geteuid() == 0 else { return }
         let folder = try PartFolder()
@@ -61,7 +61,7 @@ struct ForeignPartTests {
         #expect(try part.byteCount() == 0 && part.record() == nil)
     }
 
-    @Test("A lock on a part that another user planted holds nobody up")
+    @Test("A lock on another user's part file does not block the download")
     func locked() throws {
         guard geteuid() == 0 else { return }
         let folder = try PartFolder()

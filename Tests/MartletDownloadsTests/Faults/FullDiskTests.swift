@@ -5,12 +5,12 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// Disks, files and tables of descriptors that have no room.
+/// Disks, files and descriptor tables without space.
 @Suite("Full disks")
 struct FullDiskTests {
     private static let version = RangeVersion(2 << 20, entityTag: "\"two MiB\"")
 
-    /// Whether a process may mount a file system of its own.
+    /// Whether a process may mount its own file system.
     private static let canMount: Bool = {
         let script = "exec unshare -rm sh -c 'mount -t tmpfs -o size=1m none /mnt' 2>/dev/null"
         let process = try? PipedProcess.start(["/bin/sh", "-c", script])
@@ -18,11 +18,11 @@ struct FullDiskTests {
     }()
 
     @Test(
-        "A disk that is full is an error, and the download goes on once there is room",
+        "A full disk is an error, and the download resumes once there is space",
         .enabled(if: canMount), arguments: [false, true])
     func tinyDisk(isUnsized: Bool) async throws {
         let conduct = RangeBehavior(FullDiskTests.version).with { conduct in
-            // Without a length nobody knows beforehand that there is no room.
+            // Without a length the lack of space is not known in advance.
             if isUnsized {
                 conduct.framing = .chunked(size: nil)
                 conduct.ranges = .ignored
@@ -54,7 +54,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test("A write that finds no room is an error, and what was synced before is gone on with")
+    @Test("A write without space is an error, and the synced bytes are reused")
     func noRoomForWrite() async throws {
         let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }
         try await RangeScene.with(conduct) { scene in
@@ -79,7 +79,7 @@ struct FullDiskTests {
         }
     }
 
-    /// Whether files for a while are in memory, where no room is set aside.
+    /// Whether temporary files are in memory, where no space can be preallocated.
     private static let isInMemory: Bool = {
         let path = FileManager.default.temporaryDirectory.path + "/martlet-\(UUID().uuidString)"
         let files = LinuxFileSystem()
@@ -89,11 +89,11 @@ struct FullDiskTests {
     }()
 
     @Test(
-        "What came while no room could be set aside is not taken for the beginning",
+        "Bytes that arrive while preallocation fails are not taken for the start of the file",
         .disabled(if: isInMemory, "no room is set aside in memory"))
     func noRoomAtFirst() async throws {
         let large = RangeVersion(12 << 20, entityTag: "\"large\"")
-        // Faster than it can be written, so that more has come when setting room aside fails: once.
+        // The bytes arrive faster than they are written, so that more wait when the preallocation fails once.
         try await RangeScene.with(RangeBehavior(large)) { scene in
             let trace =
                 "exec strace -f -qq -o /dev/null -e trace=fallocate"
@@ -111,7 +111,7 @@ struct FullDiskTests {
     }
 
     @Test(
-        "A limit on the size of files is an error, not the end of the process",
+        "A limit on file sizes is an error and does not end the process",
         .enabled(if: !Sanitizer.isOfThreads, "that limit is one on a sanitizer's own memory"),
         arguments: [false, true])
     func fileSizeLimit(isUnsized: Bool) async throws {
@@ -122,7 +122,7 @@ struct FullDiskTests {
             }
         }
         try await RangeScene.with(conduct) { scene in
-            // In blocks of 512 bytes.
+            // The unit is blocks of 512 bytes.
             let child = try await DownloadsChild.run(
                 ["one", scene.url, scene.path.string], through: "ulimit -f 400; exec \"$0\" \"$@\"")
             #expect(!child.isKilled, "\(child)")
@@ -136,7 +136,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test("Without descriptors downloads wait or fail in words, and the next run completes them")
+    @Test("Without descriptors downloads wait or fail with an error, and the next run completes them")
     func noDescriptors() async throws {
         let count = 40
         let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }

@@ -4,13 +4,13 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// Downloads that are paused, resumed and cancelled through their handle, at any moment.
+/// Downloads that are paused, resumed and cancelled through their handle at any moment.
 @Suite("Handles of downloads")
 struct HandleTests {
     private static let rounds = 100
     private static let version = RangeVersion(200_000, entityTag: "\"handled\"")
 
-    /// Waits until so many bytes are there, or the download is over.
+    /// Waits for a number of stored bytes, or the end of the download.
     private static func wait(for byteCount: UInt64, of download: Download) async {
         for await progress in download.progress {
             if progress.completedByteCount >= byteCount || progress.isFinished || download.state.hasEnded {
@@ -19,7 +19,7 @@ struct HandleTests {
         }
     }
 
-    /// One download with moments drawn by chance.
+    /// Runs one download with random moments.
     private static func play(
         _ scene: RangeScene, _ name: String, _ generator: inout SeededGenerator
     ) async throws {
@@ -58,7 +58,7 @@ struct HandleTests {
         }
     }
 
-    @Test("Paused, resumed and cancelled at random moments, a file is whole or absent")
+    @Test("A file paused, resumed and cancelled at random moments is complete or absent")
     func randomMoments() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         let conduct = RangeBehavior(
@@ -88,7 +88,7 @@ struct HandleTests {
         }
     }
 
-    @Test("Pausing keeps what came, and going on asks for the rest alone")
+    @Test("Pausing keeps the received bytes, and resuming requests only the others")
     func pauseAndResume() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
         try await RangeScene.with(conduct) { scene in
@@ -108,7 +108,7 @@ struct HandleTests {
         }
     }
 
-    @Test("Cancelling leaves nothing, and cancelling what is complete leaves the file")
+    @Test("Cancelling removes all files, except a complete one")
     func cancelled() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
         try await RangeScene.with(conduct) { scene in
@@ -127,7 +127,7 @@ struct HandleTests {
         }
     }
 
-    @Test("Cancelling a listed call of a download ends the download, and leaves what came for the next one")
+    @Test("Cancelling a listed call of a download ends the download and keeps the bytes for the next one")
     func cancelledCall() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
         try await RangeScene.with(conduct) { scene in
@@ -144,7 +144,7 @@ struct HandleTests {
         }
     }
 
-    @Test("A cancelled task ends its download, closes all, and leaves what came for the next one")
+    @Test("A cancelled task ends its download, closes all files, and keeps the bytes for the next one")
     func cancelledTask() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
         try await RangeScene.with(conduct) { scene in
@@ -164,7 +164,7 @@ struct HandleTests {
         }
     }
 
-    @Test("A consumer of progress that never comes back does not slow a download")
+    @Test("A progress consumer that never returns does not slow a download")
     func slowConsumer() async throws {
         try await RangeScene.with(RangeBehavior(RangeVersion(3_000_000, entityTag: "\"p\""))) { scene in
             let download = try scene.session.startDownload(

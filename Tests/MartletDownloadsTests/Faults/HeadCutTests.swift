@@ -6,12 +6,12 @@ import Testing
 @Suite("Cuts inside the head")
 struct HeadCutTests {
     @Test(
-        "An answer that is cut inside its head is a failure that passes, wherever it is cut",
-        arguments: [MartletTesting.ProxyHandshakeError.truncated, .reset])
-    func insideTheHead(_ fault: MartletTesting.ProxyHandshakeError) async throws {
+        "A response that is cut anywhere inside its head is a transient failure",
+        arguments: [InjectedFault.truncated, .reset])
+    func insideTheHead(_ fault: InjectedFault) async throws {
         let version = RangeVersion(2_048, entityTag: "\"small\"")
         try await RangeScene.with(RangeBehavior(version)) { scene in
-            // No head of the origin's is shorter.
+            // No head of the origin is shorter.
             for place in 0..<60 {
                 var faults = FaultOptions.only(fault)
                 faults.reach = place..<place + 1
@@ -32,7 +32,7 @@ struct HeadCutTests {
         }
     }
 
-    @Test("Heads that are cut each time are borne as often as the settings say, and leave nothing")
+    @Test("Heads that are always cut use up the retries, and leave no files")
     func eachTime() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             var faults = FaultOptions.only(.truncated)

@@ -5,10 +5,10 @@ import MartletTestSupport
 import SystemPackage
 import Testing
 
-/// Processes that are killed when a file gets its name.
-@Suite("Killed where a file gets its name")
+/// Processes that are killed while a file is published under its name.
+@Suite("A process killed while a file is published")
 struct KilledPublishingTests {
-    /// Where the process ends, and what was to become of a file of that name.
+    /// A point at which the process ends, and the collision policy for the name.
     struct Point: Sendable, CustomTestStringConvertible {
         var name: String
         var collision: DownloadOptions.Collision
@@ -21,7 +21,7 @@ struct KilledPublishingTests {
     }
 
     @Test(
-        "The next process finds the file that the killed one left, once, and fetches nothing again",
+        "The next process finds the published file once, and fetches nothing again",
         arguments: Point.all)
     func found(_ point: Point) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in

@@ -4,17 +4,17 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// Processes that are killed: at any byte, and between any two steps on the disk.
+/// Processes that are killed at any byte, and between any two file operations.
 @Suite("Killed downloads")
 struct KilledTests {
-    /// The system calls that change what is on the disk.
+    /// The system calls that change files on the disk.
     private static let calls = [
         "pwrite64", "pwritev", "write", "fdatasync", "fsync", "rename", "renameat2", "unlink", "unlinkat",
         "ftruncate", "fallocate", "openat",
     ]
 
-    /// Completes what was left, and checks it.
-    /// - Returns: The run.
+    /// Completes the remaining download and checks it.
+    /// - Returns: The result of the run.
     private func complete(_ scene: RangeScene, _ comment: Comment) async throws -> RangeRun {
         scene.ranges.play(RangeBehavior(Samples.one))
         let run = try await scene.run()
@@ -23,7 +23,7 @@ struct KilledTests {
         return run
     }
 
-    @Test("A process killed at any byte leaves what another one completes")
+    @Test("A download of a process that is killed at any byte is completed by another one")
     func anyByte() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
@@ -40,7 +40,7 @@ struct KilledTests {
                 try await scene.ranges.signals.wait(for: "there")
                 child.killAtOnce()
                 let ending = try await child.end()
-                // All of it may have been there, and the file complete, before the signal came.
+                // The file may have been complete before the signal arrived.
                 if try scene.folder.names() == [RangeScene.name] {
                     #expect(point == Samples.one.byteCount)
                     let version = try scene.folder.version(of: RangeScene.name, among: [Samples.one])
@@ -56,7 +56,7 @@ struct KilledTests {
     }
 
     @Test(
-        "A process killed at any step on the disk leaves the old state or the new one", arguments: calls)
+        "A process killed at any file operation leaves the old state or the new one", arguments: calls)
     func anyStep(_ call: String) async throws {
         for number in [1, 2, 3, 5, 8, 13] {
             var survived = false
@@ -82,13 +82,13 @@ struct KilledTests {
         }
     }
 
-    /// Files are opened, and bytes written, for other ends too; most of these calls come before the download.
+    /// Files are opened and written for other reasons too; most of these calls come before the download.
     private static func place(_ number: Int, of call: String) -> Int {
         call == "openat" ? 20 + 2 * number : number
     }
 
     @Test(
-        "An error of the disk is one of the download, and the next run completes it",
+        "A disk error is an error of the download, and the next run completes it",
         arguments: ["pwrite64", "fdatasync", "rename", "renameat2", "ftruncate"])
     func diskError(_ call: String) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
@@ -99,7 +99,7 @@ struct KilledTests {
                 ["one", scene.url, scene.path.string, "checkpoint=50"], through: trace)
             #expect(!child.isKilled, "\(child)")
             if child.line("finished") != nil {
-                // The call is not among those that a download makes.
+                // A download makes no such call.
                 #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
                 return
             }
@@ -109,7 +109,7 @@ struct KilledTests {
         }
     }
 
-    @Test("A sync that fails is never tried again and trusted")
+    @Test("A failed sync is never repeated and trusted")
     func failedSync() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let trace =
@@ -118,7 +118,7 @@ struct KilledTests {
             let child = try await DownloadsChild.run(
                 ["one", scene.url, scene.path.string, "checkpoint=50"], through: trace)
             #expect(child.line("failed fileFailed") != nil, "\(child)")
-            // Nothing that was not synced may be claimed.
+            // Only synced bytes may be claimed.
             let run = try await complete(scene, "a failed sync")
             #expect(run.value?.resumedByteCount == 0, "\(run.log)")
         }

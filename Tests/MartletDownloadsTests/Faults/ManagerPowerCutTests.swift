@@ -6,14 +6,14 @@ import MartletTestSupport
 import SystemPackage
 import Testing
 
-/// Managers whose machine loses its power.
+/// Managers whose machine loses power.
 @Suite("A directory of downloads after a power cut", .timeLimit(.minutes(10)))
 struct ManagerPowerCutTests {
-    /// What was promised, and behind how many changes on the disk.
+    /// A promised state of a download, and the number of changes on the disk before it.
     private struct Promise {
         var count: Int
         var id: DownloadID
-        /// What it is from then on, in one word; `nil` for gone.
+        /// The promised state in one word; `nil` for a removed download.
         var word: String?
     }
 
@@ -23,7 +23,7 @@ struct ManagerPowerCutTests {
         }
     }
 
-    /// A directory as a power cut leaves it.
+    /// Makes a directory as a power cut leaves it.
     private func directory(_ cut: PowerLoss, of changes: [RecordingFileSystem.Change]) throws -> QueueScene {
         let scene = QueueScene()
         try LinuxFileSystem().makeFolder(scene.path)
@@ -31,7 +31,7 @@ struct ManagerPowerCutTests {
         return scene
     }
 
-    @Test("What a manager has promised is so after a power cut, and nothing is found half")
+    @Test("Every state that a manager reported survives a power cut, and no file is partial")
     func promises() async throws {
         let files = RecordingFileSystem()
         let scene = QueueScene()
@@ -78,7 +78,7 @@ struct ManagerPowerCutTests {
         let found = try directory(cut, of: changes)
         let manager = try await found.manager()
         let known = promises.filter { $0.count <= count }
-        // The last promise about a download counts, unless something more was under way.
+        // The last promise about a download counts, unless another change was in progress.
         let isWhole = count == changes.count
         for id in Set(known.map(\.id)) {
             guard let promise = known.last(where: { $0.id == id }) else { continue }
@@ -96,29 +96,29 @@ struct ManagerPowerCutTests {
             default: continue
             }
         }
-        // No number that was given away is given again.
+        // No assigned number is assigned again.
         let next = try await found.add("next", to: manager)
         for promise in known { #expect(next > promise.id, "\(cut)") }
         await manager.close()
     }
 
-    @Test("The file of a managed download is whole or absent after a power cut, and comes whole then")
+    @Test("The file of a managed download is complete or absent after a power cut, and can be completed")
     func files() async throws {
-        // Fewer bytes, so that there are fewer points.
+        // Fewer bytes give fewer points.
         let version = RangeVersion(150_000, entityTag: "\"power\"")
         let conduct = RangeBehavior(version).with { $0.pace = RangePace(1_500_000) }
         try await RangeScene.with(conduct) { scene in
             let files = RecordingFileSystem()
             let recorded = QueueScene()
             let options = RangeScene.options { $0.collision = .overwrite }
-            // The file lies in the manager's folder, so that whatever is synced there is what was recorded.
+            // The file is in the manager's directory, so that each sync there is recorded.
             let manager = try await manager(scene, recorded, files)
             let id = try await manager.add(
                 scene.url, to: .file(recorded.directory.appending(RangeScene.name)), options: options)
             await manager.reach(id, "finished")
             await manager.close()
             let changes = files.changes
-            // The file that is there would be known again: a power cut leaves one alone.
+            // An existing file would be recognized: a power cut leaves one as it is.
             try LinuxFileSystem().remove("\(recorded.path)/\(RangeScene.name)")
             scene.ranges.play(RangeBehavior(version))
             var cuts = (0...changes.count).map { PowerLoss.behind($0) }
@@ -134,7 +134,7 @@ struct ManagerPowerCutTests {
         return try await DownloadManager(
             session: session, directory: place.directory, files: files,
             make: { plan, status, slots in
-                // The path in the item is that of the folder that was recorded.
+                // The item contains the path of the recorded directory.
                 var plan = plan
                 plan.target = .file(place.directory.appending(RangeScene.name))
                 return DownloadJob(plan, session: session, slots: slots, status: status, files: files)

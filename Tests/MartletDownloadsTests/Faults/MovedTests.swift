@@ -5,10 +5,10 @@ import MartletTransport
 import Synchronization
 import Testing
 
-/// Files that are elsewhere: behind redirects, at URLs that expire, at hosts that have changed.
+/// Files that have moved: after redirects, at expiring URLs, on changed hosts.
 @Suite("Files that move")
 struct MovedTests {
-    /// How often a redirect was asked for.
+    /// The number of requests for a redirect.
     private final class Front: Sendable {
         private let state = Mutex<[OriginFields]>([])
 
@@ -22,8 +22,8 @@ struct MovedTests {
         }
     }
 
-    /// Runs a closure with a scene, the URL of a redirect to a freshly signed URL of it on another host, and what
-    /// was asked for there.
+    /// Runs a closure with a scene, the URL of a redirect to a freshly signed URL of the scene on another host, and the
+    /// count of requests for the redirect.
     private func withSignedURL(
         _ conduct: RangeBehavior, run body: (RangeScene, String, Front) async throws -> Void
     ) async throws {
@@ -38,7 +38,7 @@ struct MovedTests {
         }
     }
 
-    @Test("A signed URL that expires in the middle is asked for anew, and what came is kept")
+    @Test("A signed URL that expires during the download is requested again, and the stored bytes stay")
     func expired() async throws {
         let conduct = RangeBehavior(
             Samples.one,
@@ -63,7 +63,7 @@ struct MovedTests {
         }
     }
 
-    @Test("A later run asks the original URL, and goes on at the new place")
+    @Test("A later run requests the original URL and resumes at the new location")
     func laterRun() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await withSignedURL(conduct) { scene, url, front in
@@ -77,7 +77,7 @@ struct MovedTests {
         }
     }
 
-    @Test("An expired URL without an original one fails with what is kept")
+    @Test("An expired URL without an original one fails and keeps the stored bytes")
     func expiredForGood() async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
             scene.ranges.play(
@@ -94,7 +94,7 @@ struct MovedTests {
         }
     }
 
-    @Test("A new URL given by hand keeps what came, where the validators are the same")
+    @Test("A new URL from the caller keeps the stored bytes if the validators are the same")
     func resumedElsewhere() async throws {
         let expired = RangeBehavior(
             Samples.one,
@@ -118,7 +118,7 @@ struct MovedTests {
         }
     }
 
-    @Test("A new URL with another version begins anew")
+    @Test("A new URL with another version restarts the download")
     func otherVersionElsewhere() async throws {
         let expired = RangeBehavior(
             Samples.one,
@@ -138,7 +138,7 @@ struct MovedTests {
         }
     }
 
-    @Test("When the certificate is no longer trusted, the download fails and what came stays")
+    @Test("A certificate that is no longer trusted fails the download and keeps the stored bytes")
     func otherCertificate() async throws {
         let ranges = RangeOrigin(Samples.cutOnce())
         let folder = try DownloadFolder()
@@ -176,7 +176,7 @@ struct MovedTests {
         }
     }
 
-    @Test("Credentials of the URL and of fields are not on the disk while a download is under way")
+    @Test("Credentials of the URL and of headers are not on disk during a download")
     func secrets() async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
             var options = RangeScene.options { $0.retry.maximumAttempts = 0 }

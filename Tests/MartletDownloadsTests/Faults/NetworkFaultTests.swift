@@ -3,25 +3,25 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// The rows of the network in the matrix of faults, as far as an answer can show them.
+/// Network faults that a response can show, from a table of rows.
 @Suite("Faults of the network")
 struct NetworkFaultTests {
-    @Test("A file is whole or absent, whatever the answers are", arguments: DownloadRow.answers)
+    @Test("A file is complete or absent, whatever the responses are", arguments: DownloadRow.answers)
     func answers(_ row: DownloadRow) async throws {
         try await row.play()
     }
 
-    @Test("What is not the part that was asked for is refused", arguments: DownloadRow.lies)
+    @Test("A response with another part than the requested one is rejected", arguments: DownloadRow.lies)
     func lies(_ row: DownloadRow) async throws {
         try await row.play()
     }
 
-    @Test("Versions are told apart by what the server says of them", arguments: DownloadRow.versions)
+    @Test("Versions are distinguished by the server's validators", arguments: DownloadRow.versions)
     func versions(_ row: DownloadRow) async throws {
         try await row.play()
     }
 
-    @Test("A cut or a silence costs only what is missing", arguments: DownloadRow.cuts)
+    @Test("A cut or a stall costs only the missing bytes", arguments: DownloadRow.cuts)
     func cuts(_ row: DownloadRow) async throws {
         try await row.play()
     }
@@ -31,7 +31,7 @@ struct NetworkFaultTests {
         try await row.play()
     }
 
-    @Test("A failure that passes is known as one where the session's errors are mapped")
+    @Test("A transient failure is retried even if the session maps its errors")
     func mapped() async throws {
         struct ServiceError: Error {}
         try await RangeScene.with(Samples.cutOnce()) {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Cuts at any offset")
 struct OffsetCutTests {
-    /// How a body is framed and ended.
+    /// The framing and the end of a body.
     struct Ending: Sendable, CustomTestStringConvertible {
         var framing: OriginFraming
         var kind: OriginFault.Kind
@@ -19,7 +19,7 @@ struct OffsetCutTests {
         Ending(framing: .chunked(size: 100), kind: .reset),
     ]
 
-    @Test("A file of 2 KiB is whole, wherever its answer is cut", arguments: endings)
+    @Test("A file of 2 KiB is complete, wherever its response is cut", arguments: endings)
     func anyOffset(_ ending: Ending) async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)
@@ -46,7 +46,7 @@ struct OffsetCutTests {
         }
     }
 
-    @Test("A file is whole, wherever two runs of it are cut and whatever ends them")
+    @Test("A file is complete, wherever two runs are cut and whatever ends them")
     func twoRuns() async throws {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SeededGenerator(seed: seed)

@@ -10,12 +10,12 @@ import Testing
 
 @testable import MartletDownloads
 
-/// Parts that lie on another disk than their targets.
+/// Part files that are on another disk than their targets.
 @Suite(
-    "Downloads over two file systems",
+    "Downloads across two file systems",
     .enabled(if: SplitFileSystem.folders != nil, "this machine has one file system that can be written to"))
 struct OtherDeviceTests {
-    /// Runs a test with a folder for the part, and one for the target, each on a file system of its own.
+    /// Runs a test with a directory for the part file and one for the target, on two file systems.
     private func withFolders(_ body: (_ part: String, _ target: String) async throws -> Void) async throws {
         let (one, two) = try #require(SplitFileSystem.folders)
         let name = "martlet-split-\(UUID().uuidString)"
@@ -32,7 +32,7 @@ struct OtherDeviceTests {
         try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     }
 
-    @Test("The kernel refuses to move a file to another file system")
+    @Test("The kernel rejects moving a file to another file system")
     func refusal() async throws {
         try await withFolders { part, target in
             let files = LinuxFileSystem()
@@ -45,7 +45,7 @@ struct OtherDeviceTests {
     }
 
     @Test(
-        "A part on another file system than its target becomes the file all the same, and goes",
+        "A part file on another file system is copied to its target and removed",
         arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
     func copied(_ collision: DownloadOptions.Collision) async throws {
         try await withFolders { part, target in
@@ -73,13 +73,13 @@ struct OtherDeviceTests {
         }
     }
 
-    @Test("Where the copy cannot be made, the part stays and is gone on with")
+    @Test("If the copy fails, the part file stays and the download resumes from it")
     func noCopy() async throws {
         try await withFolders { part, target in
             try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
                 let path = FilePath("\(target)/file.bin")
                 try Data([1]).write(to: URL(fileURLWithPath: path.string))
-                // A folder of that name, which nothing can take the place of.
+                // A directory of that name, which nothing can replace.
                 let copy = "\(path).martlet-part-"
                 try FileManager.default.createDirectory(
                     atPath: copy, withIntermediateDirectories: false)

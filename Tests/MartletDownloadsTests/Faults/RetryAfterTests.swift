@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Retry-After of a download")
 struct RetryAfterTests {
-    /// The delay behind the first answer, which is a refusal with this Retry-After.
+    /// Returns the delay after a first response that is a rejection with this Retry-After.
     private func delay(
         _ value: String?, status: Int = 503, cap: Duration = .milliseconds(20)
     ) async throws -> Duration {
@@ -25,7 +25,7 @@ struct RetryAfterTests {
         return try #require(delay)
     }
 
-    @Test("Seconds are waited for", arguments: [503, 429])
+    @Test("A delay in seconds is respected", arguments: [503, 429])
     func seconds(_ status: Int) async throws {
         let delay = try await delay("1", status: status, cap: .seconds(5))
         #expect(delay >= .seconds(1))
@@ -33,7 +33,7 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "What is longer than the longest wait is cut to it",
+        "A delay above the maximum is reduced to the maximum",
         arguments: ["1000000000", "99999999999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
     func capped(_ value: String) async throws {
         let delay = try await delay(value)
@@ -41,14 +41,14 @@ struct RetryAfterTests {
     }
 
     @Test(
-        "What is no time, or has passed, is replaced by the download's own delay",
+        "An invalid or past time is replaced by the download's own delay",
         arguments: ["soon", "-5", "", "1.5", "Sun, 06 Nov 1994 08:49:37 GMT", "0x10", "Sun, 99 Foo 1994"])
     func garbage(_ value: String) async throws {
         let delay = try await delay(value)
         #expect(delay <= .milliseconds(20))
     }
 
-    @Test("The wait can be cancelled, and leaves nothing")
+    @Test("The wait can be cancelled, and leaves no files")
     func cancelled() async throws {
         let refusal = OriginResponse(503, fields: ["Retry-After": "3000"])
         let conduct = RangeBehavior(
@@ -70,7 +70,7 @@ struct RetryAfterTests {
         }
     }
 
-    @Test("The wait can be paused, and going on asks at once")
+    @Test("The wait can be paused, and resuming sends a request immediately")
     func paused() async throws {
         let refusal = OriginResponse(503, fields: ["Retry-After": "3000"])
         let conduct = RangeBehavior(

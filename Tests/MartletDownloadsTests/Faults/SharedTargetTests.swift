@@ -4,13 +4,13 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// Several that want the same file, and the descriptors of those that run.
-@Suite("Downloads side by side")
+/// Several downloads of the same file, and the descriptors of running ones.
+@Suite("Concurrent downloads")
 struct SharedTargetTests {
     private static let held = RangeBehavior(
         Samples.one, acts: [.hold(request: 1, after: 150_000, "middle")])
 
-    @Test("A second download of the same target in this process fails at once, and harms nothing")
+    @Test("A second download of the same target in one process fails immediately and harms nothing")
     func sameProcess() async throws {
         try await RangeScene.with(SharedTargetTests.held) { scene in
             let first = try scene.session.startDownload(
@@ -29,7 +29,7 @@ struct SharedTargetTests {
         }
     }
 
-    @Test("A target that another process downloads to is in use, until that process is killed")
+    @Test("A target of another process's download is in use until that process is killed")
     func otherProcess() async throws {
         try await RangeScene.with(SharedTargetTests.held) { scene in
             let child = try await DownloadsChild.start(["one", scene.url, scene.path.string])
@@ -46,7 +46,7 @@ struct SharedTargetTests {
         }
     }
 
-    @Test("Of many at once on one target, one has it and the others are refused or come after it")
+    @Test("One of many concurrent downloads gets the target; the others fail or run after it")
     func manyAtOnce() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene async throws in
             let options = RangeScene.options { $0.collision = .fail }
@@ -74,7 +74,7 @@ struct SharedTargetTests {
         }
     }
 
-    @Test("Nothing that a download has open is left to a program that is started meanwhile")
+    @Test("A program that starts during a download inherits no descriptor of it")
     func closeOnExec() async throws {
         try await RangeScene.with(SharedTargetTests.held) { scene in
             let download = try scene.session.startDownload(
@@ -93,7 +93,7 @@ struct SharedTargetTests {
         }
     }
 
-    /// The flags of a descriptor as the kernel tells them.
+    /// The flags of a descriptor, from the kernel.
     private func flags(ofDescriptor name: String) -> Int? {
         let text = try? String(contentsOfFile: "/proc/self/fdinfo/\(name)", encoding: .utf8)
         let line = text?.split(separator: "\n").first { $0.hasPrefix("flags:") }

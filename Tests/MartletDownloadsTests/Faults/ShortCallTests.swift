@@ -7,10 +7,10 @@ import Testing
 
 @testable import MartletDownloads
 
-/// System calls that do less than they were asked for, or are interrupted.
+/// System calls that transfer fewer bytes than requested, or are interrupted.
 @Suite("Short and interrupted calls")
 struct ShortCallTests {
-    @Test("A download through a session is whole where the disk takes and gives a few bytes at a time")
+    @Test("A download is complete if the disk reads and writes a few bytes at a time")
     func shortWrites() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await RangeScene.with(conduct) { scene in
@@ -30,7 +30,7 @@ struct ShortCallTests {
         }
     }
 
-    @Test("A download in a process that a signal interrupts a thousand times a second is whole")
+    @Test("A download is complete if a signal interrupts the process a thousand times a second")
     func signals() async throws {
         let conduct = RangeBehavior(Samples.one).with { $0.pace = RangePace(600_000) }
         try await RangeScene.with(conduct) { scene in
@@ -44,11 +44,11 @@ struct ShortCallTests {
     }
 
     @Test(
-        "Calls that a signal interrupted are made again",
+        "Calls that a signal interrupts are repeated",
         arguments: ["pwrite64", "fdatasync", "fsync", "fallocate", "flock", "recvfrom", "sendto"])
     func interrupted(_ call: String) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
-            // Each third call of the kind.
+            // Every third call of the kind is interrupted.
             let trace =
                 "exec strace -f -qq -o /dev/null -e trace=\(call)"
                 + " -e inject=\(call):error=EINTR:when=1+3 \"$0\" \"$@\""

@@ -5,10 +5,10 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("URLs that are signed, and those that name other files")
+@Suite("Signed URLs, and URLs that differ in their query")
 struct SignedURLTests {
     @Test(
-        "What signs a URL is left out, and nothing else",
+        "Signature parameters are ignored in the comparison of URLs, and nothing else",
         arguments: [
             ("http://h/f", "http://h/f"), ("http://h/f?", "http://h/f?"),
             ("http://h/f?id=1&x", "http://h/f?id=1&x"),
@@ -16,7 +16,7 @@ struct SignedURLTests {
             ("http://h/f?X-Goog-Signature=ab&generation=5", "http://h/f?generation=5"),
             ("http://h/f?Expires=1&Signature=a&Key-Pair-Id=k&Policy=p&v=2", "http://h/f?v=2"),
             ("http://h/f?sv=2020&se=x&sr=b&sp=r&sig=ab&snapshot=1", "http://h/f?snapshot=1"),
-            // Short names mean something else elsewhere.
+            // Short names have other meanings elsewhere.
             ("http://h/f?sr=b&se=x&sp=3", "http://h/f?sr=b&se=x&sp=3"),
             ("http://h/f?a=b?c&token=1", "http://h/f?a=b?c&token=1"),
             ("http://h/f?X-Amz-Signature=ab", "http://h/f"),
@@ -26,7 +26,7 @@ struct SignedURLTests {
         #expect(SignedURL.unsigned(row.url) == row.expected)
     }
 
-    @Test("What came of one query counts for no other, whatever validators they share")
+    @Test("Bytes of one query are not used for another, even with the same validators")
     func otherQuery() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await RangeScene.with(conduct) { scene in
@@ -39,7 +39,7 @@ struct SignedURLTests {
         }
     }
 
-    @Test("What came under one signature counts under the next")
+    @Test("Bytes stored under one signature are used under the next")
     func otherSignature() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await RangeScene.with(conduct) { scene in
@@ -54,7 +54,7 @@ struct SignedURLTests {
         }
     }
 
-    @Test("Several files of one path, told apart by their queries, come into one folder at once")
+    @Test("Several files of one path with different queries can be downloaded to one directory concurrently")
     func manyQueries() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let folder = scene.path.removingLastComponent()
@@ -77,7 +77,7 @@ struct SignedURLTests {
         }
     }
 
-    @Test("A record without its bytes goes where its file is found to be complete")
+    @Test("A record without a part file is removed when its target is found to be complete")
     func orphan() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try scene.folder.write([1], to: RangeScene.name)
@@ -89,7 +89,7 @@ struct SignedURLTests {
             }
             #expect(error?.code == .fileExists)
             #expect(try scene.folder.names() == [RangeScene.name])
-            // With its bytes it is what another run may go on from, beside a file of the same name.
+            // With a part file it can be resumed, next to a file of the same name.
             for suffix in [".martlet-record", ".martlet-part"] {
                 try scene.folder.write([2], to: RangeScene.name + suffix)
             }

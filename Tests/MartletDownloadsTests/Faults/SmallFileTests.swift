@@ -9,8 +9,8 @@ import Testing
 
 @testable import MartletDownloads
 
-/// Files that get their names with their last bytes, by one piece of work.
-@Suite("Small files, which get their names at once")
+/// Files that are written and published in one operation.
+@Suite("Small files, which are published immediately")
 struct SmallFileTests {
     private func job(
         _ scene: RangeScene, _ files: FaultyFileSystem, _ options: DownloadOptions
@@ -21,7 +21,7 @@ struct SmallFileTests {
     }
 
     @Test(
-        "A download that is cancelled while its file gets its name is complete, or can be gone on with")
+        "A download that is cancelled while its file is published is complete or can be resumed")
     func cancelled() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
@@ -35,7 +35,7 @@ struct SmallFileTests {
         }
     }
 
-    @Test("A name that is taken at the last moment is refused, and the bytes stay, synced and noted")
+    @Test("A name that is taken at the last moment is rejected, and the bytes stay synced and recorded")
     func takenName() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
@@ -58,7 +58,7 @@ struct SmallFileTests {
         }
     }
 
-    @Test("A small file whose checksum is known is verified before it has its name")
+    @Test("A small file with a known checksum is verified before it is published")
     func verifiedFirst() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()

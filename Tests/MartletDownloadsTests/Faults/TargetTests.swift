@@ -5,13 +5,13 @@ import MartletTestSupport
 import SystemPackage
 import Testing
 
-/// Targets that exist, appear, disappear, or are not what they seem.
-@Suite("The target of a download")
+/// Targets that exist, appear, disappear, or are links.
+@Suite("Target of a download")
 struct TargetTests {
     private static let held = RangeBehavior(
         Samples.one, acts: [.hold(request: 1, after: 150_000, "middle")])
 
-    /// Downloads, and does something while half of the file is there.
+    /// Downloads a file, and runs a closure while half of it is stored.
     private func downloadMeanwhile(
         _ collision: DownloadOptions.Collision,
         _ meanwhile: (RangeScene) throws -> Void,
@@ -36,7 +36,7 @@ struct TargetTests {
         return (error as? HTTPError)?.code
     }
 
-    @Test("A file that appears meanwhile is not replaced")
+    @Test("A file that appears during the download is not replaced")
     func appears() async throws {
         try await downloadMeanwhile(.fail) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
@@ -50,7 +50,7 @@ struct TargetTests {
         }
     }
 
-    @Test("Beside a file that appears meanwhile the download gets another name")
+    @Test("The download gets another name if a file appears during it")
     func appearsRenamed() async throws {
         try await downloadMeanwhile(.rename) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
@@ -62,7 +62,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A file that appears meanwhile is replaced where that is allowed")
+    @Test("A file that appears during the download is replaced if that is allowed")
     func appearsReplaced() async throws {
         try await downloadMeanwhile(.overwrite) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
@@ -73,7 +73,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A file that is there already is an error before anything is fetched")
+    @Test("An existing file is an error before the first request")
     func exists() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
@@ -87,7 +87,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A download of one request onto a file that is there fails before the request is made")
+    @Test("A download of one request onto an existing file fails before the request")
     func existsForOneRequest() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
@@ -102,7 +102,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A file that disappears meanwhile is not missed")
+    @Test("A target that is removed during the download causes no error")
     func disappears() async throws {
         try await RangeScene.with(TargetTests.held) { scene in
             try scene.folder.write([1, 2, 3], to: RangeScene.name)
@@ -110,7 +110,7 @@ struct TargetTests {
             let download = try scene.session.startDownload(
                 scene.url, to: .file(scene.path), options: options)
             try await scene.ranges.signals.wait(for: "middle")
-            // The old file is whole until the new one is.
+            // The old file is complete until the new one replaces it.
             #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
             try FileManager.default.removeItem(atPath: scene.path.string)
             scene.ranges.signals.raise("middle go")
@@ -144,7 +144,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A part or a record that someone made a symbolic link of is not followed")
+    @Test("A part file or a record that is a symbolic link is not followed")
     func linkedPart() async throws {
         let elsewhere = try DownloadFolder()
         for suffix in [".martlet-part", ".martlet-record"] {
@@ -167,7 +167,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A long name keeps its extension in the run that goes on, and all of it where the URL has it")
+    @Test("A shortened name keeps its extension in the resumed run, and a long name of the URL is kept")
     func longName() async throws {
         let name = String(repeating: "n", count: 245) + ".iso"
         for disposition in [nil, "attachment; filename=\"d\(name)\""] {
@@ -191,7 +191,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A folder that is not there, or is a file, is an error in words")
+    @Test("A directory that does not exist, or is a file, is an error with a message")
     func noFolder() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try scene.folder.write([1], to: "plain")
@@ -205,7 +205,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A target that is a folder is an error, and the folder stays")
+    @Test("A target that is a directory is an error, and the directory stays")
     func isFolder() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             try FileManager.default.createDirectory(
@@ -219,7 +219,7 @@ struct TargetTests {
         }
     }
 
-    @Test("A folder that is removed meanwhile is an error, not a crash")
+    @Test("A directory that is removed during the download is an error, not a crash")
     func folderRemoved() async throws {
         try await downloadMeanwhile(.fail) { scene in
             try FileManager.default.removeItem(atPath: scene.folder.path)
@@ -228,7 +228,7 @@ struct TargetTests {
         }
     }
 
-    @Test("Nobody else may write to what is under way")
+    @Test("Other users cannot write to unfinished files")
     func permissions() async throws {
         try await RangeScene.with(TargetTests.held) { scene in
             let download = try scene.session.startDownload(scene.url, to: .file(scene.path))
@@ -238,7 +238,7 @@ struct TargetTests {
                 let attributes = try FileManager.default.attributesOfItem(
                     atPath: "\(scene.folder.path)/\(name)")
                 let mode = try #require(attributes[.posixPermissions] as? NSNumber).intValue
-                // Nobody else writes into it.
+                // No other process writes into it.
                 #expect(mode & 0o022 == 0, "\(name) \(String(mode, radix: 8))")
             }
             scene.ranges.signals.raise("middle go")

@@ -4,11 +4,11 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@Suite("Which records lie in a folder")
+@Suite("Index of the records in a directory")
 struct DirectoryRecordIndexTests {
     private let now = MonotonicTime(nanoseconds: 1_000_000_000_000)
 
-    /// A folder with a record of one target, and other files.
+    /// A directory with a record of one target, and other files.
     private func folder() throws -> PartFolder {
         let folder = try PartFolder()
         for name in ["b.bin.martlet-record", "a.bin.martlet-record", "a.bin.martlet-part", "c.bin"] {
@@ -19,7 +19,7 @@ struct DirectoryRecordIndexTests {
 
     private static let found = ["a.bin.martlet-record", "b.bin.martlet-record"]
 
-    @Test("A folder is listed once a second, however many look")
+    @Test("A directory is listed once per second, however many queries there are")
     func listed() throws {
         let folder = try folder()
         let files = FaultyFileSystem()
@@ -38,7 +38,7 @@ struct DirectoryRecordIndexTests {
         #expect(files.count(of: .names) == 2)
     }
 
-    @Test("What this process writes is known at once, also while the folder is being listed")
+    @Test("Records of this process are known immediately, even while the directory is being listed")
     func written() throws {
         let folder = try folder()
         let files = FaultyFileSystem()
@@ -48,14 +48,14 @@ struct DirectoryRecordIndexTests {
         try folder.write([1], to: "z.bin.martlet-record")
         records.forget(path)
         #expect(try records.names(in: path, files, now: now).count == 3)
-        // Behind the look at the folder, and before what it found is known.
+        // The write comes after the directory is listed, and before the result is stored.
         records.forget(path)
         files.interrupt(.names) { records.forget(path) }
         #expect(try records.names(in: path, files, now: now).count == 3)
         #expect(records.names(known: path, now: now) == nil)
     }
 
-    @Test("A folder that cannot be listed is looked at again")
+    @Test("A directory that cannot be listed is listed again")
     func failing() throws {
         let folder = try folder()
         let files = FaultyFileSystem()
@@ -65,7 +65,7 @@ struct DirectoryRecordIndexTests {
         #expect(try records.names(in: folder.path + "/", files, now: now) == DirectoryRecordIndexTests.found)
     }
 
-    @Test("A part that notes a record has its folder listed again")
+    @Test("A part file that writes a record causes a new listing of its directory")
     func noting() throws {
         let folder = try PartFolder()
         let part = try #require(try folder.open(LinuxFileSystem()))

@@ -6,9 +6,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("The part file on a disk that fails")
+@Suite("Part file on a failing disk")
 struct PartFileFaultTests {
-    /// A part of 100 bytes with a record of them.
+    /// A part file of 100 bytes with a matching record.
     private func part(in folder: PartFolder, _ files: any FileSystem) throws -> PartFile {
         let part = try #require(try folder.open(files))
         try part.renew(epoch: 1, expecting: nil)
@@ -42,7 +42,7 @@ struct PartFileFaultTests {
     }
 
     @Test(
-        "A record that cannot be written leaves the one before",
+        "A record that cannot be written keeps the previous one",
         arguments: [
             (FaultyFileSystem.Call.create, ENOSPC), (.write, ENOSPC), (.write, EIO), (.sync, EIO),
             (.rename, EIO),
@@ -61,12 +61,12 @@ struct PartFileFaultTests {
         #expect(error.code == code)
         #expect(part.record()?.written == RangeSet([0..<100]))
         #expect(try folder.list() == ["a.bin.martlet-part", "a.bin.martlet-record"])
-        // When there is room again, it goes on.
+        // Once there is space, writes work again.
         #expect(fault(part, 0..<200) == nil)
         #expect(part.record()?.written == RangeSet([0..<200]))
     }
 
-    @Test("A disk that fills amid a record leaves the one before")
+    @Test("A disk that fills up during a record keeps the previous one")
     func filled() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -85,7 +85,7 @@ struct PartFileFaultTests {
         #expect(fault(part, 0..<200) == nil)
     }
 
-    @Test("Writes and reads of a byte at a time come to the same")
+    @Test("Writes and reads of one byte at a time give the same result")
     func shortWrites() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -99,7 +99,7 @@ struct PartFileFaultTests {
         #expect(try folder.read("a.bin") == PartFolder.bytes(0..<300, version: 1))
     }
 
-    @Test("Room that cannot be set aside is told before a byte is fetched, and there is no record then")
+    @Test("Failed preallocation is reported before the first byte, without a record")
     func noRoom() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -114,7 +114,7 @@ struct PartFileFaultTests {
         #expect(try part.byteCount() == 0)
     }
 
-    @Test("In a folder that cannot be written nothing is opened, and nothing made")
+    @Test("A directory that is not writable opens and creates no files")
     func readOnly() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -125,7 +125,7 @@ struct PartFileFaultTests {
         #expect { try PartFile.open(missing, files: files) } throws: { $0 is StorageError }
     }
 
-    @Test("Killed before any call, a download is found in the state before or after it")
+    @Test("A download killed before any call is in the state before or after it")
     func killed() throws {
         var count = 0
         for stop in 0..<200 {
@@ -139,7 +139,7 @@ struct PartFileFaultTests {
                     if isPublished { count = stop }
                 }
             } catch {
-                // It ended there.
+                // The process ended there.
             }
             try Self.check(folder, "stopped after \(stop) calls")
             if isPublished { break }
@@ -147,7 +147,7 @@ struct PartFileFaultTests {
         #expect(count > 20)
     }
 
-    /// Two states of a file, of which the second comes to its end.
+    /// Writes two states of a file, and completes the second.
     static func history(_ part: PartFile, _ files: any FileSystem) throws -> Bool {
         try part.renew(epoch: 1, expecting: nil)
         try PartFolder.fill(part.file, 0..<6_000, version: 1, files: files)
@@ -165,7 +165,7 @@ struct PartFileFaultTests {
         return true
     }
 
-    /// Looks whether what is on the disk is one of the states that may be.
+    /// Checks that the disk contains one of the allowed states.
     static func check(_ folder: PartFolder, _ when: String) throws {
         if try folder.list().contains("a.bin") {
             let isWhole = try folder.read("a.bin") == PartFolder.bytes(0..<16_000, version: 2)
@@ -181,7 +181,7 @@ struct PartFileFaultTests {
         }
     }
 
-    @Test("Whatever a kill or a power cut leaves, the record claims nothing that is not there")
+    @Test("After any kill or power cut the record claims no missing bytes")
     func powerCuts() async throws {
         let files = RecordingFileSystem()
         let original = try PartFolder()

@@ -5,12 +5,12 @@ import MartletStorage
 import MartletTestSupport
 import Testing
 
-@Suite("A complete download gets its name")
+@Suite("Publishing a complete download under its name")
 struct PartFilePublishTests {
     private static let total: UInt64 = 3_000_000
     private static let content = PartFolder.bytes(0..<total, version: 1)
 
-    /// A part that is complete.
+    /// A part file that is complete.
     private func completePart(
         in folder: PartFolder, _ files: any FileSystem = LinuxFileSystem()
     ) throws -> PartFile {
@@ -30,7 +30,7 @@ struct PartFilePublishTests {
 
     private static let kept = ["a.bin.martlet-part", "a.bin.martlet-record"]
 
-    @Test("A name that is taken, also at the last moment, is refused, and the bytes stay")
+    @Test("A name that is taken, even at the last moment, is rejected, and the bytes stay")
     func refused() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -43,13 +43,13 @@ struct PartFilePublishTests {
         #expect(try folder.read("a.bin") == [1, 2])
         #expect(try folder.list() == ["a.bin"] + PartFilePublishTests.kept)
         #expect(part.record() != nil)
-        // When the name is free again, it gets it.
+        // Once the name is free, the file gets it.
         try FileManager.default.removeItem(atPath: target)
         #expect(try publish(part, .fail) == target)
         #expect(try folder.read("a.bin") == PartFilePublishTests.content)
     }
 
-    @Test("What has the name is replaced where that was chosen")
+    @Test("An existing file is replaced if that was chosen")
     func replaced() throws {
         let folder = try PartFolder()
         try folder.write([1, 2], to: "a.bin")
@@ -59,7 +59,7 @@ struct PartFilePublishTests {
         #expect(try folder.list() == ["a.bin"])
     }
 
-    @Test("What has its name gets no record any more, which nothing would remove")
+    @Test("A published file gets no further record, which nothing would remove")
     func noRecordBehind() throws {
         let folder = try PartFolder()
         let part = try completePart(in: folder)
@@ -71,7 +71,7 @@ struct PartFilePublishTests {
         #expect(try folder.list() == ["a.bin"])
     }
 
-    @Test("What a killed run left beside an empty part or one with bytes is gone behind the next one")
+    @Test("Files that a killed run left are gone after the next run")
     func leftovers() throws {
         for bytes in [[], [7]] as [[UInt8]] {
             let folder = try PartFolder()
@@ -90,7 +90,7 @@ struct PartFilePublishTests {
         }
     }
 
-    @Test("Another name is taken where that was chosen")
+    @Test("Another name is chosen if that was allowed")
     func renamed() throws {
         let folder = try PartFolder()
         for name in ["a.bin", "a (1).bin", "a (3).bin"] { try folder.write([1], to: name) }
@@ -99,7 +99,7 @@ struct PartFilePublishTests {
         #expect(try folder.list() == ["a (1).bin", "a (2).bin", "a (3).bin", "a.bin"])
     }
 
-    @Test("Names go up to number 999, and no further")
+    @Test("Names are numbered up to 999, and no further")
     func lastName() throws {
         let folder = try PartFolder()
         try folder.write([1], to: "a.bin")
@@ -113,7 +113,7 @@ struct PartFilePublishTests {
         #expect(next.record() != nil)
     }
 
-    @Test("A target that is a link is refused or replaced itself; what it leads to stays as it is")
+    @Test("A target that is a link is rejected or replaced itself; the file it leads to is unchanged")
     func link() throws {
         let folder = try PartFolder()
         try folder.write([7], to: "canary")
@@ -127,7 +127,7 @@ struct PartFilePublishTests {
     }
 
     @Test(
-        "A target that is a folder is never replaced",
+        "A target that is a directory is never replaced",
         arguments: [DownloadOptions.Collision.fail, .overwrite])
     func folder(_ collision: DownloadOptions.Collision) throws {
         let folder = try PartFolder()
@@ -139,7 +139,7 @@ struct PartFilePublishTests {
         #expect(part.record() != nil)
     }
 
-    @Test("A file that is shorter than it should be never gets the name")
+    @Test("A file that is too short is never published")
     func shorter() throws {
         let folder = try PartFolder()
         let part = try completePart(in: folder)
@@ -147,7 +147,7 @@ struct PartFilePublishTests {
         #expect(try folder.list() == PartFilePublishTests.kept)
     }
 
-    @Test("What somebody else put behind the end of the file goes")
+    @Test("Bytes that another process appended to the file are removed")
     func longer() throws {
         let folder = try PartFolder()
         let part = try completePart(in: folder)
@@ -157,7 +157,7 @@ struct PartFilePublishTests {
         #expect(try folder.list() == ["a.bin"])
     }
 
-    @Test("The file gets the time it had on the server, where that was chosen", arguments: [false, true])
+    @Test("The file gets the modification time of the server if that was chosen", arguments: [false, true])
     func remoteTime(_ isCrossOrigin: Bool) throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -170,7 +170,7 @@ struct PartFilePublishTests {
     }
 
     @Test(
-        "Where a file cannot be moved to its name (EXDEV), a copy gets it, and nothing else is left",
+        "A file that cannot be moved (EXDEV) is copied to its name, and nothing else is left",
         arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
     func elsewhere(_ collision: DownloadOptions.Collision) throws {
         let folder = try PartFolder()
@@ -185,12 +185,12 @@ struct PartFilePublishTests {
         #expect(name == "\(folder.path)/\(expected)")
         #expect(try folder.read(expected) == PartFilePublishTests.content)
         #expect(try folder.list() == (collision == .rename ? ["a (1).bin", "a.bin"] : ["a.bin"]))
-        // The part, its copy and the folder.
+        // The syncs of the part file, its copy and the directory.
         #expect(files.count(of: .sync) - syncs == 3)
     }
 
     @Test(
-        "A copy that fails, or may not have the name, is removed, and the bytes and their record stay",
+        "A copy that fails or whose name is taken is removed, and the bytes and their record stay",
         arguments: [FaultyFileSystem.Call.create, .read, .write, .sync, .rename, nil])
     func failingCopy(_ call: FaultyFileSystem.Call?) throws {
         let folder = try PartFolder()

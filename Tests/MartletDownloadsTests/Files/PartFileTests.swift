@@ -6,11 +6,11 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-@Suite("The part file of a download")
+@Suite("Part file of a download")
 struct PartFileTests {
     private static let range: Range<UInt64> = 0..<10_000
 
-    @Test("What is noted is found by the next run")
+    @Test("The next run finds the recorded bytes")
     func resumed() throws {
         let folder = try PartFolder()
         do {
@@ -25,7 +25,7 @@ struct PartFileTests {
         #expect(record.written == RangeSet([0..<10_000]) && record.total == 20_000)
         #expect(try next.byteCount() == 10_000)
         #expect(try folder.list() == ["a.bin.martlet-part", "a.bin.martlet-record"])
-        // It goes on from there, and its notes count.
+        // The second run continues from there, and its records count.
         try PartFolder.fill(next.file, 10_000..<20_000)
         try next.note(PartFolder.record([0..<20_000], total: 20_000, owner: next.owner), epoch: 1)
         #expect(next.record()?.written == RangeSet([0..<20_000]))
@@ -34,7 +34,7 @@ struct PartFileTests {
         #expect(try folder.read("a.bin") == PartFolder.bytes(0..<20_000, version: 1))
     }
 
-    @Test("A part file has one owner; another gets it when that one lets go")
+    @Test("A part file has one owner at a time; the next one opens it after its release")
     func owners() throws {
         let folder = try PartFolder()
         var first = try folder.open()
@@ -44,7 +44,7 @@ struct PartFileTests {
         #expect(try folder.open() != nil)
     }
 
-    @Test("The lock stays with whoever has it when the file begins anew")
+    @Test("The owner keeps the lock when the file restarts")
     func ownersOfRenewed() throws {
         let folder = try PartFolder()
         let first = try #require(try folder.open())
@@ -55,7 +55,7 @@ struct PartFileTests {
         #expect(try folder.open() == nil)
     }
 
-    @Test("Whoever opened the part just before it got its name opens another")
+    @Test("A process that opens the part file just before its publication gets a new one")
     func publishedMeanwhile() throws {
         let folder = try PartFolder()
         var owner = try folder.open()
@@ -76,18 +76,18 @@ struct PartFileTests {
         #expect(try folder.read("a.bin") == PartFolder.bytes(PartFileTests.range, version: 1))
     }
 
-    /// A part file that is let go by another's call.
+    /// The owner of a part file, which a call on another file system releases.
     private final class Holder: Sendable {
         let part: Mutex<PartFile?>
         init(_ part: PartFile?) { self.part = Mutex(part) }
     }
 
-    @Test("What an old stream still writes never reaches the new file")
+    @Test("Late writes of an old stream never reach the new file")
     func renewed() throws {
         let folder = try PartFolder()
         let part = try #require(try folder.open())
         try part.renew(epoch: 1, expecting: nil)
-        // It has not written yet: the file is empty when the next stream begins.
+        // The old stream has not written yet: the file is empty when the next stream starts.
         let first = part.file
         try part.renew(epoch: 2, expecting: 4 << 20)
         let second = part.file
@@ -102,7 +102,7 @@ struct PartFileTests {
     }
 
     @Test(
-        "Of two streams that want a file for one beginning the second leaves the first its bytes, and a late one, too"
+        "A second or late stream that restarts the file keeps the bytes of the first"
     )
     func renewedOnce() throws {
         let folder = try PartFolder()
@@ -116,7 +116,7 @@ struct PartFileTests {
         #expect(part.record() != nil)
     }
 
-    @Test("A record of bytes that are no longer there is not written")
+    @Test("A record of bytes that no longer exist is not written")
     func outdated() throws {
         let folder = try PartFolder()
         let part = try #require(try folder.open())
@@ -131,7 +131,7 @@ struct PartFileTests {
         #expect(try folder.list() == ["a.bin.martlet-part"])
     }
 
-    @Test("Where another's record appears despite the lock, it is left alone")
+    @Test("Another owner's record that appears despite the lock is kept")
     func taken() throws {
         let folder = try PartFolder()
         let part = try #require(try folder.open())
@@ -149,7 +149,7 @@ struct PartFileTests {
         #expect(try folder.read("a.bin.martlet-record") == foreign)
     }
 
-    @Test("A record of an earlier run is taken over by the one that read it")
+    @Test("A record of an earlier run is adopted by the run that read it")
     func takenOver() throws {
         let folder = try PartFolder()
         try folder.write(PartFolder.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
@@ -162,7 +162,7 @@ struct PartFileTests {
     }
 
     @Test(
-        "A record that is damaged, too long, a folder, or claims more than there is, is none, and the next one stands"
+        "A damaged, too long or wrong record is ignored, and the next one is valid"
     )
     func unusableRecords() throws {
         let folder = try PartFolder()
@@ -183,7 +183,7 @@ struct PartFileTests {
         #expect(part.record() == nil)
     }
 
-    @Test("A record is none at any length and with any byte changed, and opening it never fails")
+    @Test("A record that is cut or has any byte changed is ignored, and opening it never fails")
     func damagedRecords() throws {
         let folder = try PartFolder()
         try folder.write(PartFolder.bytes(0..<100, version: 1), to: "a.bin.martlet-part")
@@ -201,7 +201,7 @@ struct PartFileTests {
         #expect(part.record() != nil)
     }
 
-    @Test("Discarding leaves nothing")
+    @Test("Discarding removes all files")
     func discarded() throws {
         let folder = try PartFolder()
         let part = try #require(try folder.open())
@@ -216,7 +216,7 @@ struct PartFileTests {
     }
 
     @Test(
-        "A part file that is a link, a folder or a pipe is not opened, and what it leads to stays as it is"
+        "A part file that is a link, a directory or a pipe is not opened, and its target is unchanged"
     )
     func oddPart() throws {
         let folder = try PartFolder()
@@ -233,7 +233,7 @@ struct PartFileTests {
         #expect(throws: StorageError.self) { try folder.open() }
     }
 
-    @Test("The file is for whom the mask lets read it, and the record for its owner alone")
+    @Test("The file has the permissions of the umask, and the record is private to its owner")
     func modes() throws {
         let folder = try PartFolder()
         let part = try #require(try folder.open())
@@ -242,7 +242,7 @@ struct PartFileTests {
         try PartFolder.fill(part.file, 0..<10)
         try part.note(PartFolder.record([0..<10], total: 10, owner: part.owner), epoch: 1)
         #expect(try LinuxFileSystem().status(at: folder.names.record).access.isReadableByOthers == false)
-        // What the mask makes of 0666 is known by a file that is made so.
+        // A file made with 0666 shows the effect of the umask.
         let other = try LinuxFileSystem().open("\(folder.path)/other", for: .creatingShared)
         let expected = try LinuxFileSystem().status(of: other).access
         _ = try part.publish(total: 10, .fail, modified: nil)

@@ -3,7 +3,7 @@ import FoundationEssentials
 import MartletStorage
 import MartletTesting
 
-/// A folder of a test's own, and the files of one download in it.
+/// A temporary directory, and the files of one download in it.
 final class PartFolder {
     let path: String
     let names: PartNames
@@ -20,7 +20,7 @@ final class PartFolder {
         try PartFile.open(names, files: files)
     }
 
-    /// What is in the folder, sorted.
+    /// The names in the directory, sorted.
     func list() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
 
     func read(_ name: String) throws -> [UInt8] {
@@ -31,7 +31,7 @@ final class PartFolder {
         try Data(bytes).write(to: URL(filePath: "\(path)/\(name)"))
     }
 
-    /// What a record says of a file of so many bytes.
+    /// Makes the record of a file with these ranges.
     static func record(
         _ written: [Range<UInt64>], total: UInt64, version: Int = 1, owner: UInt64
     ) -> ResumeRecord {
@@ -42,12 +42,12 @@ final class PartFolder {
             owner: owner)
     }
 
-    /// The bytes of a version of a file; no byte is the same in two versions, and none is 0.
+    /// The bytes of a version of a file; no byte is the same in two versions, and all are nonzero.
     static func bytes(_ range: Range<UInt64>, version: Int) -> [UInt8] {
         range.map { UInt8(truncatingIfNeeded: $0 % 120) + (version == 1 ? 1 : 128) }
     }
 
-    /// Writes bytes of a version where they belong.
+    /// Writes bytes of a version at their offsets.
     static func fill(
         _ file: OpenFile, _ range: Range<UInt64>, version: Int = 1, files: any FileSystem = LinuxFileSystem()
     ) throws(StorageError) {
@@ -56,7 +56,7 @@ final class PartFolder {
 }
 
 extension PartFile {
-    /// Gives the complete file its name, in all of its steps, in a folder that can be synced.
+    /// Publishes the complete file in all of its steps, in a directory that can be synced.
     func publish(
         total: UInt64, _ collision: DownloadOptions.Collision, modified: Int64?
     ) throws(StorageError) -> String {

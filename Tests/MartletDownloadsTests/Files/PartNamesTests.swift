@@ -4,11 +4,11 @@ import MartletHosts
 import MartletDownloads
 import Testing
 
-@Suite("The names of a download's files")
+@Suite("Names of a download's files")
 struct PartNamesTests {
     private func last(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? "" }
 
-    @Test("The files lie beside the target")
+    @Test("The files are next to the target")
     func beside() {
         let names = PartNames(target: "/tmp/a b/c.bin")
         #expect(names.folder == "/tmp/a b/" && names.name == "c.bin")
@@ -23,7 +23,7 @@ struct PartNamesTests {
     }
 
     @Test(
-        "Names of any length leave room for what stands behind them, and stay apart",
+        "Names of any length leave room for the suffixes and stay distinct",
         arguments: ["a", "é", "日", "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}", "a\u{301}\u{302}"])
     func long(_ character: String) {
         for byteCount in [200, 238, 239, 240, 250, 255] {
@@ -39,7 +39,7 @@ struct PartNamesTests {
         }
     }
 
-    @Test("A name that is cut keeps its extension", arguments: [239, 240, 251])
+    @Test("A shortened name keeps its extension", arguments: [239, 240, 251])
     func longWithExtension(_ count: Int) {
         let names = PartNames(target: "/tmp/" + String(repeating: "é", count: count / 2) + ".iso")
         let stem = last(names.part).dropLast(PartNames.partSuffix.count)
@@ -49,14 +49,14 @@ struct PartNamesTests {
         #expect(PartNames(target: "/tmp/\(stem)").record == names.record)
     }
 
-    @Test("A name of one endless character is cut to what tells it apart")
+    @Test("A name of one very long character is replaced by a hash")
     func endless() {
         let one = PartNames(target: "a" + String(repeating: "\u{301}", count: 127))
         #expect(last(one.part).utf8.count <= 255 && last(one.part).hasPrefix("~"))
     }
 
     @Test(
-        "A number stands before the extension, where there is a usual one",
+        "A number is inserted before the extension, if it is a usual one",
         arguments: [
             ("a.txt", "a (1).txt"), ("a", "a (1)"), ("a.tar.gz", "a.tar (1).gz"), (".bashrc", ".bashrc (1)"),
             ("a.", "a (1)."), ("a.averyveryverylongword", "a.averyveryverylongword (1)"),
@@ -67,7 +67,7 @@ struct PartNamesTests {
         #expect(PartNames(target: target).numbered(1).target == expected)
     }
 
-    @Test("A numbered name is cut before its number, never its extension, and never amid a character")
+    @Test("A numbered name is shortened before its number, never in its extension or within a character")
     func numberedLong() {
         for name in [String(repeating: "a", count: 251) + ".txt", String(repeating: "日", count: 83) + ".txt"] {
             let numbered = PartNames(target: "/tmp/" + name).numbered(999)
@@ -77,7 +77,7 @@ struct PartNamesTests {
     }
 
     @Test(
-        "Check 5: A proposed name is one component that is neither hidden nor an option",
+        "A proposed name is one component that is neither hidden nor an option",
         arguments: [
             ("../../etc/x", "x"), (".bashrc", "bashrc"), ("-rf", "rf"), ("..", "a.bin"), ("", "a.bin"),
             ("--help", "help"), (".-.-x", "x"), ("/etc/passwd", "passwd"),
@@ -92,7 +92,7 @@ struct PartNamesTests {
     }
 
     @Test(
-        "A Content-Disposition that is malformed still has a name",
+        "A malformed Content-Disposition still gives a name",
         arguments: [
             ("attachment; filename=foo bar.html", "foo bar.html"), ("filename=foo.html", "foo.html"),
             ("filename=\"foo bar.html\"", "foo bar.html"), ("filename=\"x;y.txt\"", "x;y.txt"),
@@ -111,7 +111,7 @@ struct PartNamesTests {
         #expect(PartNames.proposed(disposition: field, url: url) == expected)
     }
 
-    @Test("Check 5: Names that are too long, and URLs without a name, come to something that can be used")
+    @Test("Names that are too long and URLs without a name give a usable name")
     func extremes() throws {
         let url = try HTTPURL("http://example.com/dir/a.bin")
         for name in [String(repeating: "x", count: 300) + ".iso", String(repeating: "-", count: 300) + "é"] {

@@ -6,12 +6,12 @@ import MartletStorage
 import MartletTestSupport
 import Testing
 
-@Suite("A file that is known again under its name")
+@Suite("Recognizing a published file")
 struct PublicationRecordTests {
     private static let total: UInt64 = 5_000
     private static let content = PartFolder.bytes(0..<total, version: 1)
 
-    /// A part that is complete and noted.
+    /// A part file that is complete and recorded.
     private func part(
         in folder: PartFolder, _ files: any FileSystem = LinuxFileSystem()
     ) throws -> (PartFile, PublicationRecord) {
@@ -32,12 +32,12 @@ struct PublicationRecordTests {
         try publication.complete(collision, files: LinuxFileSystem())
     }
 
-    /// Gives the part its name, and stops there.
+    /// Moves the part file to its name, and stops there.
     private func move(_ folder: PartFolder, to name: String = "a.bin") throws {
         try LinuxFileSystem().rename(folder.names.part, to: "\(folder.path)/\(name)")
     }
 
-    @Test("A file that got its name is found, and what lies beside it goes")
+    @Test("A published file is found, and its extra files are removed")
     func found() throws {
         let folder = try PartFolder()
         let (_, publication) = try part(in: folder)
@@ -48,11 +48,11 @@ struct PublicationRecordTests {
         #expect(name.path == folder.names.target && name.fault == nil)
         #expect(try folder.list() == ["a.bin"])
         #expect(try folder.read("a.bin") == PublicationRecordTests.content)
-        // Again is the same.
+        // A second call gives the same result.
         #expect(try complete(publication)?.path == folder.names.target)
     }
 
-    @Test("Where it still has the name of a part it has no other, and stays as it is")
+    @Test("A file that still has its part name is not published, and stays as it is")
     func unnamed() throws {
         let folder = try PartFolder()
         let (part, publication) = try part(in: folder)
@@ -62,7 +62,7 @@ struct PublicationRecordTests {
         #expect(try complete(publication) == nil)
     }
 
-    @Test("Another file of that name is not it, though it has the length", arguments: [5_000, 4_999])
+    @Test("Another file with the same name and length is not recognized", arguments: [5_000, 4_999])
     func other(_ count: Int) throws {
         let folder = try PartFolder()
         let (part, publication) = try part(in: folder)
@@ -71,7 +71,7 @@ struct PublicationRecordTests {
         #expect(part.record() != nil)
     }
 
-    @Test("A file that grew or was cut since is not it")
+    @Test("A file that grew or was cut afterwards is not recognized")
     func changed() throws {
         let folder = try PartFolder()
         let (part, publication) = try part(in: folder)
@@ -82,7 +82,7 @@ struct PublicationRecordTests {
         #expect(try complete(publication) == nil)
     }
 
-    @Test("Beside other files it is found under the name that it got, where names were free to choose")
+    @Test("A file that was published under a numbered name is found")
     func numbered() throws {
         let folder = try PartFolder()
         let (_, publication) = try part(in: folder)
@@ -93,7 +93,7 @@ struct PublicationRecordTests {
         #expect(try folder.list() == ["a (2).bin", "a.bin"])
     }
 
-    @Test("Where both names are there, as between link and unlink, that of the part goes")
+    @Test("If both names exist, as between link and unlink, the part name is removed")
     func bothNames() throws {
         let folder = try PartFolder()
         let (_, publication) = try part(in: folder)
@@ -102,7 +102,7 @@ struct PublicationRecordTests {
         #expect(try folder.list() == ["a.bin"])
     }
 
-    @Test("A copy that got the name is found, and what it was copied from goes")
+    @Test("A published copy is found, and its original is removed")
     func copied() throws {
         let folder = try PartFolder()
         var (part, publication) = try part(in: folder)
@@ -113,7 +113,7 @@ struct PublicationRecordTests {
         #expect(try folder.list() == ["a.bin"])
     }
 
-    @Test("A download that began since keeps its bytes and its record")
+    @Test("A download that started later keeps its bytes and its record")
     func later() throws {
         let folder = try PartFolder()
         let (first, publication) = try part(in: folder)
@@ -125,7 +125,7 @@ struct PublicationRecordTests {
         #expect(try folder.list() == ["a.bin", "a.bin.martlet-part", "a.bin.martlet-record"])
     }
 
-    @Test("A folder that cannot be synced is told, and what the bytes are known by stays until it can")
+    @Test("A directory that cannot be synced is reported, and the identifying record stays until it can")
     func unsynced() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
@@ -142,7 +142,7 @@ struct PublicationRecordTests {
         #expect(try folder.list() == ["a.bin"])
     }
 
-    @Test("What a restart of the machine changes, or a power cut, makes no other file of it; both do")
+    @Test("A file is recognized after a reboot or a power cut, but not after both")
     func marks() throws {
         let folder = try PartFolder()
         let (part, publication) = try part(in: folder)

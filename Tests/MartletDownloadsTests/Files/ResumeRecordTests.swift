@@ -6,7 +6,7 @@ import MartletTestSupport
 import MartletWire
 import Testing
 
-@Suite("The record of a download")
+@Suite("Resume record of a download")
 struct ResumeRecordTests {
     private func random(_ random: inout SeededGenerator) -> ResumeRecord {
         func text(_ random: inout SeededGenerator) -> String {
@@ -50,7 +50,7 @@ struct ResumeRecordTests {
             digests: [], modified: 5, owner: 7)
     }
 
-    /// The bytes with their length and checksum set right.
+    /// The bytes with a corrected length and checksum.
     private func mended(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         func put(_ number: UInt32, at offset: Int) {
@@ -76,7 +76,7 @@ struct ResumeRecordTests {
         }
     }
 
-    @Test("Any record reads back equal")
+    @Test("Any record is read as it was written")
     func roundTrip() throws {
         var generator = SeededGenerator(seed: 7)
         for _ in 0..<300 {
@@ -87,14 +87,14 @@ struct ResumeRecordTests {
         }
     }
 
-    @Test("A record cut at any length is none")
+    @Test("A record that is cut at any length is ignored")
     func truncated() {
         let bytes = sample.bytes
         for count in 0..<bytes.count { #expect(fault(Array(bytes[..<count])) != nil, "\(count)") }
         #expect(fault(bytes + [0]) == "\(RecordEnvelope.Fault.length)")
     }
 
-    @Test("A record with any one byte changed is none")
+    @Test("A record with any byte changed is ignored")
     func flipped() {
         let bytes = sample.bytes
         for place in bytes.indices {
@@ -106,7 +106,7 @@ struct ResumeRecordTests {
         }
     }
 
-    @Test("Whatever a record says behind a right checksum, it is read or refused")
+    @Test("A record with a valid checksum and any content is read or rejected without a crash")
     func flippedAndMended() {
         let bytes = sample.bytes
         var readable = 0
@@ -121,7 +121,7 @@ struct ResumeRecordTests {
         #expect(readable > 0)
     }
 
-    @Test("A record of another kind or of a later version is none")
+    @Test("A record of another kind or of a later version is ignored")
     func foreign() {
         var bytes = sample.bytes
         bytes[0] = 0x4E
@@ -142,7 +142,7 @@ struct ResumeRecordTests {
     ]
 
     @Test(
-        "Ranges that are empty, out of order, touching, overlapping or beyond the end are refused",
+        "Ranges that are empty, out of order, touching, overlapping or beyond the end are rejected",
         arguments: wrongRanges)
     func ranges(_ ranges: [(UInt64, UInt64)]) {
         var bytes = sample.bytes
@@ -158,7 +158,7 @@ struct ResumeRecordTests {
         #expect(fault(mended(bytes)) == "range")
     }
 
-    @Test("Of more ranges than a record holds the first are kept, and it stays below its limit")
+    @Test("A record stores the first ranges that fit, and stays below its limit")
     func manyRanges() throws {
         var record = sample
         record.total = nil

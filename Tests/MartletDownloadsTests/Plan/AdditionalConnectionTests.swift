@@ -6,9 +6,9 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("What an additional connection meets")
+@Suite("Rejected additional connections")
 struct AdditionalConnectionTests {
-    /// What the server, or the system, does with each connection beyond the second.
+    /// The reaction of the server or the system to each connection after the second.
     struct Refusal: Sendable, CustomTestStringConvertible {
         let name: String
         let reply: @Sendable () throws -> SimulatedDownload.Reply
@@ -43,20 +43,20 @@ struct AdditionalConnectionTests {
             .response("200 with a page that has a tag", 200, [otherTag]),
             .response("200 with the whole file", 200, [tag]),
             .response("200 with a coded page", 200, [("Content-Encoding", "gzip")]),
-            .response("203 of another state", 203, [otherTag]),
-            .response("206 of another state", 206, [otherTag, ("Content-Range", "bytes 0-999/1000")]),
+            .response("203 of another version", 203, [otherTag]),
+            .response("206 of another version", 206, [otherTag, ("Content-Range", "bytes 0-999/1000")]),
             .response("206 without Content-Range", 206, [tag]),
             .response("206 with garbage", 206, [tag, ("Content-Range", "what?")]),
             .response("206 of another length", 206, [tag, ("Content-Range", "bytes 0-999/1000")]),
             .response("206 in several parts", 206, [("Content-Type", "multipart/byteranges")]),
             .response("416", 416, []),
             .response("416 with a length", 416, [("Content-Range", "bytes */1000")]),
-            .response("416 of another state", 416, [otherTag, ("Content-Range", "bytes */1000")]),
+            .response("416 of another version", 416, [otherTag, ("Content-Range", "bytes */1000")]),
         ]
         + [204, 302, 400, 401, 403, 404, 405, 406, 407, 409, 410, 412, 429, 451, 500, 501, 503, 509].map {
             .response("\($0)", $0, [])
         } + [
-            .failure(.tooManyRedirects, .processingResponse), .failure(.redirectRefused, .processingResponse),
+            .failure(.tooManyRedirects, .processingResponse), .failure(.redirectRejected, .processingResponse),
             .failure(.protocolViolation, .awaitingHead), .failure(.limitExceeded, .awaitingHead),
             .failure(.emptyResponse, .awaitingHead), .failure(.connectionLost, .awaitingHead),
             .failure(.connectFailed, .connecting), .failure(.resolutionFailed, .resolving),
@@ -66,14 +66,14 @@ struct AdditionalConnectionTests {
             .failure(.timedOut, .awaitingHead),
         ]
 
-    /// The transfers that the server serves, and how often it refused one.
+    /// The transfers that the server serves, and the number of its rejections.
     private final class Server {
         var served: Set<UInt64> = []
         var refusalCount = 0
     }
 
     @Test(
-        "A server that allows two connections serves them to the end, whatever it does with more",
+        "A server that allows two connections serves them to the end, however it rejects others",
         arguments: refusals)
     func beyondTwo(_ refusal: Refusal) throws {
         let file = SimulatedFile(byteCount: 100 << 20)
@@ -87,7 +87,7 @@ struct AdditionalConnectionTests {
             return try file.reply(question)
         }
         download.speed = { id, download in
-            // With its last bytes the connection is free for the next request.
+            // After its last byte the connection is free for the next request.
             let rest = download.machine.plan?.claims[id]?.rest ?? 0
             if rest <= 200_000 { server.served.remove(id) }
             return 5e6
@@ -103,7 +103,7 @@ struct AdditionalConnectionTests {
         #expect((1...20).contains(server.refusalCount), "\(server.refusalCount)")
     }
 
-    @Test("A file that changed is found when no connection receives the old one, and fetched as it is")
+    @Test("A changed file is detected when no connection receives the old one, and is fetched again")
     func changed() throws {
         let old = SimulatedFile(byteCount: 60 << 20)
         let new = SimulatedFile(byteCount: 50 << 20, tag: "\"two\"", version: 2)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("When checkpoints come")
+@Suite("Schedule of checkpoints")
 struct CheckpointTests {
-    /// When checkpoints come within so many seconds, each of which takes so long.
+    /// The times of checkpoints within a number of seconds, if each checkpoint takes the given time.
     private func times(of time: Duration, within seconds: Double) throws -> [Double] {
         let file = SimulatedFile(byteCount: 400 << 20)
         var download = try SimulatedDownload(DownloadOptions(segments: 1)) { question, _ in
@@ -23,7 +23,7 @@ struct CheckpointTests {
         return times
     }
 
-    @Test("At first checkpoints come more often: no more than a fraction of the time so far is ever lost")
+    @Test("Early checkpoints are more frequent, so that at most a fraction of the elapsed time is lost")
     func firstCheckpoints() throws {
         let times = try times(of: .zero, within: 40)
         #expect((0.1...0.25).contains(try #require(times.first)))
@@ -35,13 +35,13 @@ struct CheckpointTests {
     }
 
     @Test(
-        "A disk that is slow to sync does so for no more than a 16th of the time, up to the interval that is asked for",
+        "Checkpoints on a slow disk take at most a 16th of the time, up to the requested interval",
         arguments: [50, 100, 1_000])
     func slowSyncs(_ milliseconds: Int) throws {
         let cost = Double(milliseconds) / 1_000
         let times = try times(of: .milliseconds(milliseconds), within: 40)
         let wanted = cost + min(2, 16 * cost)
-        // How long they take is not known before the first is done.
+        // The duration is not known before the first one is done.
         for (time, next) in zip(times, times.dropFirst()) where time > 0.5 {
             #expect((wanted - 0.03...wanted + 0.15).contains(next - time), "\(time), \(next)")
         }

@@ -2,9 +2,9 @@ import MartletDownloads
 import MartletTransport
 import Testing
 
-@Suite("How many connections a download uses")
+@Suite("Number of connections of a download")
 struct ConnectionRampTests {
-    /// A line on which so many connections have a speed together, in bytes a second.
+    /// A simulated line on which a number of connections has a total speed, in bytes per second.
     private struct Line {
         var ramp: ConnectionRamp
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -16,7 +16,7 @@ struct ConnectionRampTests {
             self.speed = speed
         }
 
-        /// Lets time pass, with as many connections as there should be.
+        /// Advances the time, with as many connections as the ramp targets.
         mutating func run(milliseconds: Int) {
             for _ in 0..<milliseconds / 100 {
                 now = now.advanced(by: .milliseconds(100))
@@ -27,7 +27,7 @@ struct ConnectionRampTests {
         }
     }
 
-    @Test("Each look makes four times as many connections, up to the limit")
+    @Test("Each measurement multiplies the connections by four, up to the limit")
     func upToLimit() {
         var line = Line(limit: 50) { Double($0) * 5e6 }
         var seen: [Int] = []
@@ -38,7 +38,7 @@ struct ConnectionRampTests {
         #expect(seen == [4, 16, 50])
     }
 
-    @Test("Connections that bring less than a tenth are given up one after the other")
+    @Test("Connections that add less than a tenth are closed one after the other")
     func uselessOnes() {
         var line = Line(limit: 4) { _ in 5e6 }
         line.run(milliseconds: 2_000)
@@ -49,7 +49,7 @@ struct ConnectionRampTests {
         #expect(line.ramp.target == 1)
     }
 
-    @Test("A server's bursts of a second at the beginning keep no connection from being added")
+    @Test("A burst of a server in the first second does not prevent more connections")
     func bursts() {
         var line = Line(limit: 4) { Double($0) * 5e6 }
         line.ramp.add(50_000_000)
@@ -57,7 +57,7 @@ struct ConnectionRampTests {
         #expect(line.ramp.target == 4)
     }
 
-    @Test("Connections that pay are missed for the time of a trial now and then, and no longer")
+    @Test("Useful connections are closed only for occasional short trials")
     func trials() {
         var line = Line(limit: 4) { Double($0) * 5e6 }
         var fewer = 0
@@ -67,11 +67,11 @@ struct ConnectionRampTests {
             #expect(line.ramp.target >= 3)
             if line.ramp.target < 4 { fewer += 1 }
         }
-        // One of three seconds after five, the next one after twenty.
+        // The first trial lasts three seconds after five, the next one comes after twenty.
         #expect((50...70).contains(fewer))
     }
 
-    @Test("Where one more is refused, there are those that are there, for ten seconds")
+    @Test("A rejected connection stops the growth for ten seconds")
     func refused() {
         var line = Line(limit: 8) { Double($0) * 5e6 }
         line.run(milliseconds: 2_000)
@@ -86,7 +86,7 @@ struct ConnectionRampTests {
         #expect(line.ramp.target == 1)
     }
 
-    @Test("Behind a refusal connections are added one by one")
+    @Test("After a rejection connections are added one by one")
     func behindRefusal() {
         var line = Line(limit: 8) { Double($0) * 5e6 }
         line.run(milliseconds: 2_000)
@@ -99,7 +99,7 @@ struct ConnectionRampTests {
         #expect(seen.last == 8 && zip(seen, seen.dropFirst()).allSatisfy { $1 <= $0 + 1 }, "\(seen)")
     }
 
-    @Test("Nothing is judged while fewer receive than there should be, or nothing comes")
+    @Test("No decision is made while connections are missing or no bytes arrive")
     func waits() {
         var ramp = ConnectionRamp(limit: 4, now: MonotonicTime(nanoseconds: 0))
         let later = MonotonicTime(nanoseconds: 60_000_000_000)
@@ -112,7 +112,7 @@ struct ConnectionRampTests {
         #expect(ramp.target == 4)
     }
 
-    @Test("Limits below one are one, and instants that are equal or far apart are borne")
+    @Test("Limits below one count as one, and equal or distant times do no harm")
     func extremes() {
         let now = MonotonicTime(nanoseconds: 1)
         var ramp = ConnectionRamp(limit: -3, now: now)
@@ -127,7 +127,7 @@ struct ConnectionRampTests {
         #expect(ramp.target == 1)
     }
 
-    @Test("What the network's condition allows is kept, and more is used when it allows more")
+    @Test("The limit of the network condition is respected, and more is used when it rises")
     func allowance() {
         var line = Line(limit: 4) { Double($0) * 5e6 }
         line.ramp.allow(2, now: line.now)
@@ -145,7 +145,7 @@ struct ConnectionRampTests {
         #expect(line.ramp.target == 4)
     }
 
-    @Test("An allowance of none or less is one, and what the server refused stays refused for its while")
+    @Test("A limit of zero or less counts as one, and a rejection stays in effect for its period")
     func allowanceAndRefusal() {
         var line = Line(limit: 4) { Double($0) * 5e6 }
         line.ramp.allow(0, now: line.now)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("What a download does about failures")
+@Suite("Failures of a download")
 struct DownloadFailureTests {
     private func lost() -> SimulatedDownload.Reply { SimulatedDownload.Reply() }
 
@@ -16,7 +16,7 @@ struct DownloadFailureTests {
     }
 
     @Test(
-        "The budget counts failures since the last byte: a download that gets ahead may fail any number of times"
+        "The retry budget counts failures since the last byte, so progress resets it"
     )
     func budget() throws {
         let file = SimulatedFile(byteCount: 1_000_000)
@@ -34,7 +34,7 @@ struct DownloadFailureTests {
         #expect(stuck.waits == [250, 500, 1_000, 2_000, 4_000].map { Duration.milliseconds($0) })
     }
 
-    @Test("A body without a byte is no progress")
+    @Test("A body without a byte is not progress")
     func fruitless() throws {
         let file = SimulatedFile(byteCount: 1_000_000)
         var download = try SimulatedDownload { question, number in
@@ -46,7 +46,7 @@ struct DownloadFailureTests {
         #expect(download.error?.code == .connectionLost && download.questions.count == 6)
         #expect(download.error?.resumableByteCount == 1_000)
         #expect(download.error?.message.contains("1000 bytes are kept") == true)
-        // One that ends as if it were whole is no better.
+        // A body that ends normally does not change that.
         var short = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 1_000_000)) {
             question, _ in
             var reply = try file.reply(question)
@@ -57,7 +57,7 @@ struct DownloadFailureTests {
         #expect(short.error?.code == .truncated && short.questions.count == 6)
     }
 
-    @Test("503 with Retry-After is waited for, up to the limit")
+    @Test("503 with Retry-After is retried after that delay, up to the limit")
     func unavailable() throws {
         let file = SimulatedFile(byteCount: 1_000)
         var download = try SimulatedDownload { question, number in
@@ -72,7 +72,7 @@ struct DownloadFailureTests {
         #expect(download.isComplete && download.waits == [.seconds(7), .seconds(120), .seconds(1)])
     }
 
-    @Test("503 for one connection too many makes fewer of them, and fails nothing")
+    @Test("503 for one connection too many reduces the connections and fails nothing")
     func tooMany() throws {
         let file = SimulatedFile(byteCount: 100 << 20)
         var most = 0
@@ -95,7 +95,7 @@ struct DownloadFailureTests {
     }
 
     @Test(
-        "A server that allows one connection refuses the others in whichever words, and the one goes on to the end",
+        "A server that allows one connection may reject the others with any response, and the first one completes",
         arguments: [400, 403, 404, 509])
     func oneAllowed(_ code: Int) throws {
         let file = SimulatedFile(byteCount: 100 << 20)
@@ -109,7 +109,7 @@ struct DownloadFailureTests {
             return try file.reply(question)
         }
         download.speed = { id, download in
-            // With its last bytes the connection is free for the next question.
+            // After its last byte the connection is free for the next request.
             let rest = download.machine.plan?.claims[id]?.rest ?? 0
             if rest <= 200_000 { counter.served.remove(id) }
             return 5e6
@@ -123,7 +123,7 @@ struct DownloadFailureTests {
         #expect((1...20).contains(counter.refused), "\(counter.refused)")
     }
 
-    @Test("A file that is gone ends the download when the last connection is refused, and keeps what came")
+    @Test("A removed file ends the download when the last connection is rejected, and the bytes stay")
     func goneBesides() throws {
         let file = SimulatedFile(byteCount: 100 << 20)
         var download = try SimulatedDownload { question, number in
@@ -134,13 +134,13 @@ struct DownloadFailureTests {
         #expect(download.error?.resumableByteCount == DownloadMachine.probeByteCount)
     }
 
-    /// What a server sees and does.
+    /// The requests of a server and its reactions.
     private final class Counter {
         var served: Set<UInt64> = []
         var refused = 0
     }
 
-    @Test("A connection for which there is no room is none, and the first waits for one")
+    @Test("A connection without a free slot is not made, and the first one waits for a slot")
     func crowded() throws {
         let file = SimulatedFile(byteCount: 60 << 20)
         var download = try SimulatedDownload { question, number in
@@ -157,7 +157,7 @@ struct DownloadFailureTests {
         #expect(alone.isComplete && alone.questions.count > 19)
     }
 
-    @Test("403 where the original URL had led asks that one again; where it has led itself, it is final")
+    @Test("403 from a redirect target requests the original URL again; a second one is final")
     func expired() throws {
         let file = SimulatedFile(byteCount: 60 << 20)
         var download = try SimulatedDownload { question, number in
@@ -175,7 +175,7 @@ struct DownloadFailureTests {
         #expect(refused.error?.message.contains("403") == true)
     }
 
-    @Test("404 ends a download, and keeps what is there")
+    @Test("404 ends a download and keeps the stored bytes")
     func gone() throws {
         let file = SimulatedFile(byteCount: 3_000_000)
         var download = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 3_000_000)) {
@@ -185,7 +185,7 @@ struct DownloadFailureTests {
         #expect(download.error?.code == .unacceptableStatus && download.error?.resumableByteCount == 1_000)
     }
 
-    @Test("416 without a length, where bytes are missing, begins anew")
+    @Test("416 without a length restarts a download with missing bytes")
     func unsatisfiable() throws {
         let file = SimulatedFile(byteCount: 3_000_000)
         var download = try SimulatedDownload(record: file.record(RangeSet([0..<1_000]), total: 3_000_000)) {
@@ -196,7 +196,7 @@ struct DownloadFailureTests {
     }
 
     @Test(
-        "A file that cannot be written ends it at once, on whichever connection",
+        "A file that cannot be written ends the download immediately, on any connection",
         arguments: [HTTPError.Code.fileFailed, .diskFull])
     func final(_ code: HTTPError.Code) throws {
         let file = SimulatedFile(byteCount: 60 << 20)
@@ -210,7 +210,7 @@ struct DownloadFailureTests {
         #expect(download.error?.resumableByteCount != nil)
     }
 
-    @Test("An error that will not pass ends it at once where no other connection is left")
+    @Test("A permanent error ends the download immediately if no other connection is left")
     func finalAlone() throws {
         var download = try SimulatedDownload { _, _ in
             let error = HTTPError(.tlsFailed, phase: .tlsHandshake, message: "certificate")
@@ -220,7 +220,7 @@ struct DownloadFailureTests {
         #expect(download.error?.code == .tlsFailed && download.questions.count == 1)
     }
 
-    @Test("What happens behind a stop is of no account")
+    @Test("Events after a stop are ignored")
     func stopped() throws {
         let file = SimulatedFile(byteCount: 60 << 20)
         var download = try SimulatedDownload { question, _ in try file.reply(question) }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("What a download does")
+@Suite("Download machine")
 struct DownloadMachineTests {
     private static let mebibyte: UInt64 = 1 << 20
 
-    @Test("A small file comes in one request, which asks for a part")
+    @Test("A small file arrives in one request for a range")
     func small() throws {
         let file = SimulatedFile(byteCount: 1_000)
         var download = try SimulatedDownload { question, _ in try file.reply(question) }
@@ -17,7 +17,7 @@ struct DownloadMachineTests {
         #expect(download.disk == RangeSet([0..<1_000]))
     }
 
-    @Test("With one segment the whole file is asked for")
+    @Test("With one segment the whole file is requested")
     func oneSegment() throws {
         let file = SimulatedFile(byteCount: 30 * DownloadMachineTests.mebibyte)
         var download = try SimulatedDownload(DownloadOptions(segments: 1)) { question, _ in
@@ -27,7 +27,7 @@ struct DownloadMachineTests {
         #expect(download.isComplete && download.asked == ["-"])
     }
 
-    @Test("A large file comes in parts that are bound to its first state")
+    @Test("A large file arrives in ranges that are bound to its first version")
     func large() throws {
         let file = SimulatedFile(byteCount: 60 * DownloadMachineTests.mebibyte)
         var download = try SimulatedDownload { question, _ in try file.reply(question) }
@@ -38,7 +38,7 @@ struct DownloadMachineTests {
         #expect(download.checkpoints > 0)
     }
 
-    @Test("An empty file is found by the 416 to the first question, and fetched without Range")
+    @Test("An empty file is found by a 416, and fetched without Range")
     func empty() throws {
         let file = SimulatedFile(byteCount: 0)
         var download = try SimulatedDownload { question, _ in try file.reply(question) }
@@ -47,7 +47,7 @@ struct DownloadMachineTests {
         #expect(download.machine.plan?.total == 0)
     }
 
-    @Test("With a checksum alone there are parts, without a condition, and nothing proves them")
+    @Test("With a checksum alone ranges are requested without a condition and are unproven")
     func checksumOnly() throws {
         var file = SimulatedFile(byteCount: 20 * DownloadMachineTests.mebibyte)
         file.tag = nil
@@ -58,7 +58,7 @@ struct DownloadMachineTests {
         #expect(download.isComplete && download.asked.count > 1)
         #expect(download.questions.allSatisfy { $0.condition == nil && $0.overlap == 0 })
         #expect(download.machine.isUnproven)
-        // A mismatch may come of two states that were mixed: once more, in one piece.
+        // A mismatch may come from two mixed versions: the file is fetched again in one piece.
         let error = HTTPError(.checksumMismatch, phase: .processingResponse, message: "")
         var machine = download.machine
         var effects = machine.mismatched(error, now: download.now)
@@ -80,7 +80,7 @@ struct DownloadMachineTests {
         }
     }
 
-    @Test("A mismatch of a file in one proven state is final")
+    @Test("A checksum mismatch of a file in one proven version is final")
     func provenMismatch() throws {
         let file = SimulatedFile(byteCount: 1_000)
         var download = try SimulatedDownload { question, _ in try file.reply(question) }
@@ -96,7 +96,7 @@ struct DownloadMachineTests {
     }
 
     @Test(
-        "Check 1, N5: A file that changes while it comes is fetched in its new state, and no byte of the old is left"
+        "A file that changes during the download is fetched in its new version, without old bytes"
     )
     func changed() throws {
         let old = SimulatedFile(byteCount: 60 * DownloadMachineTests.mebibyte)
@@ -111,7 +111,7 @@ struct DownloadMachineTests {
         #expect(download.restarts == [.changed] && download.machine.generation == 2)
     }
 
-    /// What a server says whose file is another one with each answer, and which is deaf to If-Range.
+    /// The responses of a server whose file changes each time and which ignores If-Range.
     private func everChanging(
         _ question: DownloadRequest, _ number: Int
     ) throws -> SimulatedDownload.Reply {
@@ -122,11 +122,11 @@ struct DownloadMachineTests {
         ).reply(question)
     }
 
-    @Test("A 206 of another state is of no use, and a file that changes for ever is given up")
+    @Test("A 206 of another version is discarded, and a file that always changes fails the download")
     func changedParts() throws {
         var download = try SimulatedDownload { question, number in
             var reply = try everChanging(question, number)
-            // Also what comes in one piece breaks, and changes behind that.
+            // The response in one piece is cut, too, and the file changes after that.
             if question.range == nil { reply.cut = 1 << 20 }
             return reply
         }
@@ -137,13 +137,13 @@ struct DownloadMachineTests {
         #expect(download.error?.message.contains("asked for bytes") == true)
     }
 
-    @Test("What is another file on each connection comes over one, with the last beginning")
+    @Test("A file that differs on each connection is fetched over the last one from its first byte")
     func tagOfEachConnection() throws {
         var deaf = try SimulatedDownload { question, number in try everChanging(question, number) }
         deaf.run()
         #expect(deaf.isComplete && deaf.mixedCount == 0)
         #expect(deaf.restarts == [.changed, .changed] && deaf.questions.last?.range == nil)
-        // One that heeds If-Range answers with the whole file, each time in another state.
+        // A server that supports If-Range responds with the whole file, each time in another version.
         var heeding = try SimulatedDownload { question, number in
             try SimulatedFile(byteCount: 60 << 20, tag: "\"\(number)\"", version: number).reply(question)
         }
@@ -152,7 +152,7 @@ struct DownloadMachineTests {
         #expect(heeding.disk == RangeSet([0..<60 * DownloadMachineTests.mebibyte]))
     }
 
-    @Test("200 to If-Range in the same state: without it the parts come, which have to prove themselves")
+    @Test("If 200 replies to If-Range in the same version, ranges are requested without it and verified")
     func unwilling() throws {
         let file = SimulatedFile(byteCount: 40 * DownloadMachineTests.mebibyte)
         var download = try SimulatedDownload { question, _ in
@@ -163,12 +163,12 @@ struct DownloadMachineTests {
         }
         download.run()
         #expect(download.isComplete && download.restarts.isEmpty && download.machine.generation == 1)
-        // Of several at once each learns it for itself, and none asks so again.
+        // Each of several concurrent requests sees it, and no later one has a condition.
         #expect(download.questions.count { $0.condition != nil } <= 4)
         #expect(!download.machine.isUnproven)
     }
 
-    @Test("200 to If-Range in the same state, and again without it: the file is taken as it comes")
+    @Test("If 200 replies even without If-Range, the whole file is received as it is")
     func unwillingForGood() throws {
         let file = SimulatedFile(byteCount: 40 * DownloadMachineTests.mebibyte)
         var download = try SimulatedDownload { question, number in
@@ -181,7 +181,7 @@ struct DownloadMachineTests {
         #expect(download.disk == RangeSet([0..<file.byteCount]) && download.mixedCount == 0)
     }
 
-    @Test("A part that is wrong is asked for once more, in one piece, where no other connection is left")
+    @Test("A wrong range is requested once more in one piece if no other connection is left")
     func wrongPart() throws {
         let file = SimulatedFile(byteCount: 40 * DownloadMachineTests.mebibyte)
         let record = file.record(RangeSet([0..<1_000]), total: file.byteCount)
@@ -197,7 +197,7 @@ struct DownloadMachineTests {
         #expect(download.questions.last?.range == nil)
     }
 
-    @Test("Parts that were not asked for are refused in the end")
+    @Test("Ranges that were not requested are rejected in the end")
     func wrongForGood() throws {
         var download = try SimulatedDownload { _, _ in
             SimulatedDownload.Reply(
@@ -206,15 +206,15 @@ struct DownloadMachineTests {
                 byteCount: 5)
         }
         download.run()
-        #expect(download.error?.code == .rangeRefused && download.asked == ["bytes=0-8388607", "-"])
+        #expect(download.error?.code == .rangeRejected && download.asked == ["bytes=0-8388607", "-"])
         #expect(download.error?.message.contains("206 with Content-Range: bytes 5-9/10") == true)
         #expect(download.disk.isEmpty)
     }
 
-    @Test("A length that nobody told is that of the stream; where it breaks, it goes on to its end")
+    @Test("A file of unknown length ends with its stream, and resumes to the end after a cut")
     func unknownLength() throws {
         var file = SimulatedFile(byteCount: 3_000_000)
-        file.tellsLength = false
+        file.sendsLength = false
         var download = try SimulatedDownload(DownloadOptions(segments: 1)) { [file] question, number in
             var reply = try file.reply(question)
             if number == 1 { reply.cut = 1_000_000 }
@@ -226,7 +226,7 @@ struct DownloadMachineTests {
     }
 
     @Test(
-        "416 with as many bytes as are there is the end of a file of unknown length; in another state it is not"
+        "416 with the stored length completes a file of unknown length, but not in another version"
     )
     func unknownLengthComplete() throws {
         var file = SimulatedFile(byteCount: 3_000_000)
@@ -246,11 +246,11 @@ struct DownloadMachineTests {
         #expect(changed.isComplete && changed.restarts == [.changed] && changed.version == 2)
     }
 
-    @Test("A file of unknown length that changed, and comes in pieces of unknown length, is one transfer's")
+    @Test("A changed file of unknown length, in ranges of unknown length, uses one transfer")
     func unknownLengthChanged() throws {
         let old = SimulatedFile(byteCount: 3_000_000)
         var new = SimulatedFile(byteCount: 30_000_000, tag: "\"two\"", version: 2)
-        new.tellsLength = false
+        new.sendsLength = false
         var download = try SimulatedDownload(record: old.record(RangeSet([0..<1_000_000]), total: nil)) {
             [new] question, _ in try new.reply(question)
         }
@@ -269,12 +269,12 @@ struct DownloadMachineTests {
         #expect(download.machine.resumedByteCount == 1_000 && download.machine.receivedByteCount == 0)
     }
 
-    @Test("Check 6: Only what a record does not have is asked for")
+    @Test("Only bytes that a record does not have are requested")
     func resumed() throws {
         let file = SimulatedFile(byteCount: 3_000_000)
         let record = file.record(RangeSet([0..<1_000_000, 2_000_000..<2_500_000]), total: 3_000_000)
         var options = DownloadOptions()
-        // No rest is parted further.
+        // No range is split further.
         options.patience = .seconds(60)
         var download = try SimulatedDownload(options, record: record) { question, _ in
             try file.reply(question)
@@ -289,7 +289,7 @@ struct DownloadMachineTests {
         #expect(fresh.asked == ["bytes=0-8388607"] && fresh.machine.resumedByteCount == 0)
     }
 
-    @Test("A record that nothing could prove is not gone on with, and that is told")
+    @Test("An unproven record is not resumed, and an event says so")
     func unresumableRecord() throws {
         var file = SimulatedFile(byteCount: 3_000_000)
         file.tag = nil
@@ -305,7 +305,7 @@ struct DownloadMachineTests {
         #expect(download.isComplete && download.disk == RangeSet([0..<3_000_000]))
     }
 
-    @Test("A file above the limit is refused by its length, or where it becomes too long")
+    @Test("A file above the limit is rejected by its length, or when it exceeds the limit")
     func byteLimit() throws {
         var file = SimulatedFile(byteCount: 2_000_000)
         var choice = DownloadOptions()
@@ -316,7 +316,7 @@ struct DownloadMachineTests {
             told.run()
             #expect(told.error?.code == .bodyTooLarge && told.disk.isEmpty)
         }
-        file.tellsLength = false
+        file.sendsLength = false
         choice.segments = 1
         var untold = try SimulatedDownload(choice) { [file] question, _ in try file.reply(question) }
         untold.run()

@@ -4,10 +4,10 @@ import MartletDownloads
 import MartletWire
 
 extension DownloadResponseHead {
-    /// Where the files of these tests are.
+    /// The URL of the files of these tests.
     static func place(_ text: String = "http://files.example/a.bin") throws -> HTTPURL { try HTTPURL(text) }
 
-    /// What an answer says.
+    /// Makes a response head.
     static func sample(
         _ status: Int, _ fields: [(String, String)] = [], byteCount: UInt64? = nil,
         from url: String = "http://files.example/a.bin", now: Int64 = 1_700_000_000
@@ -19,6 +19,6 @@ extension DownloadResponseHead {
 }
 
 extension Representation {
-    /// The state of which these fields speak.
+    /// The representation that these fields describe.
     static func sample(_ fields: (String, String)...) -> Representation { Representation(FieldBlock(fields)) }
 }

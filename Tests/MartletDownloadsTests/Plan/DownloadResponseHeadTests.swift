@@ -6,9 +6,9 @@ import MartletDownloads
 import MartletWire
 import Testing
 
-@Suite("What the head of an answer says to a download")
+@Suite("Response head of a download")
 struct DownloadResponseHeadTests {
-    @Test("A Content-Range is read, unreadable, or not there")
+    @Test("A Content-Range is valid, unreadable, or absent")
     func ranges() throws {
         func part(_ values: String...) throws -> DownloadResponseHead.Part {
             try DownloadResponseHead.sample(206, values.map { ("Content-Range", $0) }).part
@@ -26,7 +26,7 @@ struct DownloadResponseHeadTests {
     }
 
     @Test(
-        "Several parts are known by their type",
+        "Multipart responses are recognized by their type",
         arguments: [
             ("multipart/byteranges; boundary=x", true), ("Multipart/ByteRanges", true), ("text/plain", false),
             ("", false),
@@ -36,7 +36,7 @@ struct DownloadResponseHeadTests {
     }
 
     @Test(
-        "Retry-After is seconds or a date; what is neither is nothing",
+        "Retry-After is seconds or a date; any other value is ignored",
         arguments: [
             ("120", Duration.seconds(120)), ("0", .zero), ("-1", nil), ("soon", nil), ("1e9", nil),
             ("99999999999999999999", .seconds(1_000_000_000)),
@@ -46,7 +46,7 @@ struct DownloadResponseHeadTests {
         #expect(try DownloadResponseHead.sample(503, [("Retry-After", value)]).retryAfter == expected)
     }
 
-    @Test("Dates, digests and names are taken as they can be read")
+    @Test("Dates, digests and names are read if they are valid")
     func rest() throws {
         let facts = try DownloadResponseHead.sample(
             200,
@@ -63,7 +63,7 @@ struct DownloadResponseHeadTests {
         #expect(nothing.modified == nil && nothing.digests.isEmpty && nothing.disposition == nil)
     }
 
-    @Test("What came is told with its range")
+    @Test("The description of a response contains its Content-Range")
     func words() throws {
         #expect(try DownloadResponseHead.sample(404).words == "404")
         #expect(

@@ -2,10 +2,10 @@ import Martlet
 import MartletDownloads
 import Testing
 
-@Suite("What is done about a transfer that failed")
+@Suite("Decision on a failed transfer")
 struct DownloadRetryRuleTests {
     @Test(
-        "A status passes, sends back to the original URL, or is final",
+        "A status is retried, leads back to the original URL, or is final",
         arguments: [
             (408, true, true), (425, true, true), (429, true, true), (500, true, true), (502, true, true),
             (503, true, true), (504, true, true), (501, false, false), (505, false, false),
@@ -21,7 +21,7 @@ struct DownloadRetryRuleTests {
     }
 
     @Test(
-        "A connection that broke passes; a handshake that failed does not",
+        "A broken connection is retried; a failed handshake is not",
         arguments: [
             (
                 HTTPError.Code.connectionLost, HTTPError.Phase.receivingBody,
@@ -43,7 +43,7 @@ struct DownloadRetryRuleTests {
     }
 
     @Test(
-        "A place that cannot be reached is left for the original URL; a clock runs out, but not for the whole"
+        "An unreachable redirect target leads back to the original URL, and only the total timeout is final"
     )
     func placesAndClocks() {
         let unreachable = HTTPError(.connectFailed, phase: .connecting, message: "")
@@ -60,7 +60,7 @@ struct DownloadRetryRuleTests {
     }
 
     @Test(
-        "Retry-After is waited for up to its limit",
+        "Retry-After is respected up to its limit",
         arguments: [
             (Duration.seconds(7), Duration.seconds(7)), (.zero, .zero), (.seconds(-5), .zero),
             (.seconds(120), .seconds(120)), (.seconds(121), .seconds(120)),
@@ -73,7 +73,7 @@ struct DownloadRetryRuleTests {
         }
     }
 
-    @Test("Without it a random part of a span is waited that doubles up to its limit")
+    @Test("Without Retry-After the delay is random, in a range that doubles up to its limit")
     func fullJitter() {
         let retry = DownloadRetry()
         let spans = (1...9).map { DownloadRetryRule.delay($0, asked: nil, retry, random: 1) }
@@ -88,7 +88,7 @@ struct DownloadRetryRuleTests {
         #expect(DownloadRetryRule.delay(3, asked: nil, retry, random: 0.5) == .seconds(1))
     }
 
-    @Test("Spans that are negative, zero or longer than any life are borne")
+    @Test("Ranges that are negative, zero or extremely long do no harm")
     func extremes() {
         let longest = Duration.seconds(Int64.max)
         let spans = [Duration.seconds(-1), .zero, .nanoseconds(1), .seconds(Int64.max / 3), longest]
@@ -98,7 +98,7 @@ struct DownloadRetryRuleTests {
                 for failures in [1, 2, 40, 1_000] {
                     let delay = DownloadRetryRule.delay(failures, asked: nil, retry, random: 1)
                     #expect(delay >= .zero)
-                    // Spans of ages are not told to the second.
+                    // Extremely long durations are not exact to the second.
                     #expect(delay <= max(last, .zero) || last > .seconds(1_000_000_000))
                     #expect(
                         DownloadRetryRule.delay(failures, asked: last, retry, random: 1) <= max(first, .zero))

@@ -6,11 +6,11 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@Suite("How long a download takes on a line that is simulated")
+@Suite("Speed of a download on a simulated line")
 struct DownloadSpeedTests {
     private static let total: UInt64 = 200_000_000
 
-    /// Downloads a file at 5 MB/s for each connection, but for what is said.
+    /// Downloads a file at 5 MB/s per connection, unless specified.
     private func run(
         segments: Int, speed: @escaping (UInt64, SimulatedDownload) -> Double = { _, _ in 5e6 }
     ) throws -> SimulatedDownload {
@@ -25,14 +25,14 @@ struct DownloadSpeedTests {
         return download
     }
 
-    @Test("Check 3: four connections at 5 MB/s each are 3.5 times as fast as one")
+    @Test("Four connections at 5 MB/s each are 3.5 times as fast as one")
     func fourConnections() throws {
         let one = try run(segments: 1)
         let four = try run(segments: 4)
         #expect(one.seconds / four.seconds >= 3.5, "\(one.seconds) s and \(four.seconds) s")
     }
 
-    @Test("Check 3: one connection at 1 % from halfway on costs at most 30 %", arguments: [0.01, 0.001, 0])
+    @Test("One connection that falls to 1 % halfway costs at most 30 %", arguments: [0.01, 0.001, 0])
     func throttled(_ factor: Double) throws {
         let free = try run(segments: 4)
         var victim: UInt64?
@@ -49,7 +49,7 @@ struct DownloadSpeedTests {
     }
 
     @Test(
-        "Where a limit of our own binds, no connection is added, and nobody takes over what another has asked for"
+        "Under a bandwidth limit no connection is added, and none takes over another's range"
     )
     func heldBack() throws {
         let file = SimulatedFile(byteCount: 40_000_000)
@@ -76,14 +76,14 @@ struct DownloadSpeedTests {
         #expect(askedByteCount(free) > file.byteCount)
     }
 
-    @Test("Of 64 connections one that stands still does not hold up the others")
+    @Test("One stalled connection of 64 does not delay the others")
     func manyConnections() throws {
         let free = try run(segments: 64)
         let slow = try run(segments: 64) { id, _ in id == 5 ? 0 : 5e6 }
         #expect(slow.seconds <= 1.3 * free.seconds + 1, "\(slow.seconds) s, and \(free.seconds) s without")
     }
 
-    @Test("What comes twice since it was raced for is a small part of the file")
+    @Test("Only a small part of the file is received twice in races")
     func wasted() throws {
         let download = try run(segments: 4)
         let surplus = download.machine.receivedByteCount - DownloadSpeedTests.total

@@ -5,14 +5,14 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("What a download does, whatever happens")
+@Suite("Download machine: random events")
 struct DownloadStormTests {
-    /// A server that answers as chance has it, from versions of a file that follow each other.
+    /// A server with random responses, from successive versions of a file.
     private final class Server {
         var random: SeededGenerator
         var files: [SimulatedFile] = []
         var present = 0
-        /// How often, of a hundred answers, it does what it should not.
+        /// The number of wrong responses per hundred.
         let malice: Int
 
         init(seed: UInt64) {
@@ -25,7 +25,7 @@ struct DownloadStormTests {
                     ["\"\(version)\"", "\"\(version)\"", "W/\"\(version)\"", nil]
                     .randomElement(using: &random) ?? nil
                 file.hasRanges = Int.random(in: 0..<5, using: &random) > 0
-                file.tellsLength = Int.random(in: 0..<5, using: &random) > 0
+                file.sendsLength = Int.random(in: 0..<5, using: &random) > 0
                 files.append(file)
             }
         }
@@ -40,7 +40,7 @@ struct DownloadStormTests {
             case 1: return SimulatedDownload.Reply(facts: nil, end: .crowded)
             case 2:
                 let status = [301, 401, 403, 404, 416, 429, 500, 503].randomElement(using: &random) ?? 500
-                // Most of them pass.
+                // Most of these statuses are transient.
                 return SimulatedDownload.Reply(
                     facts: try DownloadResponseHead.sample(
                         Bool.random(using: &random) ? 503 : status, byteCount: 0))
@@ -77,7 +77,7 @@ struct DownloadStormTests {
     }
 
     @Test(
-        "Six hundred storms end, or keep a transfer or a wait alive, and mix no two states that can be told apart"
+        "Six hundred random runs end or still have a transfer or a wait, and mix no distinguishable versions"
     )
     func storms() async throws {
         var completed = 0
@@ -88,7 +88,7 @@ struct DownloadStormTests {
             if Bool.random(using: &server.random), server.files[0].byteCount > 1_000_000 {
                 let file = server.files[0]
                 let end = UInt64.random(in: 0..<file.byteCount, using: &server.random)
-                record = file.record(RangeSet([0..<end]), total: file.tellsLength ? file.byteCount : nil)
+                record = file.record(RangeSet([0..<end]), total: file.sendsLength ? file.byteCount : nil)
             }
             var download = try SimulatedDownload(choice, record: record) { question, _ in
                 try server.reply(question)
@@ -101,7 +101,7 @@ struct DownloadStormTests {
             if stopsAt == 2.0, download.outcome == nil { download.stop() }
             #expect(download.outcome != nil, "seed \(seed): \(download.asked.suffix(5))")
             #expect(download.activeCount == 0, "seed \(seed)")
-            // What is late is borne.
+            // Late events are accepted.
             for id in 0...5 as ClosedRange<UInt64> {
                 download.perform(download.machine.ended(id, .finished, now: download.now, random: 0.5))
                 #expect(download.machine.accept(id, 10, now: download.now) == nil)
@@ -111,7 +111,7 @@ struct DownloadStormTests {
                 let total = download.machine.plan?.total ?? 0
                 #expect(download.disk == RangeSet(total == 0 ? [] : [0..<total]), "seed \(seed)")
             }
-            // A part without any tag, despite If-Range, is taken for what was asked.
+            // A range without a tag, despite If-Range, is taken for the requested one.
             if download.mixedCount > 0, server.files.allSatisfy({ $0.tag != nil }) {
                 #expect(download.machine.isUnproven, "seed \(seed): \(download.mixedCount) bytes are mixed")
             }

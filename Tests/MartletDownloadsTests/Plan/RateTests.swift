@@ -2,7 +2,7 @@ import MartletDownloads
 import MartletTransport
 import Testing
 
-@Suite("How fast a download goes")
+@Suite("Transfer rates")
 struct RateTests {
     private let start = MonotonicTime(nanoseconds: 5_000_000_000)
 
@@ -10,18 +10,18 @@ struct RateTests {
         start.advanced(by: .milliseconds(milliseconds))
     }
 
-    @Test("The shown rate is that of the last ten seconds")
+    @Test("The displayed rate is the average over the last ten seconds")
     func shown() {
         var rate = ProgressRate(from: start)
         for step in 1...300 { rate.add(1_000, at: after(step * 100)) }
         let value = rate.value(at: after(30_000))
         #expect((9_000...10_500).contains(value), "\(value)")
-        // Of an earlier pace nothing is left after ten seconds.
+        // After ten seconds an earlier speed has no effect.
         for step in 301...400 { rate.add(100, at: after(step * 100)) }
         #expect((900...1_100).contains(rate.value(at: after(40_000))))
     }
 
-    @Test("The shown rate falls to 0 within ten seconds of a stall, and the stall grows")
+    @Test("The displayed rate falls to 0 within ten seconds of a stall, and the stall time grows")
     func stall() {
         var rate = ProgressRate(from: start)
         for step in 0..<50 { rate.add(1_000_000, at: after(step * 100)) }
@@ -39,7 +39,7 @@ struct RateTests {
         #expect(rate.value(at: after(20_100)) > 0)
     }
 
-    @Test("The shown rate of the first moments is no fancy")
+    @Test("The displayed rate of the first moments is realistic")
     func beginning() {
         var rate = ProgressRate(from: start)
         #expect(rate.value(at: start) == 0)
@@ -48,7 +48,7 @@ struct RateTests {
         #expect((990...1_010).contains(rate.value(at: after(1_000))))
     }
 
-    @Test("Instants that are equal, earlier or centuries apart are borne by the shown rate at once")
+    @Test("Times that are equal, earlier or centuries apart do not harm the displayed rate")
     func farApart() {
         var rate = ProgressRate(from: start)
         rate.add(.max / 4, at: start)
@@ -62,7 +62,7 @@ struct RateTests {
         #expect(rate.stalled(at: start) == .zero)
     }
 
-    @Test("A transfer's rate follows what it does within four seconds")
+    @Test("A transfer's rate follows a change within four seconds")
     func transfer() {
         var rate = TransferRate(from: start)
         #expect(rate.value(at: after(1_000)) == 0)
@@ -70,11 +70,11 @@ struct RateTests {
         #expect((950_000...1_050_000).contains(rate.value(at: after(5_000))))
         for step in 51...90 { rate.add(1_000, at: after(step * 100)) }
         #expect(rate.value(at: after(9_000)) < 50_000)
-        // What stands still becomes slower without a word of it.
+        // The rate of a stalled transfer falls without further events.
         #expect(rate.value(at: after(60_000)) < 1_500)
     }
 
-    @Test("Instants that are equal, earlier or centuries apart are borne by a transfer's rate")
+    @Test("Times that are equal, earlier or centuries apart do not harm a transfer's rate")
     func transferFarApart() {
         var rate = TransferRate(from: start)
         rate.add(1_000, at: start)

@@ -14,7 +14,7 @@ struct RejectedProbeTests {
     }
 
     @Test(
-        "The file is asked for once more without Range",
+        "The file is requested once more without Range",
         arguments: [400, 403, 405, 406, 412, 500, 501, 503], [0, 5])
     func rejected(_ code: Int, _ attempts: Int) throws {
         let file = SimulatedFile(byteCount: 20 << 20)
@@ -29,7 +29,7 @@ struct RejectedProbeTests {
         #expect(download.disk == RangeSet([0..<file.byteCount]))
     }
 
-    @Test("A status that passes is waited for before the file is asked for without Range")
+    @Test("A transient status delays the request without Range")
     func waits() throws {
         let file = SimulatedFile(byteCount: 1_000)
         var download = try SimulatedDownload { question, number in
@@ -41,7 +41,7 @@ struct RejectedProbeTests {
         #expect(download.isComplete && download.waits == [.seconds(7)])
     }
 
-    @Test("Where the request without Range fails, too, the status is final, or passes as any other")
+    @Test("If the request without Range also fails, its status is final or transient as usual")
     func failsToo() throws {
         var final = try SimulatedDownload { _, _ in try status(403) }
         final.run()
@@ -52,19 +52,19 @@ struct RejectedProbeTests {
         }
         passing.run()
         #expect(passing.isComplete && passing.waits.count == 3)
-        // It was about something else: parts are asked for again.
+        // The rejection had another reason: ranges are requested again.
         #expect(passing.asked.prefix(4) == ["bytes=0-8388607", "-", "bytes=0-8388607", "bytes=0-8388607"])
         #expect(passing.questions.count > 5)
     }
 
-    @Test("Any other status is not asked for twice", arguments: [401, 404, 410, 451])
+    @Test("Any other status is not retried without Range", arguments: [401, 404, 410, 451])
     func other(_ code: Int) throws {
         var download = try SimulatedDownload { _, _ in try status(code) }
         download.run()
         #expect(download.error?.code == .unacceptableStatus && download.questions.count == 1)
     }
 
-    @Test("The error of the first request is the status with its reason, and says nothing of bytes")
+    @Test("The error of the first request is the status with its reason, and does not mention bytes")
     func words() async throws {
         for (code, words) in [(404, "404 Not Found"), (403, "403 Forbidden")] {
             let conduct = RangeBehavior(

@@ -4,9 +4,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("The field Repr-Digest")
+@Suite("Repr-Digest field")
 struct ReprDigestTests {
-    /// The examples of RFC 9530 (§3, appendix B.1), of the bytes `{"hello": "world"}` and LF.
+    /// The examples of RFC 9530 (§3, appendix B.1), for the bytes `{"hello": "world"}` and LF.
     private static let sha256 = "RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg="
     private static let sha512 =
         "YMAam51Jz/jOATT6/zvHrLVgOYTGFy1d6GJiOHTohq4yP+pgk4vf2aCs"
@@ -23,7 +23,7 @@ struct ReprDigestTests {
         #expect(found.first?.bytes.count == 64)
     }
 
-    @Test("Members of several fields count together, and of one that is there twice the last does")
+    @Test("Members of several fields are combined, and the last duplicate wins")
     func several() {
         let zeros = String(repeating: "A", count: 43) + "="
         let found = ReprDigest.checksums([
@@ -35,7 +35,7 @@ struct ReprDigestTests {
     }
 
     @Test(
-        "What is malformed or of another algorithm is passed over",
+        "Members that are malformed or of another algorithm are ignored",
         arguments: [
             "", ",", "=", "sha-256", "sha-256=", "sha-256=:", "sha-256=::", "sha-256=:AAAA:",
             "sha-256=\(sha256)", "sha-256=:\(sha256)", "sha-256=\"\(sha256)\"", "SHA-256=:\(sha256):",
@@ -49,14 +49,14 @@ struct ReprDigestTests {
         #expect(ReprDigest.checksums([value]).isEmpty)
     }
 
-    @Test("A member that is malformed does not keep the others from being read")
+    @Test("A malformed member does not prevent others from being read")
     func neighbours() {
         let found = ReprDigest.checksums(["sha-512=:no:, x, sha-256=:\(ReprDigestTests.sha256):, ,=,"])
         #expect(found.map(\.algorithm) == [.sha256])
     }
 
     @Test(
-        "A megabyte of anything takes time by its length",
+        "A megabyte of any input takes linear time",
         arguments: [",", " ", "=", ":", "sha-256=:", "sha-256=:A:,", "\t,"])
     func linear(_ piece: String) async {
         let growth = await ComplexityProbe.measure((1 << 17, 1 << 20)) { byteCount in

@@ -3,11 +3,11 @@ import MartletContent
 import MartletWire
 import Testing
 
-@Suite("Which state of a file bytes belong to")
+@Suite("Versions of a file and their validators")
 struct RepresentationTests {
     private static let old = ("Last-Modified", "Tue, 15 Nov 1994 12:00:00 GMT")
 
-    /// A state by its `Last-Modified` and the `Date` of its answer.
+    /// A version with a `Last-Modified` and the `Date` of its response.
     private func dated(_ date: String?) -> Representation {
         var fields = [RepresentationTests.old]
         if let date { fields.append(("Date", date)) }
@@ -23,14 +23,14 @@ struct RepresentationTests {
         #expect(Representation.sample(("ETag", "\"\u{E9}\"")).condition?.isEmpty == false)
     }
 
-    @Test("Several entity tags that differ are none, the same one twice is one")
+    @Test("Several different entity tags are ignored, repeated ones count as one")
     func severalTags() {
         #expect(Representation.sample(("ETag", "\"a\""), ("ETag", "\"b\"")).entityTag == nil)
         #expect(Representation.sample(("ETag", "\"a\""), ("ETag", "\"a\"")).condition == "\"a\"")
     }
 
     @Test(
-        "A date is the condition when it is 60 s older than the answer, and no sooner",
+        "A date is the condition if it is at least 60 s older than the response",
         arguments: [
             ("Tue, 15 Nov 1994 12:00:59 GMT", false), ("Tue, 15 Nov 1994 12:01:00 GMT", true),
             ("Tue, 15 Nov 1994 12:00:00 GMT", false), ("Tue, 15 Nov 1994 11:00:00 GMT", false),
@@ -42,7 +42,7 @@ struct RepresentationTests {
         #expect(state.condition == (isStrong ? RepresentationTests.old.1 : nil))
     }
 
-    @Test("Without Date no date is a condition, and a strong tag goes before a strong date")
+    @Test("Without Date no date is a condition, and a strong tag has priority over a strong date")
     func missingDate() {
         #expect(dated(nil).condition == nil)
         let both = Representation.sample(
@@ -50,7 +50,7 @@ struct RepresentationTests {
         #expect(both.condition == "\"a\"")
     }
 
-    @Test("Dates that differ or cannot be read are none")
+    @Test("Dates that differ or cannot be read are ignored")
     func unusableDates() {
         let two = Representation.sample(
             RepresentationTests.old, ("Last-Modified", "Wed, 16 Nov 1994 12:00:00 GMT"))
@@ -65,7 +65,7 @@ struct RepresentationTests {
         #expect((Representation.sample(("Content-Encoding", value)).coding != nil) == isCoded)
     }
 
-    /// Two states, whether the one is for certain another than the other, and whether it is for certain the same.
+    /// Two versions, whether they certainly differ, and whether they are certainly the same.
     struct Pair: Sendable {
         let mine: [(String, String)]
         let its: [(String, String)]
@@ -96,7 +96,7 @@ struct RepresentationTests {
             its: [("ETag", "\"a\""), ("Content-Encoding", "GZIP")], differs: false, isProven: true),
     ]
 
-    @Test("States are told apart by tags, dates and codings", arguments: pairs)
+    @Test("Versions are distinguished by tags, dates and codings", arguments: pairs)
     func compared(_ pair: Pair) {
         let mine = Representation(FieldBlock(pair.mine))
         let its = Representation(FieldBlock(pair.its))

@@ -4,16 +4,16 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@Suite("Which bytes are asked for next, whatever happens")
+@Suite("Segment plan: random events")
 struct SegmentPlanModelTests {
-    /// A plan, and what a disk would know of it.
+    /// A plan, and the state of a disk that follows it.
     private struct Model {
         var plan: SegmentPlan
         let total: UInt64
         var random: SeededGenerator
         var now = MonotonicTime(nanoseconds: 1_000_000_000)
         var disk: RangeSet<UInt64>
-        /// What has come of each transfer and waits to be written.
+        /// The received ranges of each transfer that are not written yet.
         var waiting: [UInt64: [Range<UInt64>]] = [:]
         var speeds: [UInt64: Double] = [:]
         var lastID: UInt64 = 0
@@ -39,7 +39,7 @@ struct SegmentPlanModelTests {
             speeds[lastID] = [0, 2e4, 1e6, 5e6, 2e7].randomElement(using: &random) ?? 1e6
         }
 
-        /// Lets every transfer receive, and some of what came be written.
+        /// Lets every transfer receive bytes, and writes some of them.
         mutating func pass(_ seconds: Double, writesAll: Bool) {
             now = now.advanced(by: .milliseconds(Int(seconds * 1_000)))
             for id in plan.claims.keys.sorted() {
@@ -66,7 +66,7 @@ struct SegmentPlanModelTests {
             plan.release(id, now: now)
         }
 
-        /// What is wrong with the plan; nil for nothing.
+        /// The first violated invariant; `nil` if all hold.
         var problem: String? {
             if plan.written != disk { return "it takes other bytes for written than are there" }
             let claims = plan.claims.sorted { $0.key < $1.key }
@@ -86,7 +86,7 @@ struct SegmentPlanModelTests {
     }
 
     @Test(
-        "A thousand downloads of random transfers come to all bytes, and no two transfers to the same but in a race"
+        "A thousand downloads with random transfers get all bytes, and only races fetch bytes twice"
     )
     func random() async {
         for seed in 0..<1_000 as Range<UInt64> {
@@ -110,7 +110,7 @@ struct SegmentPlanModelTests {
                 }
                 if let problem = model.problem { Issue.record("seed \(seed): \(problem)") }
             }
-            // With transfers that arrive it comes to its end, whatever the others do.
+            // Once transfers succeed, the plan completes, whatever the others do.
             var rounds = 0
             while !model.plan.isComplete, rounds < 2_000 {
                 rounds += 1

@@ -3,7 +3,7 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@Suite("Which bytes are asked for next")
+@Suite("Segment plan")
 struct SegmentPlanTests {
     private static let mebibyte: UInt64 = 1 << 20
     private let start = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -12,7 +12,7 @@ struct SegmentPlanTests {
         start.advanced(by: .milliseconds(Int(seconds * 1_000)))
     }
 
-    /// Lets bytes of a transfer come and be written.
+    /// Receives and writes bytes of a transfer.
     private func bring(
         _ plan: inout SegmentPlan, _ id: UInt64, _ count: UInt64, at now: MonotonicTime
     ) -> UInt64? {
@@ -20,10 +20,10 @@ struct SegmentPlanTests {
         return plan.wrote(id, place.offset..<place.offset + place.count)
     }
 
-    @Test("A chunk is what comes in three seconds, within its bounds, and a small rest goes with it")
+    @Test("A chunk is three seconds' worth of bytes, within its limits, and includes a small rest")
     func chunks() {
         var plan = SegmentPlan(total: 1 << 30)
-        // Nothing is known of the speed.
+        // The speed is unknown.
         #expect(plan.claim(1, now: start) == 0..<4 * SegmentPlanTests.mebibyte)
         _ = bring(&plan, 1, 5_000_000, at: after(1))
         plan.release(1, now: after(1))
@@ -44,7 +44,7 @@ struct SegmentPlanTests {
         #expect(small.claim(1, now: start)?.upperBound == small.total)
     }
 
-    @Test("Each transfer that may join soon is left its share, however fast the first moments were")
+    @Test("Each transfer that may join soon keeps its share, however fast the first moments were")
     func shares() {
         var plan = SegmentPlan(total: 24 << 20)
         #expect(plan.claim(1, now: start) == 0..<4 << 20)
@@ -53,13 +53,13 @@ struct SegmentPlanTests {
         #expect(plan.claim(3, others: 2, now: after(0.1)) == 9 << 20..<14 << 20)
         #expect(plan.claim(4, others: 1, now: after(0.15)) == 14 << 20..<19 << 20)
         #expect(plan.claim(5, now: after(0.2)) == 19 << 20..<24 << 20)
-        // What is missing in all counts, and nothing smaller than the smallest chunk is made of it.
+        // All missing bytes count, and no chunk is smaller than the minimum.
         var gaps = SegmentPlan(total: 5 << 20, written: RangeSet([2 << 20..<4 << 20]))
         _ = gaps.claim(1, others: 8, now: start)
         #expect(gaps.claims[1]?.range == 0..<1 << 20)
     }
 
-    @Test("What is there is not asked for, and what is beyond the end counts as not there")
+    @Test("Stored bytes are not requested, and bytes beyond the end are ignored")
     func resumed() {
         var plan = SegmentPlan(total: 100, written: RangeSet([0..<10, 20..<30, 90..<200]))
         #expect(plan.writtenCount == 30 && plan.prefixCount == 10 && plan.unclaimedCount == 70)
@@ -71,7 +71,7 @@ struct SegmentPlanTests {
         #expect(plan.isComplete && plan.prefixCount == 100 && plan.unclaimedCount == 0)
     }
 
-    @Test("Bytes beyond what was given to a transfer are not wanted")
+    @Test("Bytes beyond the range of a transfer are discarded")
     func surplus() {
         var plan = SegmentPlan(total: 100)
         _ = plan.claim(1, now: start)
@@ -84,7 +84,7 @@ struct SegmentPlanTests {
         #expect(plan.accept(9, 5, now: start) == nil)
     }
 
-    @Test("Bytes that came and were not written are missing when their transfer ends")
+    @Test("Bytes that were received but not written are missing when their transfer ends")
     func unwritten() {
         var plan = SegmentPlan(total: 100)
         _ = plan.claim(1, now: start)
@@ -92,12 +92,12 @@ struct SegmentPlanTests {
         _ = plan.wrote(1, 0..<20)
         plan.release(1, now: start)
         #expect(plan.claim(2, now: start) == 20..<100)
-        // What is told late of a transfer that is off still counts: the bytes are there.
+        // A late report about an ended transfer still counts: the bytes are on disk.
         _ = plan.wrote(1, 20..<60)
         #expect(plan.writtenCount == 60)
     }
 
-    @Test("An idle transfer takes over the end of what takes longest, in the share of its speed")
+    @Test("An idle transfer takes over the end of the slowest range, in proportion to its speed")
     func takenOver() {
         let total = 40 * SegmentPlanTests.mebibyte
         var plan = SegmentPlan(total: total)
@@ -116,7 +116,7 @@ struct SegmentPlanTests {
         #expect(plan.claims[2]?.rival == nil && plan.claims[3]?.rival == nil)
     }
 
-    @Test("Of a transfer that stands still all but a little is taken over, and can be parted further")
+    @Test("Almost the whole range of a stalled transfer is taken over, and can be split further")
     func standsStill() {
         let end = 40 * SegmentPlanTests.mebibyte
         let total = 50 * SegmentPlanTests.mebibyte
@@ -128,7 +128,7 @@ struct SegmentPlanTests {
         let taken = plan.claim(3, now: after(10))
         #expect(taken == SegmentPlan.smallestTheft / 4..<end)
         _ = bring(&plan, 3, 5_000_000, at: after(11))
-        // The little that was left is raced for.
+        // Two transfers race for the small rest.
         #expect(plan.claim(4, now: after(11)) == 0..<SegmentPlan.smallestTheft / 4)
         let further = plan.claim(5, now: after(11))
         #expect(further?.upperBound == end)
@@ -136,7 +136,7 @@ struct SegmentPlanTests {
         #expect(plan.claims[3]?.rival == nil)
     }
 
-    @Test("A transfer that stands still is left alone for as long as the settings bear with it")
+    @Test("A stalled transfer keeps its range for the grace period of the settings")
     func bearing() {
         var plan = SegmentPlan(total: 4 << 20, patience: .seconds(60))
         _ = plan.claim(1, now: start)
@@ -146,7 +146,7 @@ struct SegmentPlanTests {
         #expect(plan.claim(2, now: after(61)) != nil)
     }
 
-    @Test("A transfer that has just begun is not raced for all it has")
+    @Test("A transfer that has just started does not lose its whole range")
     func justBegun() {
         let total = 10 * SegmentPlanTests.mebibyte
         var plan = SegmentPlan(total: 2 * total)
@@ -154,30 +154,30 @@ struct SegmentPlanTests {
         _ = bring(&plan, 1, 5_000_000, at: after(1))
         plan.claim(2, total..<2 * total, now: after(1))
         let third = plan.claim(3, now: after(1))
-        // Both are as fast as far as anybody knows: half of it.
+        // Both have the same known speed, so each gets a half.
         #expect(third == total + total / 2..<2 * total)
         #expect(plan.claims[3]?.rival == nil)
     }
 
-    @Test("A small rest is raced for, and whoever is first ends the other")
+    @Test("Transfers race for a small rest, and the first one ends the other")
     func raced() {
         var plan = SegmentPlan(total: 120 << 10)
         #expect(plan.claim(1, now: start) == 0..<120 << 10)
         _ = bring(&plan, 1, 20 << 10, at: after(1))
         #expect(plan.claim(2, now: after(30)) == 20 << 10..<120 << 10)
         #expect(plan.claims[1]?.rival == 2 && plan.claims[2]?.rival == 1)
-        // No third one joins the race.
+        // No third transfer joins the race.
         #expect(plan.claim(3, now: after(60)) == nil)
         #expect(bring(&plan, 1, 10, at: after(61)) == nil)
         #expect(bring(&plan, 2, 60 << 10, at: after(61)) == nil)
         #expect(bring(&plan, 2, 40 << 10, at: after(62)) == 1)
         #expect(plan.isComplete)
-        // Before the loser is called off nobody begins a race for what is there.
+        // Until the loser is cancelled, no transfer starts a race for stored bytes.
         plan.release(2, now: after(62))
         #expect(plan.claim(4, now: after(90)) == nil)
     }
 
-    @Test("The one that is left of a race goes on alone")
+    @Test("The transfer that is left of a race continues alone")
     func raceLost() {
         var plan = SegmentPlan(total: 120 << 10)
         _ = plan.claim(1, now: start)
@@ -189,7 +189,7 @@ struct SegmentPlanTests {
     }
 
     @Test(
-        "What is done within four times the longest answer is not taken over",
+        "A range that ends within four times the longest response time is not taken over",
         arguments: [
             ([], 6, false), ([], 4, true), ([1], 8, true), ([1], 9, false), ([50], 7, true), ([50], 8, false),
             ([50, 1], 8, false), ([1, 50], 8, false), ([60_000], 4, true), ([60_000], 6, false),
@@ -198,29 +198,29 @@ struct SegmentPlanTests {
         var plan = SegmentPlan(total: 10 << 20)
         plan.claim(1, 0..<10 << 20, now: start)
         for answer in answers { plan.answered(after: .milliseconds(answer)) }
-        // A tenth of it in each tenth of a second.
+        // A tenth of it arrives in each tenth of a second.
         for step in 1...steps { _ = bring(&plan, 1, 1 << 20, at: after(Double(step) / 10)) }
         #expect((plan.claim(2, now: after(Double(steps) / 10)) != nil) == isTakenOver)
     }
 
-    @Test("A rest whose bytes come in bursts is taken over between them, and a small one raced for")
+    @Test("A rest that arrives in bursts is taken over between them, and a small one is raced for")
     func bursts() {
         var plan = SegmentPlan(total: 4 << 20)
         plan.claim(1, 0..<4 << 20, now: start)
         plan.answered(after: .milliseconds(1))
         for step in 1...5 { _ = bring(&plan, 1, 800_000, at: after(Double(step) / 5)) }
-        // 194,304 bytes are left, which come within 50 ms by the rate: not between two bursts, though.
+        // At this rate the remaining 194,304 bytes arrive within 50 ms, but not between two bursts.
         #expect(plan.claim(2, now: after(1.02)) == nil)
         let half = plan.claim(2, now: after(1.08))
         #expect(half?.upperBound == 4 << 20 && half?.byteCount == 97_152)
         _ = bring(&plan, 2, 97_152, at: after(1.09))
         plan.release(2, now: after(1.09))
-        // What is left then is too little to be parted.
+        // The rest is then too small to be split.
         #expect(plan.claim(3, now: after(1.1)) == 4_000_000..<4_097_152)
         #expect(plan.claims[1]?.rival == 3)
     }
 
-    @Test("Patience that was given stays, whatever the server takes")
+    @Test("A configured grace period applies, whatever the server's response time")
     func givenPatience() {
         var plan = SegmentPlan(total: 10 << 20, patience: .milliseconds(250))
         plan.claim(1, 0..<10 << 20, now: start)
@@ -229,7 +229,7 @@ struct SegmentPlanTests {
         #expect(plan.claim(2, now: after(0.8)) == nil)
     }
 
-    @Test("An answer with fewer bytes than asked for leaves the others missing")
+    @Test("A response with fewer bytes than requested leaves the others missing")
     func shortened() {
         var plan = SegmentPlan(total: 100)
         _ = plan.claim(1, now: start)
@@ -244,7 +244,7 @@ struct SegmentPlanTests {
         plan.shorten(7, to: 1)
     }
 
-    @Test("A file of unknown length is one transfer's, to its end, and cannot be parted")
+    @Test("A file of unknown length uses one transfer and cannot be split")
     func unknownTotal() {
         var plan = SegmentPlan(total: nil, written: RangeSet([0..<50]))
         #expect(plan.unclaimedCount == nil && !plan.isComplete)
@@ -257,7 +257,7 @@ struct SegmentPlanTests {
         #expect(plan.claims[1]?.range == 50..<1_000_050)
     }
 
-    @Test("An end that is told before what has come takes nothing back")
+    @Test("A length below the received bytes removes none of them")
     func earlyEnd() {
         var plan = SegmentPlan(total: nil)
         _ = plan.claim(1, now: start)
@@ -274,12 +274,12 @@ struct SegmentPlanTests {
         #expect(plan.claim(1, now: start) == nil)
     }
 
-    @Test("In order nothing is asked for beyond the window, which moves with the first missing byte")
+    @Test("In order, no bytes are requested beyond the window, which moves with the first missing byte")
     func window() {
         let window = 2 * SegmentPlanTests.mebibyte
         var plan = SegmentPlan(total: 1 << 30, window: window)
         #expect(plan.claim(1, now: start) == 0..<window)
-        // All that may be asked for is on its way: the one who fetches it is helped, when it takes long.
+        // The whole window is requested: the transfer that fetches it is helped if it is slow.
         #expect(plan.claim(2, now: after(0.1)).map { $0.upperBound <= window } != false)
         plan.release(2, now: after(0.1))
         _ = bring(&plan, 1, 1 << 20, at: after(0.2))
@@ -287,7 +287,7 @@ struct SegmentPlanTests {
         #expect(next.map { $0.upperBound <= (1 << 20) + window } == true)
     }
 
-    @Test("In order a transfer that stands still does not hold up the others for ever")
+    @Test("In order, a stalled transfer does not block the others forever")
     func windowStalled() {
         let window = 2 * SegmentPlanTests.mebibyte
         var plan = SegmentPlan(total: 1 << 30, window: window)
@@ -298,7 +298,7 @@ struct SegmentPlanTests {
         #expect(racer != nil)
     }
 
-    @Test("A window as large as numbers go is no window")
+    @Test("A window of the maximum integer has no effect")
     func widestWindow() {
         var plan = SegmentPlan(total: .max, written: RangeSet([0..<1 << 40]), window: .max)
         #expect(plan.claim(1, now: start)?.lowerBound == 1 << 40)
@@ -306,7 +306,7 @@ struct SegmentPlanTests {
         #expect(small.claim(1, now: start) == 0..<SegmentPlan.smallestChunk)
     }
 
-    @Test("The bytes right before an offset are counted up to the next gap")
+    @Test("The contiguous bytes before an offset are counted back to the previous gap")
     func writtenBefore() {
         let plan = SegmentPlan(total: 100, written: RangeSet([0..<10, 20..<30]))
         #expect(plan.writtenCount(before: 30) == 10)
@@ -318,7 +318,7 @@ struct SegmentPlanTests {
 }
 
 extension SegmentPlan {
-    /// How many bytes nobody has been asked for; nil where the end is not known.
+    /// The number of bytes that no transfer has requested; `nil` if the end is not known.
     fileprivate var unclaimedCount: UInt64? {
         total == nil ? nil : missing().reduce(0) { $0 + $1.byteCount }
     }

@@ -10,24 +10,24 @@ import Testing
 
 @testable import MartletDownloads
 
-/// A download on a clock that is moved by hand, against a server that is a function of what is asked.
+/// A download on a manual clock, against a server that is a function of the request.
 struct SimulatedDownload {
-    /// What becomes of a question.
+    /// The server's reply to one request.
     struct Reply {
-        /// The head; nil where there is none, as the connection failed.
+        /// The response head; `nil` if the connection failed.
         var facts: DownloadResponseHead?
-        /// How many bytes the body has.
+        /// The length of the body in bytes.
         var byteCount: UInt64 = 0
-        /// Of which version of the file its bytes are.
+        /// The file version of the bytes.
         var version = 1
-        /// Behind how many bytes of it the connection breaks.
+        /// The number of body bytes before the connection breaks; `nil` for no break.
         var cut: UInt64?
-        /// How the question ends without an answer, or the body behind its cut.
+        /// The end of a request without a response, or of the body after its cut.
         var end = DownloadMachine.End.failed(
             HTTPError(.connectionLost, phase: .receivingBody, message: "the connection broke", wasSent: true))
     }
 
-    /// How it ended.
+    /// The end of a download.
     enum Outcome {
         case complete
         case failed(HTTPError)
@@ -42,40 +42,40 @@ struct SimulatedDownload {
         var passing: UInt64 = 0
         var comparing: UInt64 = 0
         var delivered: UInt64 = 0
-        /// What a fraction of a byte is owed.
+        /// The fraction of a byte that is still to be delivered.
         var credit = 0.0
     }
 
     var machine: DownloadMachine
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
-    /// What was asked, in order.
+    /// The requests, in order.
     private(set) var questions: [DownloadRequest] = []
     private(set) var events: [DownloadEvent] = []
     private(set) var checkpoints = 0
     private(set) var outcome: Outcome?
-    /// The version whose bytes are in the file, and which are there.
+    /// The version of the stored bytes, and their ranges.
     private(set) var version: Int?
     private(set) var disk = RangeSet<UInt64>()
-    /// Bytes of a version that were written among those of another.
+    /// The number of bytes that were written among those of another version.
     private(set) var mixedCount: UInt64 = 0
     private var transfers: [UInt64: Transfer] = [:]
     private var nextTick: MonotonicTime
-    /// When the checkpoint that is on is done.
+    /// The end of the running checkpoint; `nil` if none is running.
     private var checkpointEnds: MonotonicTime?
-    /// How long it has been since the beginning, in seconds.
+    /// The time since the start, in seconds.
     var seconds: Double { Double(now.nanoseconds - 1_000_000_000) / 1e9 }
 
-    /// What the server does with the nth question, counted from 1.
+    /// The server's reply to the nth request, counted from 1.
     let reply: (DownloadRequest, Int) throws -> Reply
-    /// How fast a transfer is, in bytes a second.
+    /// The speed of a transfer, in bytes per second.
     var speed: (UInt64, SimulatedDownload) -> Double = { _, _ in 5e6 }
-    /// What limits of our own do to the transfers.
+    /// The effect of the client's own bandwidth limits on the transfers.
     var hold: (SimulatedDownload) -> BandwidthThrottling = { _ in .unlimited }
-    /// How long a checkpoint takes.
+    /// The duration of a checkpoint.
     var checkpointTime = Duration.zero
-    /// How often it looks at the clock.
+    /// The interval between two ticks of the machine.
     var tickInterval = Duration.milliseconds(200)
-    /// What full jitter draws.
+    /// The random number that full jitter draws.
     var chance = 0.5
 
     init(
@@ -90,13 +90,13 @@ struct SimulatedDownload {
         perform(machine.start(record, now: now))
     }
 
-    /// The ranges that were asked for, as their fields say it, and `-` for the whole file.
+    /// The requested ranges, as in their fields, and `-` for the whole file.
     var asked: [String] { questions.map { ($0.rangeField ?? "-") + ($0.condition == nil ? "" : " if") } }
-    /// The reasons for which it began anew.
+    /// The reasons of its restarts.
     var restarts: [DownloadEvent.RestartReason] {
         events.compactMap { if case .restarted(let reason) = $0 { reason } else { nil } }
     }
-    /// The waits before other tries.
+    /// The delays before retries.
     var waits: [Duration] {
         events.compactMap { if case .retrying(_, let delay, _) = $0 { delay } else { nil } }
     }
@@ -133,11 +133,11 @@ struct SimulatedDownload {
         perform(machine.ended(id, end, now: now, random: chance))
     }
 
-    /// Lets it run until it is over, or so many seconds have passed.
+    /// Runs the download until it is over, or a number of seconds has passed.
     mutating func run(seconds limit: Double = 3_600, step: Duration = .milliseconds(20)) {
         let last = now.advanced(by: .milliseconds(Int(limit * 1_000)))
         while outcome == nil, now < last {
-            // While all wait for a time to come, nothing happens before.
+            // While all transfers wait for a time, nothing happens before it.
             if transfers.isEmpty, let wake = machine.wake { now = max(now, wake) }
             now = now.advanced(by: step)
             advance(step)
@@ -148,7 +148,7 @@ struct SimulatedDownload {
         }
     }
 
-    /// Stops it from outside.
+    /// Stops the download from outside.
     mutating func stop() {
         perform(machine.stop())
         outcome = .stopped
@@ -177,10 +177,10 @@ struct SimulatedDownload {
         case .leave:
             perform(effects)
             end(id, ending ?? .cancelled)
-        case .take(let passing, let comparing, let beginsAnew):
+        case .take(let passing, let comparing, let restartsTransfer):
             (transfer.passing, transfer.comparing, transfer.isAnswered) = (passing, comparing, true)
             transfers[id] = transfer
-            if beginsAnew { (version, disk) = (transfer.reply.version, RangeSet()) }
+            if restartsTransfer { (version, disk) = (transfer.reply.version, RangeSet()) }
             perform(effects)
         }
     }

@@ -4,18 +4,18 @@ import MartletNetwork
 @testable import MartletDownloads
 import MartletWire
 
-/// A file on a server that does as RFC 9110 says, but for what is set here.
+/// A file on a server that follows RFC 9110, except for the settings here.
 struct SimulatedFile {
     var byteCount: UInt64
     var tag: String? = "\"one\""
     var version = 1
-    /// Whether it knows ranges.
+    /// Whether the server supports ranges.
     var hasRanges = true
-    /// Whether it says how long it is.
-    var tellsLength = true
+    /// Whether responses contain the length.
+    var sendsLength = true
     var fields: [(String, String)] = []
 
-    /// What it does with a question.
+    /// Returns the reply to a request.
     func reply(_ question: DownloadRequest, from url: String? = nil) throws -> SimulatedDownload.Reply {
         let place = url ?? question.url.absoluteForm
         var fields = fields
@@ -24,7 +24,7 @@ struct SimulatedFile {
         guard let range = question.range, hasRanges, isMet else {
             return SimulatedDownload.Reply(
                 facts: try DownloadResponseHead.sample(
-                    200, fields, byteCount: tellsLength ? byteCount : nil, from: place),
+                    200, fields, byteCount: sendsLength ? byteCount : nil, from: place),
                 byteCount: byteCount, version: version)
         }
         guard range.lowerBound < byteCount else {
@@ -40,7 +40,7 @@ struct SimulatedFile {
             byteCount: end - range.lowerBound, version: version)
     }
 
-    /// The record of a run that fetched these bytes of it.
+    /// Makes the record of a run that fetched these ranges of the file.
     func record(_ written: RangeSet<UInt64>, total: UInt64?, isUnproven: Bool = false) -> ResumeRecord {
         var fields = fields
         if let tag { fields.append(("ETag", tag)) }

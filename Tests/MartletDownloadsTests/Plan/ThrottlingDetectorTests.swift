@@ -2,7 +2,7 @@ import MartletConnections
 @testable import MartletDownloads
 import Testing
 
-@Suite("Whether a limit of our own holds a download back")
+@Suite("Detection of the client's own bandwidth limit")
 struct ThrottlingDetectorTests {
     private func judge(_ looks: [BandwidthThrottling]) -> Bool {
         var judgement = ThrottlingDetector()
@@ -10,14 +10,14 @@ struct ThrottlingDetectorTests {
         return judgement.isHeldBack
     }
 
-    @Test("Without a limit nothing does")
+    @Test("Without a limit nothing is throttled")
     func unlimited() {
         #expect(!ThrottlingDetector().isHeldBack)
         #expect(!judge([.unlimited]))
         #expect(!judge([.held, .unlimited]))
     }
 
-    @Test("A limit binds until three looks in a row show no wait: it lets a burst pass at first")
+    @Test("A limit is in effect until three samples in a row show no wait, because it starts with a burst")
     func bursts() {
         #expect(judge([.free]))
         #expect(judge([.free, .free]))
@@ -26,7 +26,7 @@ struct ThrottlingDetectorTests {
         #expect(judge([.free, .free, .free, .held]))
     }
 
-    @Test("What stands still for long is not held back; its first bytes are judged as any")
+    @Test("A long stall is not throttling; the first bytes after it are judged as usual")
     func idle() {
         #expect(judge(Array(repeating: .idle, count: 19)))
         #expect(!judge(Array(repeating: .idle, count: 20)))

@@ -3,11 +3,11 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("What a download does where parts cannot be had, or nothing proves them")
+@Suite("Downloads without ranges or validators")
 struct UnprovenDownloadTests {
     private static let mebibyte: UInt64 = 1 << 20
 
-    @Test("A server without ranges gives the file in one piece")
+    @Test("A server without ranges sends the file in one piece")
     func noRanges() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.hasRanges = false
@@ -18,7 +18,7 @@ struct UnprovenDownloadTests {
     }
 
     @Test(
-        "A stream without ranges that breaks begins anew as often as failures are borne, and ends with the last"
+        "A cut stream without ranges restarts for each retry, and fails with the last"
     )
     func noRangesCut() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
@@ -29,13 +29,13 @@ struct UnprovenDownloadTests {
             return reply
         }
         download.run()
-        // What came before comes again: that is no progress.
+        // The same bytes arrive again, which is not progress.
         #expect(download.error?.code == .connectionLost && download.asked.count == 6)
         #expect(download.restarts == Array(repeating: .rangesRefused, count: 5))
         #expect(download.error?.resumableByteCount == nil)
     }
 
-    @Test("A stream without ranges that gets further each time may break any number of times")
+    @Test("A stream without ranges that gets further each time may be cut any number of times")
     func noRangesFurther() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.hasRanges = false
@@ -47,7 +47,7 @@ struct UnprovenDownloadTests {
         download.run()
         #expect(download.isComplete && download.asked.count == 10 && download.mixedCount == 0)
         #expect(Set(download.waits) == [.milliseconds(250)])
-        // Less than once before is none, even where it is more than last time.
+        // Fewer bytes than in an earlier attempt are not progress, even if they are more than last time.
         var wavering = try SimulatedDownload { [file] question, number in
             var reply = try file.reply(question)
             reply.cut = number == 1 ? 8 << 20 : UInt64(number) << 20
@@ -57,7 +57,7 @@ struct UnprovenDownloadTests {
         #expect(wavering.error?.code == .connectionLost && wavering.asked.count == 6)
     }
 
-    @Test("A file that changed is another one: its first bytes are progress")
+    @Test("A changed file is a new one, so its first bytes are progress")
     func changedWithoutRanges() throws {
         let old = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         let new = SimulatedFile(
@@ -73,7 +73,7 @@ struct UnprovenDownloadTests {
         #expect(download.isComplete && download.version == 2 && download.asked.count == 6)
     }
 
-    @Test("Without a validator there are no parts, and a cut begins anew as often as failures are borne")
+    @Test("Without a validator no ranges are requested, and a cut restarts the download for each retry")
     func noValidator() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
         file.tag = nil
@@ -92,7 +92,7 @@ struct UnprovenDownloadTests {
     }
 
     @Test(
-        "Where unproven resumption is chosen, a file of several parts is asked for whole, and can be taken up"
+        "Unverified resumption requests a file of several segments whole, and can resume it"
     )
     func unverifiedLarge() throws {
         var file = SimulatedFile(byteCount: 20 * UnprovenDownloadTests.mebibyte)
@@ -109,7 +109,7 @@ struct UnprovenDownloadTests {
         download.run()
         #expect(download.isComplete && download.asked.last == "bytes=5177344-20971519")
         #expect(download.questions.count == 3 && download.restarts.isEmpty && download.machine.isUnproven)
-        // What it leaves when the budget is used up, another run goes on with.
+        // The next run resumes from the bytes that are left when the retries are used up.
         choice.retry.maximumAttempts = 0
         var broken = try SimulatedDownload(choice) { [file] question, _ in
             var reply = try file.reply(question)
@@ -120,7 +120,7 @@ struct UnprovenDownloadTests {
         #expect(broken.error?.resumableByteCount == 5 << 20)
     }
 
-    @Test("Where unproven resumption is chosen, the last 64 KiB are fetched again and compared")
+    @Test("Unverified resumption fetches the last 64 KiB again and compares them")
     func unverified() throws {
         var file = SimulatedFile(byteCount: 2 * UnprovenDownloadTests.mebibyte)
         file.tag = nil
@@ -142,7 +142,7 @@ struct UnprovenDownloadTests {
         #expect(other.mixedCount == 0)
     }
 
-    @Test("Behind each gap what stands before it is compared, and no more than is there")
+    @Test("The stored bytes before each gap are compared, and no more than exist")
     func overlapBehindGap() throws {
         var file = SimulatedFile(byteCount: 3_000_000)
         file.tag = nil
@@ -157,7 +157,7 @@ struct UnprovenDownloadTests {
         #expect(download.questions.map(\.overlap) == [65_536, 65_536])
     }
 
-    @Test("A file that was all there, though nobody knew, is compared and complete")
+    @Test("A complete file of unknown length is compared and complete")
     func overlapOnly() throws {
         var file = SimulatedFile(byteCount: 100_000)
         file.tag = nil

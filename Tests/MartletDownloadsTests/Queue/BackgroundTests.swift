@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Transfers in the background", .timeLimit(.minutes(10)))
 struct BackgroundTests {
-    @Test("A configuration for transfers that outlive the process has no clock that ends long ones")
+    @Test("The configuration for transfers that outlive the process has no timeout that ends long ones")
     func configuration() {
         let configuration = SessionConfiguration.background
         #expect(configuration.timeouts.total == nil && configuration.timeouts.poolWait == nil)
@@ -15,7 +15,7 @@ struct BackgroundTests {
     }
 
     @Test(
-        "Files come from a real server under a manager of a directory, and all being there is told")
+        "A manager fetches files from a real server and reports that all are finished")
     func files() async throws {
         try await DownloadScene.run { scene in
             let names = (0..<8).map { "file-\($0).bin" }
@@ -43,7 +43,7 @@ struct BackgroundTests {
         }
     }
 
-    @Test("What has come of a download that is closed amid it is not fetched again by the next manager")
+    @Test("A download that is closed in the middle does not fetch its stored bytes again")
     func resumed() async throws {
         try await DownloadScene.run { scene in
             let bytes = HonestServerTests.bytes(12_000_000)
@@ -60,7 +60,7 @@ struct BackgroundTests {
             let second = try await DownloadManager.background(directory: directory)
             let download = try #require(second.download(id))
             guard case .paused = download.state else {
-                // It came faster than it was paused: then it is there.
+                // If it finished before the pause, the file exists.
                 #expect(try await download.value.byteCount == 12_000_000)
                 return
             }
@@ -80,7 +80,7 @@ struct BackgroundTests {
         }
     }
 
-    @Test("What is cancelled leaves neither bytes nor record behind")
+    @Test("A cancelled download leaves neither bytes nor a record")
     func cancelled() async throws {
         try await DownloadScene.run { scene in
             try scene.serve(HonestServerTests.bytes(8_000_000), as: "big.bin")

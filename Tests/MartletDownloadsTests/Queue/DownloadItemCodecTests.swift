@@ -5,7 +5,7 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("The form of a download that is kept")
+@Suite("File format of a stored download")
 struct DownloadItemCodecTests {
     static func item(
         _ number: UInt64 = 7, _ stage: DownloadItem.Stage = .waiting
@@ -45,7 +45,7 @@ struct DownloadItemCodecTests {
         try DownloadItemCodec.encode(DownloadItemCodecTests.item(7, stage))
     }
 
-    @Test("Everything comes back but what holds credentials")
+    @Test("Every field is read back, except credentials")
     func roundTrip() throws {
         let item = try DownloadItemCodec.decode(try bytes())
         #expect(item.id == DownloadID(7) && item.order == 10 && item.priority == .high)
@@ -80,7 +80,7 @@ struct DownloadItemCodecTests {
         #expect(text.contains("image") && text.contains("sig=1"))
     }
 
-    @Test("What became of a download comes back")
+    @Test("The state of a download is read back")
     func stages() throws {
         let result = DownloadResult(
             path: "/data/new/f (1).bin", byteCount: 400, resumedByteCount: 12, receivedByteCount: 388,
@@ -110,7 +110,7 @@ struct DownloadItemCodecTests {
         }
     }
 
-    @Test("A flipped byte at any place makes it no download")
+    @Test("A flipped byte at any position makes it invalid")
     func flips() throws {
         let bytes = try bytes()
         for index in bytes.indices {
@@ -120,13 +120,13 @@ struct DownloadItemCodecTests {
                 let fault = #expect(throws: RecordEnvelope.Fault.self, "byte \(index)") {
                     try DownloadItemCodec.decode(damaged)
                 }
-                // What is damaged is not mistaken for what a later version wrote.
+                // A damaged record is not taken for one of a later version.
                 if case .version = fault { Issue.record("byte \(index)") }
             }
         }
     }
 
-    @Test("Cut at any length, or with bytes behind it, it is no download")
+    @Test("A record that is cut at any length or has trailing bytes is invalid")
     func cuts() throws {
         let bytes = try bytes()
         for count in 0..<bytes.count {
@@ -140,7 +140,7 @@ struct DownloadItemCodecTests {
         }
     }
 
-    @Test("A whole one of a later version says which, and another file is foreign")
+    @Test("An intact record of a later version reports its version, and another file is foreign")
     func versions() throws {
         #expect(throws: RecordEnvelope.Fault.version(3)) {
             try DownloadItemCodec.decode(DownloadItemCodecTests.later(try bytes()))
@@ -150,12 +150,12 @@ struct DownloadItemCodecTests {
         }
     }
 
-    @Test("One of the version before is read: it knows nothing of a file that is about to get its name")
+    @Test("A record of the previous version is read, and has no publication")
     func earlierVersion() throws {
         var item = try DownloadItemCodecTests.item()
         item.publication = nil
         var bytes = try DownloadItemCodec.encode(item)
-        // There the state came last.
+        // In that version the state came last.
         #expect(bytes.removeLast() == 0)
         bytes[4] = 1
         let count = UInt32(bytes.count - 16)
@@ -164,7 +164,7 @@ struct DownloadItemCodecTests {
         #expect(read.id == item.id && read.order == item.order && read.publication == nil)
     }
 
-    @Test("Any field beyond its bounds is a fault, though the checksum is right", arguments: 0..<200)
+    @Test("A damaged record with a valid checksum is rejected, or can be encoded again", arguments: 0..<200)
     func fields(_ seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
         var bytes = try bytes()
@@ -172,13 +172,13 @@ struct DownloadItemCodecTests {
             let index = Int.random(in: 16..<bytes.count, using: &random)
             bytes[index] = UInt8.random(in: 0...255, using: &random)
         }
-        // What is still a download is one that can be written; nothing else than a fault may come of the others.
+        // A decoded download can be encoded again; any other input is a typed error.
         if let item = try? DownloadItemCodec.decode(DownloadItemCodecTests.sealed(bytes)) {
             _ = try DownloadItemCodec.encode(item)
         }
     }
 
-    @Test("Options with a closure cannot be kept, and are refused")
+    @Test("Options with a closure cannot be stored and are rejected")
     func closures() throws {
         var item = try DownloadItemCodecTests.item()
         item.options.request.proxy = .selector { _ in nil }
@@ -186,14 +186,14 @@ struct DownloadItemCodecTests {
         #expect(error?.code == .invalidRequest)
     }
 
-    /// The bytes as a later version of the form would have them.
+    /// Makes the bytes of a later format version.
     static func later(_ bytes: [UInt8]) -> [UInt8] {
         var later = bytes
         later[4] = 3
         return sealed(later)
     }
 
-    /// The bytes with the checksum that they should have.
+    /// The bytes with a corrected checksum.
     static func sealed(_ bytes: [UInt8]) -> [UInt8] {
         var sealed = bytes
         var checksum = RecordChecksum()

@@ -16,7 +16,7 @@ struct DownloadManagerFaultTests {
         return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? 0
     }
 
-    @Test("The directory is made for its owner alone, with those above it, and so are the files in it")
+    @Test("The directory, its new parents and its files are private to their owner")
     func modes() async throws {
         let deep = FilePath(scene.path).appending("a/b")
         let manager = try await DownloadManager(
@@ -28,7 +28,7 @@ struct DownloadManagerFaultTests {
         await manager.close()
     }
 
-    @Test("A directory that others may write to is refused, as is a file", arguments: [0o770, 0o707])
+    @Test("A directory that others can write to is rejected, as is a file", arguments: [0o770, 0o707])
     func writable(_ mode: Int) async throws {
         try FileManager.default.createDirectory(atPath: scene.path, withIntermediateDirectories: true)
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: scene.path)
@@ -43,7 +43,7 @@ struct DownloadManagerFaultTests {
         #expect(file?.code == .fileFailed)
     }
 
-    @Test("On a full disk nothing is half added, and it works again once there is room")
+    @Test("On a full disk no download is partly added, and adding works again once there is space")
     func fullDisk() async throws {
         let files = FaultyFileSystem()
         let manager = try await scene.manager(files: files)
@@ -65,7 +65,7 @@ struct DownloadManagerFaultTests {
     }
 
     @Test(
-        "Whatever call fails while one is added, it is added or it is not, in the next process as in this one"
+        "A download is added or not when any call fails, in this process and in the next"
     )
     func failingCalls() async throws {
         for call in FaultyFileSystem.Call.allCases {
@@ -85,7 +85,7 @@ struct DownloadManagerFaultTests {
         }
     }
 
-    @Test("A pause that cannot be written down is told, and written down at the end")
+    @Test("A pause that cannot be written is reported, and written at the end")
     func unsaved() async throws {
         let files = FaultyFileSystem()
         let manager = try await scene.manager(files: files)
@@ -102,7 +102,7 @@ struct DownloadManagerFaultTests {
         await next.close()
     }
 
-    @Test("After a kill at any call, what was said to be done is done, and nothing is damaged")
+    @Test("After a kill at any call, reported changes are on disk, and no file is damaged")
     func kills() async throws {
         for calls in 0..<60 {
             let scene = QueueScene()
@@ -113,7 +113,7 @@ struct DownloadManagerFaultTests {
             let first = try? await scene.add("1", to: manager)
             let second = try? await scene.add("2", to: manager)
             if let first { await manager.pause(first) }
-            // Pauses do not throw: what could not be written down was told.
+            // Pauses do not throw: a failed write was reported.
             let isPaused = await !Self.told(manager, "file failed 1")
             if let second { await manager.cancel(second) }
             let isCancelled = await !Self.told(manager, "file failed 2")
@@ -129,7 +129,7 @@ struct DownloadManagerFaultTests {
         }
     }
 
-    /// Whether something was told so far.
+    /// Whether an event with these words was reported.
     private static func told(_ manager: DownloadManager, _ words: String) async -> Bool {
         guard let url = try? HTTPURL("https://a.example/") else { return false }
         let mark = DownloadID(.random(in: 1000 ... .max))
@@ -142,7 +142,7 @@ struct DownloadManagerFaultTests {
         return isReported
     }
 
-    @Test("A damaged one is set aside and told; the others go on, and its number is not given again")
+    @Test("A damaged record is moved aside and reported; the others run, and its number is not reused")
     func damaged() async throws {
         let first = try await scene.manager()
         for name in ["1", "2", "3"] { try await scene.add(name, to: first) }
@@ -167,7 +167,7 @@ struct DownloadManagerFaultTests {
         await second.close()
     }
 
-    @Test("A file cut at any length never keeps the directory from being opened")
+    @Test("A file that is cut at any length never prevents opening the directory")
     func cuts() async throws {
         let first = try await scene.manager()
         let id = try await scene.add("1", to: first)
@@ -187,7 +187,7 @@ struct DownloadManagerFaultTests {
         await last.close()
     }
 
-    @Test("What a later version wrote is left as it is, and told")
+    @Test("A record of a later version is kept as it is and reported")
     func later() async throws {
         let first = try await scene.manager()
         let id = try await scene.add("1", to: first)
@@ -202,9 +202,9 @@ struct DownloadManagerFaultTests {
         #expect(try scene.contents("1.item") == bytes)
     }
 
-    @Test("Other files, folders and links are neither read nor removed")
+    @Test("Other files, directories and links are neither read nor removed")
     func strangers() async throws {
-        // They come when the directory is a manager's already.
+        // They are created after the manager's directory.
         await (try await scene.manager()).close()
         let names = ["note.txt", "01.item", "-1.item", "x.item", "18446744073709551616.item", ".item"]
         for name in names { try scene.write(Array("mine".utf8), to: name) }
@@ -220,7 +220,7 @@ struct DownloadManagerFaultTests {
         #expect(try scene.contents("note.txt") == Array("mine".utf8))
     }
 
-    @Test("The highest number leaves none to give, and that is said")
+    @Test("The highest number leaves no number for a new download, which is an error")
     func lastNumber() async throws {
         try LinuxFileSystem().makeFolder(scene.path)
         try scene.write([], to: "18446744073709551615.item")
@@ -229,7 +229,7 @@ struct DownloadManagerFaultTests {
         await manager.close()
     }
 
-    @Test("A directory that cannot be read at the moment loses nothing")
+    @Test("A directory that is temporarily unreadable loses no download")
     func unreadable() async throws {
         let first = try await scene.manager()
         let id = try await scene.add("1", to: first)
@@ -245,7 +245,7 @@ struct DownloadManagerFaultTests {
         await third.close()
     }
 
-    @Test("What was being removed when the process died is removed by the next one")
+    @Test("A removal that was interrupted by the end of the process is finished by the next one")
     func tombstones() async throws {
         let files = FaultyFileSystem()
         let first = try await scene.manager(files: files)

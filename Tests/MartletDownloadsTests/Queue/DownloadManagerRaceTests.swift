@@ -6,9 +6,9 @@ import MartletTestSupport
 import Synchronization
 import Testing
 
-@Suite("Downloads that are asked for many things at once", .timeLimit(.minutes(20)))
+@Suite("Concurrent operations on downloads", .timeLimit(.minutes(20)))
 struct DownloadManagerRaceTests {
-    /// The manager of the moment, which may be closed and opened anew.
+    /// The current manager, which may be closed and reopened.
     private final class Present: Sendable {
         private let manager: Mutex<DownloadManager>
 
@@ -28,7 +28,7 @@ struct DownloadManagerRaceTests {
     }
 
     @Test(
-        "Of 1,000 random operations, four at a time, each leaves every download in one state that makes sense",
+        "Each of 1,000 random operations, four at a time, leaves every download in one valid state",
         arguments: [1, 2] as [UInt64])
     func random(_ seed: UInt64) async throws {
         let scene = QueueScene()
@@ -111,7 +111,7 @@ struct DownloadManagerRaceTests {
         }
     }
 
-    @Test("A pause, a cancellation and the end at once leave the file, or nothing", arguments: 0..<40)
+    @Test("A concurrent pause, cancellation and end leave the whole file or no file", arguments: 0..<40)
     func oneMoment(_ round: Int) async throws {
         let scene = QueueScene()
         let manager = try await scene.manager()
@@ -136,7 +136,7 @@ struct DownloadManagerRaceTests {
     }
 
     @Test(
-        "Closing, letting go and adding at once never trap, and lose nothing that was added",
+        "Closing, releasing and adding concurrently never trap, and lose no added download",
         arguments: 0..<20)
     func closing(_ round: Int) async throws {
         let scene = QueueScene()

@@ -9,7 +9,7 @@ import Testing
 struct DownloadManagerRestartTests {
     private let scene = QueueScene()
 
-    @Test("Transfers belong to a directory, and whoever opens it next goes on with them")
+    @Test("Transfers belong to a directory, and the next manager resumes them")
     func goesOn() async throws {
         let first = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let ids = [try await scene.add("1", to: first), try await scene.add("2", to: first)]
@@ -36,7 +36,7 @@ struct DownloadManagerRestartTests {
     }
 
     @Test(
-        "A download that was paused goes on in another process with what had come, and its progress from there"
+        "A paused download resumes in another process with its stored bytes and progress"
     )
     func resumeData() async throws {
         let first = try await scene.manager()
@@ -57,7 +57,7 @@ struct DownloadManagerRestartTests {
         await second.close()
     }
 
-    @Test("Failed ones stay failed, for the reason that they had, until they are resumed")
+    @Test("Failed downloads stay failed, with their error, until they are resumed")
     func failed() async throws {
         let first = try await scene.manager()
         let id = try await scene.add("1", to: first)
@@ -78,7 +78,7 @@ struct DownloadManagerRestartTests {
         await second.close()
     }
 
-    @Test("Priority, place in line, options and a new URL are what they were")
+    @Test("Priority, queue position, options and a new URL are restored")
     func settings() async throws {
         let first = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         try await scene.add("1", to: first)
@@ -106,7 +106,7 @@ struct DownloadManagerRestartTests {
         await second.close()
     }
 
-    @Test("The name that a file got in a folder is remembered")
+    @Test("The final file name in a directory is restored")
     func names() async throws {
         let first = try await scene.manager()
         let id = try await first.add("https://a.example/x", to: .directory("/data"))
@@ -119,7 +119,7 @@ struct DownloadManagerRestartTests {
         await second.close()
     }
 
-    @Test("Numbers are never given twice, also after everything was forgotten")
+    @Test("Numbers are never reused, even after all downloads were removed")
     func numbers() async throws {
         let first = try await scene.manager()
         let id = try await scene.add("1", to: first)
@@ -130,7 +130,7 @@ struct DownloadManagerRestartTests {
         await second.close()
     }
 
-    @Test("A relative path begins where the process worked when the download was added")
+    @Test("A relative path is resolved in the working directory of the process that added the download")
     func relative() async throws {
         let manager = try await scene.manager()
         try await manager.add("https://a.example/x", to: "some/file")
@@ -150,7 +150,7 @@ struct DownloadManagerRestartTests {
         await next.close()
     }
 
-    @Test("One manager at a time has a directory")
+    @Test("A directory has one manager at a time")
     func exclusive() async throws {
         let first = try await scene.manager()
         let error = await #expect(throws: HTTPError.self) { try await scene.manager() }
@@ -160,7 +160,7 @@ struct DownloadManagerRestartTests {
         await (try await scene.manager()).close()
     }
 
-    @Test("Letting go of the manager stops its downloads and lets others have the directory")
+    @Test("Releasing the manager stops its downloads and frees the directory")
     func releaseReplacedBody() async throws {
         var manager: DownloadManager? = try await scene.manager()
         let id = try await scene.add("1", to: #require(manager))
@@ -178,7 +178,7 @@ struct DownloadManagerRestartTests {
         await next.close()
     }
 
-    @Test("Who holds a handle holds the manager")
+    @Test("A handle retains its manager")
     func handles() async throws {
         var manager: DownloadManager? = try await scene.manager()
         let id = try await scene.add("1", to: #require(manager))
@@ -189,7 +189,7 @@ struct DownloadManagerRestartTests {
         _ = try await download.value
     }
 
-    @Test("What is asked of a closed manager does nothing, or says so")
+    @Test("Calls on a closed manager have no effect or throw")
     func closed() async throws {
         let manager = try await scene.manager()
         let id = try await scene.add("1", to: manager)

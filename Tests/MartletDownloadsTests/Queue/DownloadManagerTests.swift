@@ -6,11 +6,11 @@ import MartletTransport
 import Synchronization
 import Testing
 
-@Suite("Many downloads", .timeLimit(.minutes(10)))
+@Suite("Download manager", .timeLimit(.minutes(10)))
 struct DownloadManagerTests {
     private let scene = QueueScene()
 
-    @Test("Three files run at once, two of them from one host, and the next when one is done")
+    @Test("Three files run concurrently, two of them from one host, and the next when one is done")
     func limits() async throws {
         let manager = try await scene.manager()
         for name in ["1", "2", "3", "4"] { try await scene.add(name, to: manager) }
@@ -24,7 +24,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("What happens is told in order, to those who come late as well")
+    @Test("Events arrive in order, and late subscribers get the earlier ones")
     func events() async throws {
         let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let first = try await scene.add("1", to: manager)
@@ -43,7 +43,7 @@ struct DownloadManagerTests {
     }
 
     @Test(
-        "All that are finished, failed or cancelled are waited for, paused ones too, and it is told once each time"
+        "Waiting for all includes paused downloads, and completion is reported once each time"
     )
     func allFinished() async throws {
         let manager = try await scene.manager(DownloadLimits(concurrentFiles: 9, perHost: 9))
@@ -83,7 +83,7 @@ struct DownloadManagerTests {
         await #expect(throws: CancellationError.self) { try await closed.value }
     }
 
-    @Test("A pause returns when the run has ended, and resuming goes on with what had come")
+    @Test("A pause returns when the run has ended, and resuming reuses the stored bytes")
     func pausing() async throws {
         let manager = try await scene.manager()
         let id = try await scene.add("1", to: manager)
@@ -105,7 +105,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("Those that wait are paused without having run; all are, and go on, at once")
+    @Test("Waiting downloads are paused without a run; all can be paused and resumed together")
     func pausingAll() async throws {
         let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let ids = [
@@ -122,7 +122,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("What is cancelled is stopped, removed and forgotten; a complete file stays")
+    @Test("A cancelled download is stopped and removed; a complete file stays")
     func cancelling() async throws {
         let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let running = try await scene.add("1", to: manager)
@@ -143,12 +143,12 @@ struct DownloadManagerTests {
         #expect(scene.downloads.record("3").discards == 0)
         #expect(try scene.names == ["3.item"])
         await #expect(throws: HTTPError.self) { try await handle.resume() }
-        // Its file's name is free again.
+        // The name of its file is free again.
         try await scene.add("1", to: manager)
         await manager.close()
     }
 
-    @Test("A failed one stays so until it is resumed, from a new URL too; the others go on")
+    @Test("A failed download stays failed until it is resumed, even with a new URL; the others run")
     func failing() async throws {
         let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         let id = try await scene.add("1", to: manager)
@@ -169,7 +169,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("What is over can be forgotten, and nothing else")
+    @Test("Only finished downloads can be forgotten")
     func removing() async throws {
         let manager = try await scene.manager()
         let id = try await scene.add("1", to: manager)
@@ -185,7 +185,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("A more urgent one goes before those that wait, however late it becomes so")
+    @Test("A download with a raised priority runs before the waiting ones")
     func priorities() async throws {
         let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         try await scene.add("1", to: manager)
@@ -198,7 +198,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("Raised limits let others begin at once; lowered ones cut nothing")
+    @Test("Raised limits start more downloads immediately; lowered ones stop none")
     func changedLimits() async throws {
         let manager = try await scene.manager(DownloadLimits(concurrentFiles: 1))
         for name in ["1", "2", "3"] { try await scene.add(name, to: manager, host: "h\(name).example") }
@@ -212,7 +212,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("A rate for one download acts on its run and on later ones")
+    @Test("A rate for one download applies to its current run and to later ones")
     func bandwidth() async throws {
         let manager = try await scene.manager()
         let id = try await scene.add("1", to: manager)
@@ -226,7 +226,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("The closure adds what is secret at each run, and knows where the run goes")
+    @Test("The closure adds the secrets for each run, and knows the URL of the run")
     func preparing() async throws {
         let count = Shared(0)
         let manager = try await scene.manager { fields, url in
@@ -249,7 +249,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("A closure that throws fails the download, without a word of what it threw on disk")
+    @Test("A closure that throws fails the download, and its error is not stored on disk")
     func preparingFails() async throws {
         struct Denied: Error { var secret = "hunter2" }
         let manager = try await scene.manager { _, _ in throw Denied() }
@@ -265,7 +265,7 @@ struct DownloadManagerTests {
         #expect(try scene.contents("1.item").firstRange(of: Array("hunter2".utf8)) == nil)
     }
 
-    @Test("Two downloads of one file are refused, unless the first is over")
+    @Test("Two downloads of one file are rejected, unless the first is finished")
     func sameTarget() async throws {
         let manager = try await scene.manager()
         let id = try await manager.add("https://a.example/1", to: "/data/f")
@@ -278,7 +278,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("What cannot be a download is refused, and leaves nothing behind")
+    @Test("An invalid download is rejected and leaves no files")
     func refused() async throws {
         let manager = try await scene.manager()
         await #expect(throws: HTTPError.self) { try await manager.add("ftp://a.example/1", to: "/data/f") }
@@ -302,7 +302,7 @@ struct DownloadManagerTests {
         #expect(closed?.code == .downloadManagerClosed)
     }
 
-    @Test("The states of a download that is not known are that it is gone")
+    @Test("The state sequence of an unknown download reports that it is gone")
     func unknown() async throws {
         let manager = try await scene.manager()
         var words: [String] = []
@@ -312,7 +312,7 @@ struct DownloadManagerTests {
         await manager.close()
     }
 
-    @Test("A run that stops by itself has failed, and is not begun again and again")
+    @Test("A run that stops by itself has failed, and is not restarted again and again")
     func selfStopping() async throws {
         let manager = try await scene.manager { _, _ in throw CancellationError() }
         let id = try await scene.add("1", to: manager)
@@ -322,7 +322,7 @@ struct DownloadManagerTests {
     }
 
     @Test(
-        "The limits of the bandwidth are those of the session, and what the session had holds where there is none"
+        "The manager's bandwidth limits apply to its session until they are removed"
     )
     func sessionBandwidth() async throws {
         let manager = try await scene.manager(DownloadLimits(bandwidth: .bytesPerSecond(1000)))

@@ -9,8 +9,8 @@ import Testing
 
 @testable import MartletDownloads
 
-/// Files that have their names, of downloads of which that was not told.
-@Suite("Downloads whose file is there already", .timeLimit(.minutes(10)))
+/// Published files of downloads whose end was not recorded.
+@Suite("Downloads whose file is already published", .timeLimit(.minutes(10)))
 struct DownloadPublishingTests {
     /// A manager whose downloads write to a file system that may fail.
     private func manager(_ scene: RangeScene, _ files: FaultyFileSystem) async throws -> DownloadManager {
@@ -22,19 +22,19 @@ struct DownloadPublishingTests {
             })
     }
 
-    /// Lets the sync of the folder fail that comes when the file has its name.
+    /// Makes the sync of the directory after publication fail.
     private func failSync(_ files: FaultyFileSystem, of path: FilePath, times: Int = 1) {
         files.interrupt(.rename, at: path.string) {
             files.fail(FaultyFileSystem.Fault(.sync, times: times, code: EIO))
         }
     }
 
-    @Test("What a manager noted before its process ended is given to the next run, in the next process")
+    @Test("A publication that a manager recorded before its process ended is given to the next run")
     func handedOver() async throws {
         let scene = QueueScene()
         let files = FaultyFileSystem()
         let first = try await scene.manager(files: files)
-        // It is added and noted; that it is finished is not written any more.
+        // The download is added and the publication recorded; its end is not written any more.
         files.fail(FaultyFileSystem.Fault(.create, path: "1.item.new", after: 2, code: EIO))
         let id = try await scene.add("1", to: first)
         scene.downloads.end("1", .finish)
@@ -55,7 +55,7 @@ struct DownloadPublishingTests {
         await third.close()
     }
 
-    @Test("A note that cannot be written is told, and the file gets its name all the same")
+    @Test("A publication record that cannot be written is reported, and the file is published anyway")
     func unnoted() async throws {
         let scene = QueueScene()
         let files = FaultyFileSystem()
@@ -69,7 +69,7 @@ struct DownloadPublishingTests {
     }
 
     @Test(
-        "A file in a folder that cannot be synced is complete; that is told, and nothing is fetched again",
+        "A file in a directory that cannot be synced is complete and reported, and is not fetched again",
         arguments: [DownloadOptions.Collision.fail, .overwrite, .rename])
     func unsynced(_ collision: DownloadOptions.Collision) async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
@@ -86,7 +86,7 @@ struct DownloadPublishingTests {
             #expect(error.message.contains("the file is complete"))
             #expect(error.unpublishedFile == scene.path && error.resumableByteCount == Samples.one.byteCount)
             #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
-            // It fails again, in this process, and is there in the next one.
+            // The sync fails again in this process, and works in the next one.
             try await first.resume(id)
             let words = await first.events(until: "all finished")
             #expect(words.last == "all finished")
@@ -105,7 +105,7 @@ struct DownloadPublishingTests {
         }
     }
 
-    @Test("A download without a manager knows its file too, when it is resumed")
+    @Test("A download without a manager recognizes its published file when it is resumed")
     func sole() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
@@ -125,7 +125,7 @@ struct DownloadPublishingTests {
         }
     }
 
-    @Test("A failed download whose file is there leaves the file when it is cancelled, and nothing else")
+    @Test("Cancelling a failed download keeps its published file and removes the other files")
     func cancelled() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let files = FaultyFileSystem()
@@ -140,7 +140,7 @@ struct DownloadPublishingTests {
         }
     }
 
-    @Test("What was noted and did not come to pass is forgotten, and the download goes on")
+    @Test("A publication that was recorded but not made is discarded, and the download resumes")
     func refused() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let manager = try await manager(scene, FaultyFileSystem())
@@ -151,7 +151,7 @@ struct DownloadPublishingTests {
                     DownloadJob(plan, session: scene.session, slots: slots, status: status, files: files)
                 })
             await manager.close()
-            // Somebody takes the name at the last moment.
+            // Another process takes the name at the last moment.
             files.interrupt(.rename, at: scene.path.string) {
                 _ = FileManager.default.createFile(atPath: scene.path.string, contents: Data([1, 2]))
             }

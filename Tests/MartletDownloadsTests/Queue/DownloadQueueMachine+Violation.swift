@@ -1,10 +1,9 @@
 @testable import MartletDownloads
 
 extension DownloadQueueMachine {
-    /// What does not hold of what must always hold, in words; `nil` where everything does.
+    /// Describes the first violated invariant of the machine; `nil` if all hold.
     ///
-    /// - Parameter limits: What the machine has been held to since all that run began; `nil` where the limits were lowered
-    ///   meanwhile.
+    /// - Parameter limits: The limits since the start of all running downloads; `nil` if they were lowered since.
     func violation(of limits: DownloadLimits?) -> String? {
         var hosts: [String: Int] = [:]
         var (running, unfinished, waiting) = (0, 0, 0)
@@ -47,7 +46,7 @@ extension DownloadQueueMachine {
 }
 
 extension DownloadQueueMachine.Phase {
-    /// Whether it has a place among those that run.
+    /// Whether the download has a slot among the running ones.
     var isRunning: Bool {
         switch self {
         case .running, .stopping: true

@@ -2,7 +2,7 @@
 import MartletTransport
 import Testing
 
-@Suite("Which download is next")
+@Suite("Download queue machine")
 struct DownloadQueueMachineTests {
     private let start = MonotonicTime(nanoseconds: 1_000_000_000)
 
@@ -23,7 +23,7 @@ struct DownloadQueueMachineTests {
         DownloadQueueMachine(limits: DownloadLimits(concurrentFiles: files, perHost: perHost), ageing: ageing)
     }
 
-    @Test("As many begin as may run, and no more of one host than may; the others do not wait behind them")
+    @Test("Downloads start up to the total and the host limit; a full host delays no other")
     func limits() {
         var machine = machine(3, 2)
         let effects = machine.add(
@@ -34,7 +34,7 @@ struct DownloadQueueMachineTests {
         #expect(machine.violation(of: DownloadLimits()) == nil)
     }
 
-    @Test("High priority goes next, and among equals who came first")
+    @Test("High priority starts first, then the order of arrival")
     func priorities() {
         var machine = machine(1, 1)
         var begun = machine.add(
@@ -43,7 +43,7 @@ struct DownloadQueueMachineTests {
                 arrival(5, "a:80", .high),
             ], now: start
         ).begin
-        // All came at once: the most urgent of them is first.
+        // They arrived together, so the most urgent is first.
         #expect(begun == ids(4))
         for _ in 0..<4 {
             begun += machine.end(begun[begun.count - 1], .finished, now: start).begin
@@ -51,7 +51,7 @@ struct DownloadQueueMachineTests {
         #expect(begun == ids(4, 5, 1, 3, 2))
     }
 
-    @Test("A low one that waits rises, and goes before high ones that came behind it")
+    @Test("A waiting download of low priority rises, and starts before later high ones")
     func ageing() {
         var machine = machine(1, 1)
         _ = machine.add([arrival(1)], now: at(0))
@@ -65,7 +65,7 @@ struct DownloadQueueMachineTests {
         #expect(next == ids(2))
     }
 
-    @Test("Under a stream of high ones a low one begins all the same")
+    @Test("A steady stream of high priority does not starve a low one")
     func starvation() {
         var machine = machine(1, 1, ageing: .seconds(10))
         var running = machine.add([arrival(1, "a:80", .high)], now: at(0)).begin
@@ -81,7 +81,7 @@ struct DownloadQueueMachineTests {
         Issue.record("the low one never began")
     }
 
-    @Test("One that is paused makes room; when it is resumed it waits behind the others")
+    @Test("A paused download frees its slot; when resumed, it waits after the others")
     func pausing() {
         var machine = machine(1, 1)
         _ = machine.add([arrival(1), arrival(2)], now: start)
@@ -93,7 +93,7 @@ struct DownloadQueueMachineTests {
         #expect(machine.end(DownloadID(2), .finished, now: start).begin == ids(1))
     }
 
-    @Test("Pausing all begins none of them")
+    @Test("Pausing all starts none of them")
     func pausingAll() {
         var machine = machine(2, 2)
         _ = machine.add([arrival(1), arrival(2), arrival(3), arrival(4)], now: start)
@@ -102,7 +102,7 @@ struct DownloadQueueMachineTests {
         #expect(machine.end(DownloadID(1), .stopped, now: start).begin.isEmpty)
     }
 
-    @Test("One that is resumed before its run has ended gets in line when it has")
+    @Test("A download that is resumed before its run has ended is queued when it has ended")
     func resumedEarly() {
         var machine = machine(1, 1)
         _ = machine.add([arrival(1), arrival(2)], now: start)
@@ -114,7 +114,7 @@ struct DownloadQueueMachineTests {
     }
 
     @Test(
-        "What a run ends with counts for more than what was asked",
+        "The end of a run decides the state, then the requested command",
         arguments: [
             (.finished, .pause, .recording), (.finished, .cancel, .recording),
             (.finished, .again, .recording),
@@ -144,7 +144,7 @@ struct DownloadQueueMachineTests {
     }
 
     @Test(
-        "All are finished when none waits, runs, is paused or being removed; failed ones do not hold it back")
+        "All are finished when none waits, runs, is paused or is being removed; failed ones count as finished")
     func allFinished() {
         var machine = machine(3, 3)
         _ = machine.add([arrival(1), arrival(2), arrival(3), arrival(4)], now: start)
@@ -162,7 +162,7 @@ struct DownloadQueueMachineTests {
         #expect(machine.end(DownloadID(1), .failed, now: start).isAllFinished)
     }
 
-    @Test("Lowered limits cut nothing; raised ones act at once")
+    @Test("Lowered limits stop no download; raised ones apply immediately")
     func changedLimits() {
         var machine = machine(2, 2)
         _ = machine.add((1...4).map { arrival($0) }, now: start)
@@ -173,7 +173,7 @@ struct DownloadQueueMachineTests {
         #expect(machine.setLimits(DownloadLimits(concurrentFiles: -1, perHost: 0), now: start).begin.isEmpty)
     }
 
-    @Test("What was given up, forgotten or was never there does nothing")
+    @Test("Commands for a cancelled, forgotten or unknown download have no effect")
     func strangers() {
         var machine = machine(1, 1)
         let none = DownloadQueueMachine.Effects()
@@ -194,7 +194,7 @@ struct DownloadQueueMachineTests {
         #expect(machine.phase(of: id) == nil)
     }
 
-    @Test("A closed queue begins none, and one that stops is as it was before it began")
+    @Test("A closed queue starts no download, and one that stops returns to its state before the start")
     func closing() {
         var machine = machine(1, 1)
         _ = machine.add([arrival(1), arrival(2)], now: start)
@@ -204,7 +204,7 @@ struct DownloadQueueMachineTests {
         #expect(machine.violation(of: DownloadLimits()) == nil)
     }
 
-    @Test("One that moves while it waits is counted with its new host")
+    @Test("A waiting download that changes its host counts for the new host")
     func moving() {
         var machine = machine(2, 1)
         _ = machine.add([arrival(1), arrival(2)], now: start)
@@ -212,7 +212,7 @@ struct DownloadQueueMachineTests {
         #expect(machine.violation(of: DownloadLimits(concurrentFiles: 2, perHost: 1)) == nil)
     }
 
-    @Test("Ten thousand that wait are put in order and taken out of it in little time")
+    @Test("Ten thousand waiting downloads are queued and dequeued quickly")
     func many() {
         var machine = machine(3, 3)
         var running = machine.add((1...10_000).map { arrival($0, "h\($0 % 7):80") }, now: start).begin

@@ -4,9 +4,9 @@ import MartletTestSupport
 import MartletTransport
 import Testing
 
-@Suite("The queue of downloads beside one that is too simple to be wrong")
+@Suite("Download queue machine and a simple model of it")
 struct DownloadQueueModelTests {
-    /// The same queue, without lines and counts: everything is looked for anew.
+    /// The same queue without indexes and counts: each decision scans all entries.
     private struct Model {
         struct Entry {
             var id: DownloadID
@@ -55,7 +55,7 @@ struct DownloadQueueModelTests {
         }
     }
 
-    @Test("After each of 20,000 random events both have begun the same", arguments: [1, 2, 3, 4] as [UInt64])
+    @Test("After each of 20,000 random events both have started the same files", arguments: [1, 2, 3, 4] as [UInt64])
     func random(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var limits = DownloadLimits()

@@ -4,17 +4,17 @@ import MartletTestSupport
 import MartletTransport
 import Synchronization
 
-/// Downloads that fetch nothing: a test says when each of them ends, and how.
+/// Downloads that fetch nothing and end when a test says so.
 ///
-/// They are known by the last part of their URLs' paths.
+/// They are identified by the last component of their URL's path.
 final class FakeDownloads: Sendable {
-    /// How a run ends.
+    /// The way that a run ends.
     enum Verdict: Equatable, Sendable {
         case finish
         case fail(HTTPError.Code)
     }
 
-    /// What was done with a download, over all of its runs.
+    /// The history of a download, over all of its runs.
     struct Record: Sendable {
         var runs = 0
         var discards = 0
@@ -23,9 +23,9 @@ final class FakeDownloads: Sendable {
         var plans: [DownloadJob.Plan] = []
         var moves: [String] = []
         var bandwidths: [Int?] = []
-        /// What it was given of runs that were about to give the file its name.
+        /// The publication records that its runs received.
         var publications: [PublicationRecord] = []
-        /// Bytes that are kept.
+        /// The number of stored bytes.
         var kept: UInt64 = 0
     }
 
@@ -40,28 +40,28 @@ final class FakeDownloads: Sendable {
     }
 
     private let state = Mutex(State())
-    /// Those that run now.
+    /// The names of the running downloads.
     let running = CurrentValue<Set<String>>([])
 
-    /// What makes them.
+    /// The factory for the manager.
     var factory: DownloadFactory {
         { plan, status, _ in FakeDownload(plan: plan, status: status, all: self) }
     }
 
     func record(_ name: String) -> Record { state.withLock { $0.records[name] ?? Record() } }
 
-    /// The most that ran at once, in all and with one host.
+    /// The maximum number of concurrent runs, in all and per host.
     var most: (running: Int, perHost: Int) { state.withLock { ($0.mostRunning, $0.mostPerHost) } }
 
-    /// What must not happen and did.
+    /// The violated invariants so far.
     var faults: [String] { state.withLock { $0.faults } }
 
-    /// Ends the present run of a download, or its next one.
+    /// Ends the current run of a download, or its next one.
     func end(_ name: String, _ verdict: Verdict) {
         gate(name).update { verdict }
     }
 
-    /// Ends all runs at once from now on, those that run too.
+    /// Ends all current and future runs immediately.
     func endAll(_ verdict: Verdict) {
         let gates = state.withLock { state in
             state.verdict = verdict
@@ -70,7 +70,7 @@ final class FakeDownloads: Sendable {
         for gate in gates { gate.update { verdict } }
     }
 
-    /// Waits until exactly these run.
+    /// Waits until exactly these downloads run.
     func run(_ names: String...) async {
         var seen: UInt64 = 0
         while let (version, running) = await running.next(after: seen), running != Set(names) {
@@ -111,7 +111,7 @@ final class FakeDownloads: Sendable {
             state.records[name]?.isRunning = false
             if isFinished { state.records[name]?.isFinished = true }
             state.running[host, default: 0] -= 1
-            // A verdict is for one run.
+            // A verdict applies to one run.
             if state.verdict == nil { state.gates[name] = nil }
         }
         showRunning()
@@ -132,7 +132,7 @@ final class FakeDownloads: Sendable {
     }
 }
 
-/// One of them.
+/// A download that fetches nothing.
 private final class FakeDownload: RunnableDownload {
     let plan: DownloadJob.Plan
     let status: DownloadStatus

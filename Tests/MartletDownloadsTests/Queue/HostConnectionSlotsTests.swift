@@ -6,18 +6,18 @@ import MartletTransport
 import Synchronization
 import Testing
 
-@Suite("Places for connections", .timeLimit(.minutes(10)))
+@Suite("Connection slots per host", .timeLimit(.minutes(10)))
 struct HostConnectionSlotsTests {
     private func origin(_ text: String = "http://a.example") throws -> HTTPURL.Origin {
         try HTTPURL(text).origin
     }
 
-    /// Waits until so many are in line.
+    /// Waits until a number of waiters is queued.
     private func line(_ slots: HostConnectionSlots, _ count: Int) async {
         while slots.waitingCount != count { await Task.yield() }
     }
 
-    @Test("Places are given up to the limit, each host and port by itself")
+    @Test("Slots are assigned up to the limit, separately for each host and port")
     func limits() throws {
         let slots = HostConnectionSlots(limit: 2)
         let (one, other) = (try origin(), try origin("http://a.example:8080"))
@@ -28,7 +28,7 @@ struct HostConnectionSlotsTests {
         #expect(slots.count(one) == 2 && slots.count(other) == 1)
     }
 
-    @Test("Those that wait are served in the order in which they came, and before those who do not wait")
+    @Test("Waiters are served in FIFO order, before callers that do not wait")
     func order() async throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
@@ -50,7 +50,7 @@ struct HostConnectionSlotsTests {
         #expect(slots.hostCount == 0)
     }
 
-    @Test("Nobody overtakes who waits")
+    @Test("No caller overtakes a waiter")
     func overtaking() async throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
@@ -66,7 +66,7 @@ struct HostConnectionSlotsTests {
         #expect(slots.tryAcquire(place))
     }
 
-    @Test("Who is cancelled while waiting takes nothing")
+    @Test("A cancelled waiter takes no slot")
     func cancelling() async throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
@@ -88,7 +88,7 @@ struct HostConnectionSlotsTests {
         #expect(slots.hostCount == 0)
     }
 
-    @Test("A raised limit serves those that wait at once; a lowered one takes nothing away")
+    @Test("A raised limit serves waiters immediately; a lowered one revokes no slot")
     func changing() async throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
@@ -106,7 +106,7 @@ struct HostConnectionSlotsTests {
         #expect(slots.tryAcquire(place))
     }
 
-    @Test("What was not taken cannot be given back")
+    @Test("A slot that was not acquired cannot be released")
     func strangers() throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
@@ -115,7 +115,7 @@ struct HostConnectionSlotsTests {
     }
 
     @Test(
-        "Of a thousand tasks, some of which are cancelled, never more than may have a place, and at the end none"
+        "A thousand tasks, some cancelled, never exceed the limit, and hold no slot at the end"
     )
     func storm() async throws {
         let slots = HostConnectionSlots(limit: 6)

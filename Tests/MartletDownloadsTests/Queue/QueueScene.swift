@@ -21,7 +21,7 @@ final class QueueScene: Sendable {
 
     var directory: FilePath { FilePath(path) }
 
-    /// Opens the directory.
+    /// Opens a manager of the directory.
     func manager(
         _ limits: DownloadLimits = DownloadLimits(), files: any FileSystem = LinuxFileSystem(),
         prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil
@@ -31,7 +31,7 @@ final class QueueScene: Sendable {
             make: downloads.factory)
     }
 
-    /// Opens the directory once another manager has let go of it, which its going away begins and does not wait for.
+    /// Opens the directory once its previous manager has released it, which happens asynchronously.
     func nextManager() async throws -> DownloadManager {
         while true {
             do {
@@ -42,7 +42,7 @@ final class QueueScene: Sendable {
         }
     }
 
-    /// The names in the directory but that of the lock.
+    /// The names in the directory except the lock.
     var names: [String] {
         get throws { try LinuxFileSystem().names(inFolder: path).filter { $0 != "lock" }.sorted() }
     }
@@ -55,7 +55,7 @@ final class QueueScene: Sendable {
         try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
     }
 
-    /// Adds a download of that name.
+    /// Adds a download with the given name.
     @discardableResult
     func add(
         _ name: String, to manager: DownloadManager, host: String = "a.example",
@@ -111,7 +111,7 @@ extension DownloadManager {
         for await state in states(of: id) where words.contains(state.word) { return }
     }
 
-    /// What has happened so far, up to an event.
+    /// Collects the events so far, up to a given event.
     nonisolated func events(until last: String) async -> [String] {
         var words: [String] = []
         for await event in events {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("The progress of all downloads together")
+@Suite("Total progress of all downloads")
 struct TotalProgressTests {
     private let scene = QueueScene()
 
@@ -60,7 +60,7 @@ struct TotalProgressTests {
         await manager.close()
     }
 
-    @Test("Lengths that no sum can hold are taken out again exactly")
+    @Test("Lengths that overflow the sum are subtracted exactly")
     func hugeLengths() {
         var progress = DownloadProgress()
         (progress.completedByteCount, progress.totalByteCount) = (.max, .max)
@@ -76,7 +76,7 @@ struct TotalProgressTests {
         #expect(sums.progress.bytesPerSecond == 2 && sums.progress.runningCount == 1)
     }
 
-    /// Notes the notices about downloads.
+    /// Records the delegate calls about downloads.
     private final class Notices: SessionDelegate {
         let finished = CurrentValue<[String]>([])
         let resumed = CurrentValue<[UInt64]>([])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("Downloads from an honest server")
+@Suite("Downloads from a correct server")
 struct HonestServerTests {
     static func bytes(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
         var generator = SeededGenerator(seed: seed)
@@ -20,7 +20,7 @@ struct HonestServerTests {
     }
 
     @Test(
-        "A file comes whole, and nothing is left beside it",
+        "A file is complete, and no other files are left",
         arguments: [0, 1, 8 << 20, (8 << 20) + 1, 40_000_000])
     func whole(_ count: Int) async throws {
         try await DownloadScene.run { scene in
@@ -33,7 +33,7 @@ struct HonestServerTests {
         }
     }
 
-    @Test("A folder that is not there ends the download, and the server is asked once")
+    @Test("A missing directory ends the download after one request")
     func missingFolder() async throws {
         try await DownloadScene.run { scene in
             try scene.serve(HonestServerTests.bytes(10), as: "file.bin")

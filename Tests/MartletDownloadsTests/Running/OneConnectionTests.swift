@@ -3,9 +3,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Servers that allow an address one connection")
+@Suite("Servers that allow one connection per address")
 struct OneConnectionTests {
-    @Test("The others are refused, and the file comes over the one", arguments: [403, 404])
+    @Test("The server rejects the other connections, and the file arrives over the first", arguments: [403, 404])
     func refusedOthers(_ status: Int) async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
         let refusal = OriginResponse(status, fields: ["Connection": "close"], body: .text("one at a time\n"))

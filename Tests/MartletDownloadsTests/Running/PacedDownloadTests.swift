@@ -5,9 +5,9 @@ import Testing
 
 @testable import MartletDownloads
 
-@Suite("Downloads under a limit of bandwidth")
+@Suite("Downloads under a bandwidth limit")
 struct PacedDownloadTests {
-    @Test("A file is asked for once, however many connections there may be", arguments: [true, false])
+    @Test("Each byte of a file is requested once, however many connections are allowed", arguments: [true, false])
     func onceOnly(_ isOwnLimit: Bool) async throws {
         let version = RangeVersion(300_000, entityTag: "\"one\"")
         let rate = BandwidthRate.bytesPerSecond(300_000)

@@ -1,6 +1,6 @@
 import Martlet
 
-/// The samples of the page about downloads, and those of the README; compiled, never run.
+/// The samples of the article about downloads and of the README; compiled, never run.
 enum DownloadSamples {
     static func verified(_ session: HTTPSession, _ digits: String) async throws {
         let result = try await session.download(

@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Martlet
 
-/// The samples of the page about building a downloader; compiled, never run.
+/// The samples of the article about building a downloader; compiled, never run.
 enum DownloaderSamples {
     static func program(_ urls: [String]) async throws {
         let downloads = try await DownloadManager(
@@ -42,7 +42,7 @@ enum DownloaderSamples {
         var sources: [any DispatchSourceSignal] = []
         for number in [SIGINT, SIGTERM] {
             signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .main)
             source.setEventHandler { Task { await downloads.close() } }
             source.activate()
             sources.append(source)

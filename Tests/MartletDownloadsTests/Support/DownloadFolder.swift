@@ -3,7 +3,7 @@ import MartletTesting
 import MartletTestSupport
 import SystemPackage
 
-/// A folder for one download, gone when nobody refers to it any more.
+/// A directory for one download, removed with the last reference to it.
 final class DownloadFolder: Sendable {
     let path: String
 
@@ -20,24 +20,24 @@ final class DownloadFolder: Sendable {
         FilePath("\(path)/\(name)")
     }
 
-    /// The names in it, in order.
+    /// The names in the directory, sorted.
     func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     }
 
-    /// The files beside the final one by which a download goes on.
+    /// The files next to the target from which a download resumes.
     func parts() throws -> [String] {
         try names().filter { DownloadFolder.isPart($0) }
     }
 
     static func isPart(_ name: String) -> Bool {
-        // With a dash behind it, what takes the place of the other once it is complete.
+        // A trailing dash marks the replacement of the other file once it is complete.
         [".martlet-part", ".martlet-record", ".martlet-part-", ".martlet-record-"].contains {
             name.hasSuffix($0)
         }
     }
 
-    /// The record of the download that is under way.
+    /// The record of the unfinished download.
     func record() throws -> String? {
         try names().first { $0.hasSuffix(".martlet-record") }
     }
@@ -50,13 +50,13 @@ final class DownloadFolder: Sendable {
         try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
     }
 
-    /// The length of a file; `nil` where there is none.
+    /// The length of a file in bytes; `nil` if it does not exist.
     func byteCount(of name: String) -> UInt64? {
         let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
         return (attributes?[.size] as? NSNumber)?.uint64Value
     }
 
-    /// Which of some versions a file is, to the byte; `nil` where it is none of them.
+    /// The version that a file equals byte by byte; `nil` if it equals none.
     func version(of name: String, among versions: [RangeVersion]) throws -> Int? {
         guard let count = byteCount(of: name) else { return nil }
         return try versions.firstIndex { version in
@@ -72,7 +72,7 @@ final class DownloadFolder: Sendable {
         }
     }
 
-    /// The files in it that this process has open.
+    /// The files in the directory that this process has open.
     func openFiles() -> [String] {
         let descriptors = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return descriptors.compactMap { name in

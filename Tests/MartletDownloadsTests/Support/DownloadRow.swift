@@ -3,39 +3,39 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-/// A row of the table of what may go wrong on the network: what the origin does, and what has to come of it.
+/// A row of the table of network faults: the behavior of the origin, and the expected result.
 struct DownloadRow: Sendable, CustomTestStringConvertible {
-    /// What has to come of a download.
+    /// The expected result of a download.
     enum Fate: Sendable {
         /// The file is the version of this number.
         case complete(Int)
-        /// The file is one of the versions, whichever.
+        /// The file is any one of the versions.
         case completeAny
-        /// It fails with one of the codes, and says these words.
+        /// The download fails with one of the codes, and its message contains these words.
         case fails([HTTPError.Code], saying: [String] = [])
-        /// Either.
+        /// The file is complete, or the download fails.
         case completeOrFails
     }
 
     /// The row in the matrix, such as `N3`.
     var id: String
-    /// What happens, and what comes of it.
+    /// The fault and its expected result, as a sentence.
     var name: String
-    /// What the origin did in an earlier run, which has no second try and must fail; `nil` for no earlier run.
+    /// The origin's behavior in an earlier run, which has no retries and must fail; `nil` for no earlier run.
     var earlier: RangeBehavior?
-    /// How many bytes the earlier run has to keep; `nil` for any number.
+    /// The number of bytes that the earlier run has to store; `nil` for any number.
     var keeps: UInt64?
-    /// What the origin does.
+    /// The behavior of the origin.
     var conduct: RangeBehavior
-    /// What the download does otherwise than in most tests.
+    /// The changes to the default options of the tests.
     var change: @Sendable (inout DownloadOptions) throws -> Void
-    /// Whether it is over TLS.
+    /// Whether the connection uses TLS.
     var isSecure: Bool
-    /// What has to come of it.
+    /// The expected result of the row.
     var fate: Fate
-    /// Whether a good origin of the last version is to complete it after a failure.
+    /// Whether a correct origin of the last version must complete the download after a failure.
     var recovers: Bool
-    /// What else has to hold.
+    /// The additional checks of the row.
     var audit: @Sendable (RangeRun) -> Void
 
     init(
@@ -58,7 +58,7 @@ struct DownloadRow: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { "\(id): \(name)" }
 
-    /// Runs the row.
+    /// Runs the row and checks its result.
     func play() async throws {
         try await RangeScene.with(earlier ?? conduct, isSecure: isSecure) { scene in
             let options = try RangeScene.options(change)

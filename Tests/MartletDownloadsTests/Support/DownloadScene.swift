@@ -3,7 +3,7 @@ import Martlet
 import MartletTesting
 import SystemPackage
 
-/// A server with files, a folder to download to, and a session: what most tests of downloads need.
+/// A server with files, a target directory, and a session: the common setup of download tests.
 final class DownloadScene: Sendable {
     let session: HTTPSession
     private let origin: TestOrigin
@@ -20,7 +20,7 @@ final class DownloadScene: Sendable {
         session = HTTPSession(configuration: .default)
     }
 
-    /// Runs a test in a scene of its own.
+    /// Runs a test in a new scene.
     static func run(
         validators: FileValidators = .strong, _ body: (DownloadScene) async throws -> Void
     ) async throws {
@@ -30,24 +30,24 @@ final class DownloadScene: Sendable {
         try await body(scene)
     }
 
-    /// Puts a file on the server.
+    /// Stores a file on the server.
     func serve(_ bytes: [UInt8], as name: String) throws {
         try Data(bytes).write(to: URL(filePath: "\(root)/site/\(name)"))
     }
 
-    /// How many requests the server has seen.
+    /// The number of requests that the server has received.
     var requestCount: Int { origin.requests.count }
 
     func url(_ path: String) -> String { origin.url(path) }
 
-    /// A name in the folder to download to.
+    /// The path of a name in the target directory.
     func path(_ name: String) -> FilePath { FilePath("\(root)/files/\(name)") }
 
     func read(_ name: String) throws -> [UInt8] {
         Array(try Data(contentsOf: URL(filePath: path(name).string)))
     }
 
-    /// The names in that folder, sorted.
+    /// The names in the target directory, sorted.
     func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "\(root)/files").sorted()
     }

@@ -2,31 +2,31 @@ import Foundation
 import MartletTestSupport
 import MartletTransport
 
-/// A process that downloads, which may be killed.
+/// A process that downloads, which a test may kill.
 final class DownloadsChild: Sendable {
-    /// How it ended.
+    /// The result of a process.
     struct Ending: Sendable {
-        /// The lines it wrote.
+        /// The lines that the process wrote.
         var lines: [String]
-        /// Its exit status, or the signal that ended it.
+        /// The exit status, or the signal that ended the process.
         var status: Int32
-        /// Whether a signal ended it.
+        /// Whether a signal ended the process.
         var isKilled: Bool
 
-        /// The first line that begins so.
+        /// The first line with the given prefix.
         func line(_ prefix: String) -> String? { lines.first { $0.hasPrefix(prefix) } }
 
-        /// The number behind `name=` in a line that begins so.
+        /// The number after `name=` in the first line with the given prefix.
         func number(_ name: String, of prefix: String) -> UInt64? {
             line(prefix)?.split(separator: " ").first { $0.hasPrefix(name + "=") }
                 .flatMap { UInt64($0.dropFirst(name.count + 1)) }
         }
     }
 
-    /// Where the program is: beside that of the tests.
+    /// The path of the program, next to that of the tests.
     static var program: String { get throws { try PipedProcess.program("MartletDownloadsChild") } }
 
-    /// The process.
+    /// The process identifier.
     let identifier: pid_t
     private let ended: OneShot<Ending>
 
@@ -35,9 +35,9 @@ final class DownloadsChild: Sendable {
         self.ended = ended
     }
 
-    /// Starts it.
+    /// Starts the process.
     /// - Parameters:
-    ///   - words: What it is to do.
+    ///   - words: The command line arguments.
     ///   - shell: A script that runs it, as `"$0" "$@"`; `nil` for none.
     static func start(_ words: [String], through shell: String? = nil) async throws -> DownloadsChild {
         let ended = OneShot<Ending>()
@@ -63,12 +63,12 @@ final class DownloadsChild: Sendable {
         return DownloadsChild(identifier, ended)
     }
 
-    /// Runs it to its end.
+    /// Runs the process to its end.
     static func run(_ words: [String], through shell: String? = nil) async throws -> Ending {
         try await start(words, through: shell).end()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     func end() async throws -> Ending {
         let limit = MonotonicTime.now().advanced(by: .seconds(300))
         switch await ended.wait(until: limit, on: .sharedOrStalled) {
@@ -79,7 +79,7 @@ final class DownloadsChild: Sendable {
         }
     }
 
-    /// Ends it as a power cut would, but for the disk.
+    /// Kills the process, as a power cut would, except for the disk.
     func killAtOnce() {
         kill(identifier, SIGKILL)
     }

@@ -4,7 +4,7 @@ import MartletTestSupport
 import SystemPackage
 import Testing
 
-/// A session, an origin that serves one file in parts, and a folder to download it to.
+/// A session, an origin that serves one file in ranges, and a target directory.
 struct RangeScene: Sendable {
     let origin: TestOrigin
     let ranges: RangeOrigin
@@ -30,12 +30,12 @@ struct RangeScene: Sendable {
             try await body(scene)
             await scene.session.invalidateAndCancel()
             ranges.release()
-            // Whatever connection was left would be found here.
+            // A leaked connection would be found here.
             try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
 
-    /// A session that trusts an origin, with clocks that end nothing but a hang.
+    /// A session that trusts an origin, with timeouts that end nothing but a hang.
     static func session(
         for origin: TestOrigin, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> HTTPSession {
@@ -47,7 +47,7 @@ struct RangeScene: Sendable {
         return HTTPSession(configuration: configuration)
     }
 
-    /// What tests begin with: nothing waits long, and nothing is given up for being slow, or taken over by another request.
+    /// The default options of the tests: short waits, and 300 s before a stall or a takeover.
     static var options: DownloadOptions {
         var options = DownloadOptions(
             retry: DownloadRetry(
@@ -58,7 +58,7 @@ struct RangeScene: Sendable {
         return options
     }
 
-    /// Options with a change.
+    /// The default options with a change.
     static func options(_ change: (inout DownloadOptions) throws -> Void) rethrows -> DownloadOptions {
         var options = options
         try change(&options)
@@ -67,7 +67,7 @@ struct RangeScene: Sendable {
 
     // MARK: Running
 
-    /// Downloads, and waits for the end.
+    /// Downloads the file and waits for the end.
     func run(_ options: DownloadOptions = options, from url: String? = nil) async throws -> RangeRun {
         let download = try session.startDownload(url ?? self.url, to: .file(path), options: options)
         let result: Result<DownloadResult, any Error>
@@ -81,7 +81,7 @@ struct RangeScene: Sendable {
             sentByteCount: ranges.sentByteCount)
     }
 
-    /// The events of a download that is over.
+    /// The events of a finished download.
     static func events(of download: Download) async -> [DownloadEvent] {
         var events: [DownloadEvent] = []
         for await event in download.events {
@@ -94,9 +94,9 @@ struct RangeScene: Sendable {
         return events
     }
 
-    // MARK: What holds after whatever happens
+    // MARK: Invariants
 
-    /// Checks that the file is one of some versions or absent, and that nothing else is there but what a download leaves.
+    /// Checks that the file is one of some versions or absent, and that only the files of a download exist.
     func expectOrder(
         after run: RangeRun, versions: [RangeVersion], sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {

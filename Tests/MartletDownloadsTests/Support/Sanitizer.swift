@@ -1,10 +1,10 @@
 import Foundation
 
-/// The sanitizer that the tests run under, as `Scripts/sanitize.sh` says.
+/// The sanitizer that the tests run under, from `Scripts/sanitize.sh`.
 enum Sanitizer {
     private static let name = ProcessInfo.processInfo.environment["MARTLET_SANITIZED"]
-    /// Whether there is one: memory is another thing then.
+    /// Whether a sanitizer is in use, which changes the use of memory.
     static let isInUse = name != nil
-    /// Whether it is that of threads, which keeps its own memory in files, and so dies of a limit on their size.
+    /// Whether it is the thread sanitizer, which keeps its memory in files and fails under a limit on file sizes.
     static let isOfThreads = name == "thread"
 }

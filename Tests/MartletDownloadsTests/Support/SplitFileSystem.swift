@@ -3,10 +3,10 @@ import MartletStorage
 import MartletTesting
 import MartletTestSupport
 
-/// A file system whose parts of downloads lie on another disk than their targets, as in folders of which parts are other file
-/// systems': where a part is moved to its target's name, the kernel refuses that.
+/// A file system with the part files on another disk than their targets, as in directories that contain mount points:
+/// the kernel rejects moving a part file to its target.
 struct SplitFileSystem: FileSystem {
-    /// Two folders on two file systems of this machine; `nil` where it has one alone that can be written.
+    /// Two directories on two file systems of this machine; `nil` if only one is writable.
     static let folders: (String, String)? = {
         let known = ["/tmp", "/dev/shm", "/var/tmp", "/run", "/home"].filter {
             FileManager.default.isWritableFile(atPath: $0)
@@ -20,7 +20,7 @@ struct SplitFileSystem: FileSystem {
         return (first.0, second.0)
     }()
 
-    /// Where the parts are instead.
+    /// The directory that stores the part files instead.
     let elsewhere: String
     private let base = LinuxFileSystem()
 

@@ -1,7 +1,7 @@
 import MartletCore
 import MartletImages
 
-/// The samples of the documentation's pages that read images, compiled; a test compares the two texts.
+/// The compiled samples of the documentation pages on images. A test compares the two texts.
 enum ImageSamples {
     static func inspected(_ session: HTTPSession) async throws -> ImageSize {
         let photo = try await session.get("https://example.org/photo.jpg").decode(using: .imageInfo)

@@ -2,7 +2,7 @@
 import MartletTransport
 import Testing
 
-@Suite("Levels of memory pressure")
+@Suite("Memory pressure levels")
 struct MemoryPressureMachineTests {
     private let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
 
@@ -10,7 +10,7 @@ struct MemoryPressureMachineTests {
         start.advanced(by: .seconds(seconds))
     }
 
-    @Test("Where the kernel does not call, shares are looked at every two seconds")
+    @Test("Without kernel notifications the pressure is checked every two seconds")
     func polling() {
         var machine = MemoryPressureMachine(isCalled: false)
         machine.looked(MemoryStall(), now: start)
@@ -23,7 +23,7 @@ struct MemoryPressureMachineTests {
         #expect(machine.nextEvent == after(6))
     }
 
-    @Test("Where the kernel calls, nothing is looked at until it does")
+    @Test("With kernel notifications the pressure is not checked until the kernel notifies")
     func silent() {
         var machine = MemoryPressureMachine(isCalled: true)
         machine.looked(MemoryStall(some: 999), now: start)
@@ -34,7 +34,7 @@ struct MemoryPressureMachineTests {
     }
 
     @Test(
-        "A level that the kernel called for lasts ten seconds from its last call, and then as its share demands"
+        "A level from a notification lasts ten seconds, and is then set by the measured share"
     )
     func held() {
         var machine = MemoryPressureMachine(isCalled: true)
@@ -51,7 +51,7 @@ struct MemoryPressureMachineTests {
         #expect(machine.nextEvent == nil)
     }
 
-    @Test("A level falls when its share is below half of where it began, and does not flicker in between")
+    @Test("A level falls when the share is below half of its threshold, and does not flicker in between")
     func hysteresis() {
         var machine = MemoryPressureMachine(isCalled: false)
         var levels: [MemoryPressure] = []
@@ -62,7 +62,7 @@ struct MemoryPressureMachineTests {
         #expect(levels == [.normal, .warning, .warning, .warning, .warning, .normal, .normal])
     }
 
-    @Test("A call for less than there is changes the level no more than one that comes twice")
+    @Test("A repeated or lower notification does not lower the level")
     func calls() {
         var machine = MemoryPressureMachine(isCalled: true)
         machine.called(for: .critical, now: start)

@@ -6,9 +6,9 @@ import Testing
 @testable import MartletNetwork
 @testable import MartletTransport
 
-@Suite("Following memory pressure", .serialized)
+@Suite("Memory pressure monitor", .serialized)
 struct MemoryPressureMonitorTests {
-    /// A folder with a pressure file that a test writes.
+    /// A directory with a pressure file that the test writes.
     private final class Folder: Sendable {
         let path = FileManager.default.temporaryDirectory.path + "/martlet-pressure-\(UUID().uuidString)"
 
@@ -22,7 +22,7 @@ struct MemoryPressureMonitorTests {
 
         var file: PressureFile { PressureFile(path: path + "/memory") }
 
-        /// Replaces the file whole, as a reader of the kernel's sees it whole.
+        /// Replaces the file atomically, so that a reader sees a complete file as in `/proc`.
         func write(_ text: String) throws {
             try Data(text.utf8).write(to: URL(filePath: file.path), options: .atomic)
         }
@@ -32,18 +32,17 @@ struct MemoryPressureMonitorTests {
         MemoryPressureMonitor(loop: try EventLoop.shared.get(), interval: .milliseconds(1)) { files }
     }
 
-    /// A pressure file of the kernel's own, and not that of memory: other tests, which run at the same time in this
-    /// process, may have that one open.
+    /// A pressure file of the kernel other than that of memory, which concurrent tests in this process can have open.
     private let kernelFile = PressureFile(path: "/proc/pressure/io")
 
-    /// How many descriptors of this process lead to a file.
+    /// Returns the number of this process's descriptors for a file.
     private func openCount(_ path: String) throws -> Int {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { name in
             (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")) == path
         }
     }
 
-    @Test("The first level is that of the file, and each change of it follows")
+    @Test("The first level is that of the file, and each change of it is delivered")
     func follows() async throws {
         let folder = try Folder()
         try folder.write("some avg10=50.00\nfull avg10=0.00\n")
@@ -66,7 +65,7 @@ struct MemoryPressureMonitorTests {
         }
     }
 
-    @Test("Of several files the worst counts, and one that is missing does not")
+    @Test("The worst of several files determines the level, and a missing file is ignored")
     func worst() async throws {
         let mild = try Folder()
         let bad = try Folder()
@@ -78,7 +77,7 @@ struct MemoryPressureMonitorTests {
     }
 
     @Test(
-        "Without a file the level stays normal, and the source says so", arguments: ["", "rubbish", "some x"])
+        "Without a file the level stays normal, and the monitor is not supported", arguments: ["", "rubbish", "some x"])
     func unsupported(text: String) async throws {
         let folder = try Folder()
         if !text.isEmpty { try folder.write(text) }
@@ -88,7 +87,7 @@ struct MemoryPressureMonitorTests {
         #expect(await subscription.next(after: 0)?.value == .normal)
     }
 
-    @Test("Nothing is written to a file that is none of the kernel's")
+    @Test("A file that is not the kernel's is not written to")
     func leavesFilesAlone() async throws {
         let folder = try Folder()
         let text = "some avg10=0.00\n"
@@ -100,7 +99,7 @@ struct MemoryPressureMonitorTests {
     }
 
     @Test(
-        "The kernel's own file is followed by its calls where it may be, and closed with the last subscription"
+        "The kernel's file is observed by notifications if allowed, and closed with the last subscription"
     )
     func system() async throws {
         let file = kernelFile
@@ -115,14 +114,14 @@ struct MemoryPressureMonitorTests {
         if monitor.isCalled { #expect(try openCount(file.path) >= 2) }
         second = nil
         #expect(!monitor.isCalled)
-        // The loop may be reading it in this moment.
+        // The loop may be reading the file at this moment.
         let deadline = Self.soon
         while try openCount(file.path) > 0, MonotonicTime.now() < deadline { await Task.yield() }
         #expect(try openCount(file.path) == 0)
         #expect(monitor.level == .normal)
     }
 
-    @Test("Subscribing and leaving from many tasks at once leaves nothing open")
+    @Test("Concurrent subscriptions and cancellations leave no descriptor open")
     func concurrent() async throws {
         let file = kernelFile
         let monitor = try monitor([file])
@@ -140,7 +139,7 @@ struct MemoryPressureMonitorTests {
         #expect(try openCount(file.path) == 0)
     }
 
-    @Test("A monitor that is left is not kept, and its timer comes to nothing")
+    @Test("An unused monitor is released, and its timer has no effect")
     func released() async throws {
         let folder = try Folder()
         try folder.write("some avg10=50.00\n")
@@ -156,10 +155,10 @@ struct MemoryPressureMonitorTests {
         #expect(gone == nil)
     }
 
-    /// A deadline that is never met, not even where the machine stalls, or other tests have all threads.
+    /// A deadline in 600 s, which is never reached even on a stalled machine.
     private static var soon: MonotonicTime { MonotonicTime.now().advanced(by: .seconds(600)) }
 
-    /// Notes each time something stirs.
+    /// An observer that counts its notifications.
     private final class Watcher: IdleStreamObserver {
         let stirred = OneShot<Void>()
         let count = Atomic(0)
@@ -170,7 +169,7 @@ struct MemoryPressureMonitorTests {
         }
     }
 
-    @Test("A descriptor that is registered for news tells urgent news alone")
+    @Test("A descriptor that is registered for news reports only urgent data")
     func news() async throws {
         let loop = try EventLoop.shared.get()
         let address = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
@@ -198,7 +197,8 @@ struct MemoryPressureMonitorTests {
             Issue.record("no news came")
             return
         }
-        // Told when it came, and not as long as it is there; a segment may wake twice, for its mark and for its byte.
+        // The observer is notified on arrival and not while the byte is pending. A segment can cause two notifications,
+        // for its mark and for its byte.
         #expect(watcher.count.load(ordering: .relaxed) <= 2)
         client.close()
         server.close()

@@ -4,13 +4,13 @@ import Testing
 @testable import MartletNetwork
 @testable import MartletTransport
 
-@Suite("Pressure files")
+@Suite("Parsing of pressure files")
 struct MemoryStallTests {
     private static func parse(_ text: String) throws(MemoryStall.ParseError) -> MemoryStall {
         try MemoryStall(parsing: Array(text.utf8))
     }
 
-    @Test("What the kernel writes is read in hundredths of a percent")
+    @Test("The kernel's shares are read in hundredths of a percent")
     func kernel() throws {
         let stall = try MemoryStallTests.parse(
             """
@@ -21,20 +21,20 @@ struct MemoryStallTests {
         #expect(stall == MemoryStall(some: 1_234, full: 7, someTotal: 301_898, fullTotal: 227_345))
     }
 
-    @Test("A file without a line for all tasks, as some kernels have it, has none of them waiting")
+    @Test("A file without a line for full stalls, as on some kernels, reports none")
     func someAlone() throws {
         let stall = try MemoryStallTests.parse("some avg10=100.00 avg60=0.00 avg300=0.00 total=1")
         #expect(stall == MemoryStall(some: 10_000, someTotal: 1))
     }
 
-    @Test("Lines and fields of kernels to come are passed over")
+    @Test("Unknown lines and fields are ignored")
     func unknown() throws {
         let stall = try MemoryStallTests.parse("most avg10=x\nsome avg5=y avg10=0.50 avg60=0.00 z\n\n")
         #expect(stall == MemoryStall(some: 50))
     }
 
     @Test(
-        "A total that is missing or none is not known",
+        "A missing or invalid total is unknown",
         arguments: ["", "total=", "total=x", "total=-1", "total=99999999999999999999"])
     func noTotal(text: String) throws {
         let stall = try MemoryStallTests.parse("some avg10=0.00 avg60=0.00 avg300=0.00 \(text)")
@@ -42,19 +42,19 @@ struct MemoryStallTests {
     }
 
     @Test(
-        "A call of the kernel's counts where tasks have waited for as long as it was asked about, since it was asked or called last"
+        "A kernel notification counts only if tasks stalled for the requested time since the previous one"
     )
     func growth() {
         var growth = StallDetector(limit: 100_000, total: 5_000_000)
         let totals: [UInt64?] = [5_004_000, 5_103_999, 5_203_999, 5_203_999, nil, 3, 100_002]
-        // What cannot be checked is believed: a file that says nothing, or began anew.
+        // A notification that cannot be checked is accepted: the file has no total, or its count restarted.
         #expect(totals.map { growth.counts($0) } == [false, false, true, false, true, true, false])
         var unknown = StallDetector(limit: 100_000, total: nil)
         #expect([nil, 7, 8].map { unknown.counts($0) } == [true, true, false])
     }
 
     @Test(
-        "What is malformed is named by line and field",
+        "The error for a malformed file names line and field",
         arguments: [
             ("", 1, "some"), ("\n\n", 3, "some"), ("full avg10=0.00 total=0\n", 2, "some"),
             ("some\n", 1, "avg10"), ("some avg60=0.00\n", 1, "avg10"), ("some avg10=\n", 1, "avg10"),
@@ -69,7 +69,7 @@ struct MemoryStallTests {
         #expect(throws: MemoryStall.ParseError(line: line, field: field)) { try MemoryStallTests.parse(text) }
     }
 
-    @Test("Every beginning of a file is read or refused")
+    @Test("Every prefix of a file is parsed or rejected")
     func cut() throws {
         let whole = Array("some avg10=12.34 avg60=1.00 total=3\nfull avg10=0.07 total=2\n".utf8)
         for count in 0...whole.count {
@@ -78,7 +78,7 @@ struct MemoryStallTests {
         }
     }
 
-    @Test("A megabyte of anything is refused in no time")
+    @Test("A megabyte of any text is rejected quickly")
     func long() {
         for byte in [UInt8(ascii: ","), UInt8(ascii: " "), UInt8(ascii: "\n"), UInt8(ascii: "=")] {
             let bytes = [UInt8](repeating: byte, count: 1 << 20)
@@ -87,7 +87,7 @@ struct MemoryStallTests {
     }
 
     @Test(
-        "The control group is the line of version 2, unless it lies outside of what the process sees",
+        "The control group is read from the version 2 line, unless it is outside of the process's namespace",
         arguments: [
             ("0::/user.slice/app.scope\n", "/user.slice/app.scope"), ("0::/\n", "/"),
             ("9:name=systemd:/\n4:memory:/a\n0::/b\n", "/b"), ("0::/a:b\n", "/a:b"),

@@ -1,9 +1,9 @@
 import MartletNetwork
-/// Datagrams as Linux 6.18 sent them, of a network namespace with a pair of virtual Ethernet links, `v0` with 10.9.0.1/24 and
-/// fd09::1/64 and default routes by 10.9.0.2 (metric 50) and fd09::2, and a loopback link that is down. The number of the
-/// requests was 7.
+/// Datagrams that Linux 6.18 sent in a network namespace. It has a pair of virtual Ethernet links, and `v0` has
+/// 10.9.0.1/24, fd09::1/64 and default routes by 10.9.0.2 (metric 50) and fd09::2. The loopback link is down, and the
+/// sequence number of the requests is 7.
 enum CapturedNetlink {
-    /// The answer about links: `lo`, `v1` and `v0`, with the numbers 1 to 3, but for its end.
+    /// The response for links without its end: `lo`, `v1` and `v0`, with the indexes 1 to 3.
     static let links = bytes(
         """
         4c04000010000200070000001d55000000000403010000000800000000000000070003006c6f000008000d00e8030000
@@ -78,7 +78,7 @@ enum CapturedNetlink {
         0000000000000000000000000000000000000000000000000000000004003e8004004180
         """)
 
-    /// The answer about addresses, but for its end.
+    /// The response for addresses without its end.
     static let addresses = bytes(
         """
         4c00000014000200070000001d5500000218800003000000080001000a090001080002000a0900010700030076300000
@@ -90,7 +90,7 @@ enum CapturedNetlink {
         21d9810008000800c000000005000b0003000000
         """)
 
-    /// The answer about routes of IPv4, but for its end.
+    /// The response for IPv4 routes without its end.
     static let routes4 = bytes(
         """
         3c00000018000200070000001d55000002000000fe0300010000000008000f00fe000000080006003200000008000500
@@ -100,7 +100,7 @@ enum CapturedNetlink {
         1d55000002200000ff02fd030000000008000f00ff000000080001000a0900ff080007000a0900010800040003000000
         """)
 
-    /// The answer about routes of IPv6, but for its end.
+    /// The response for IPv6 routes without its end.
     static let routes6 = bytes(
         """
         7400000018000200070000001d5500000a400000fe0200010000000008000f00fe00000014000100fd09000000000000
@@ -122,10 +122,10 @@ enum CapturedNetlink {
         24000c0000000000000000000000000000000000000000000000000000000000000000000500140000000000
         """)
 
-    /// The end of each answer.
+    /// The end of each response.
     static let done = bytes("1400000003000200070000001d55000000000000")
 
-    /// The bytes of hexadecimal digits, in lines.
+    /// Parses hexadecimal digits in lines.
     static func bytes(_ digits: String) -> [UInt8] {
         let values = digits.filter { !$0.isNewline }.compactMap(\.hexDigitValue)
         return stride(from: 0, to: values.count - 1, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }

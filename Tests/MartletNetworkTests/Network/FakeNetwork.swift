@@ -3,7 +3,7 @@ import Glibc
 import MartletTransport
 import Synchronization
 
-/// A network that a test makes up: it says what it is told to say, and tells news when it is told to.
+/// A network that the test controls: its query results and its events.
 final class FakeNetwork: NetworkSource {
     private struct State {
         var look: NetworkMonitorMachine.Look
@@ -15,8 +15,8 @@ final class FakeNetwork: NetworkSource {
     private let state: Mutex<State>
     private let looks = CurrentValue(0)
 
-    /// A network of which looks come to this.
-    /// - Parameter opening: Why its socket cannot be opened; `nil` where it can be.
+    /// Creates a network with a fixed query result.
+    /// - Parameter opening: The error of opening its socket; `nil` for success.
     init(_ look: NetworkMonitorMachine.Look, opening: SystemError? = nil) {
         state = Mutex(State(look: look, opening: opening))
     }
@@ -25,18 +25,18 @@ final class FakeNetwork: NetworkSource {
         for peer in state.withLock({ $0.peers }) { close(peer) }
     }
 
-    /// How often its socket was opened.
+    /// The number of times its socket was opened.
     var openCount: Int { state.withLock { $0.openCount } }
-    /// How often it was looked at.
+    /// The number of queries.
     var lookCount: Int { looks.value }
 
-    /// Waits until it was looked at so often.
+    /// Waits until `count` queries were made.
     func looked(_ count: Int) async {
         var seen: UInt64 = 0
         while let (version, value) = await looks.next(after: seen), value < count { seen = version }
     }
 
-    /// What looks come to from now on.
+    /// Sets the result of later queries.
     func become(_ look: NetworkMonitorMachine.Look) {
         state.withLock { $0.look = look }
     }
@@ -46,7 +46,7 @@ final class FakeNetwork: NetworkSource {
         state.withLock { $0.opening = nil }
     }
 
-    /// Tells news: bytes that are a datagram.
+    /// Emits an event with the bytes of a datagram.
     func tell(_ datagram: [UInt8] = CapturedNetlink.addresses) {
         for peer in state.withLock({ $0.peers }) {
             _ = unsafe datagram.withUnsafeBytes {
@@ -55,7 +55,7 @@ final class FakeNetwork: NetworkSource {
         }
     }
 
-    /// Whether whoever listened has closed all of its sockets.
+    /// Whether the subscribers have closed all of its sockets.
     var isClosed: Bool {
         state.withLock(\.peers).allSatisfy { peer in
             var byte: UInt8 = 0
@@ -79,7 +79,7 @@ final class FakeNetwork: NetworkSource {
     }
 
     func look() -> NetworkMonitorMachine.Look {
-        // Only one thread looks.
+        // Only one thread makes queries.
         let count = looks.value + 1
         defer { looks.update { count } }
         return state.withLock { $0.look }

@@ -3,9 +3,9 @@ import FoundationEssentials
 import MartletTransport
 import Testing
 
-@Suite("What files say of interfaces")
+@Suite("Interface files in sysfs")
 struct InterfaceFilesTests {
-    /// A folder that looks like `/sys`.
+    /// A directory with the layout of `/sys`.
     private final class Folder: Sendable {
         let path = FileManager.default.temporaryDirectory.path + "/martlet-sysfs-\(UUID().uuidString)"
 
@@ -24,7 +24,7 @@ struct InterfaceFilesTests {
     }
 
     @Test(
-        "A folder phy80211 or wireless makes it wireless, wherever it leads",
+        "A directory or link phy80211 or wireless marks the interface as wireless",
         arguments: ["phy80211", "wireless"])
     func wireless(_ mark: String) throws {
         let folder = Folder()
@@ -34,7 +34,7 @@ struct InterfaceFilesTests {
         #expect(!InterfaceTraits(of: "eth0", index: 4, sysfs: folder.path).isWireless)
     }
 
-    @Test("The device type is that of uevent")
+    @Test("The device type is read from uevent")
     func deviceType() throws {
         let folder = Folder()
         try folder.make("wwan0")
@@ -42,7 +42,7 @@ struct InterfaceFilesTests {
         #expect(InterfaceTraits(of: "wwan0", index: 5, sysfs: folder.path).deviceType == "wwan")
     }
 
-    @Test("Files of another interface of the same name, in another namespace, say nothing")
+    @Test("Files of an interface with the same name in another namespace are ignored")
     func otherNamespace() throws {
         let folder = Folder()
         try folder.make("eth0/wireless")
@@ -52,7 +52,7 @@ struct InterfaceFilesTests {
     }
 
     @Test(
-        "A name that is a path, or no folder, has no traits",
+        "A name that is a path or has no directory has no traits",
         arguments: ["", ".", "..", "../wlan0", "a/b", "a\u{0}b", "none"])
     func names(_ name: String) throws {
         let folder = Folder()

@@ -2,9 +2,9 @@
 import MartletTransport
 import Testing
 
-@Suite("Asking the kernel for all it has")
+@Suite("Netlink dumps")
 struct NetlinkDumpTests {
-    @Test("Links come with name, flags and what made them")
+    @Test("Links are read with name, flags and driver")
     func links() throws {
         var table = NetworkTable()
         var dump = NetlinkDump(.links, sequence: 7)
@@ -19,7 +19,7 @@ struct NetlinkDumpTests {
         #expect(table.links.map(\.isLoopback) == [true, false, false])
     }
 
-    @Test("Addresses come with their links, and those that are being tried for doubles are not usable")
+    @Test("Addresses are read with their links, and tentative ones are not usable")
     func addresses() throws {
         var table = NetworkTable()
         var dump = NetlinkDump(.addresses, sequence: 7)
@@ -30,7 +30,7 @@ struct NetlinkDumpTests {
         #expect(table.heldAddresses.count == 4)
     }
 
-    @Test("Of routes only those to everywhere are kept")
+    @Test("Only default routes are stored")
     func routes() throws {
         var table = NetworkTable()
         var dump = NetlinkDump(.routes4, sequence: 7)
@@ -45,7 +45,7 @@ struct NetlinkDumpTests {
         #expect(table.routes.last == RouteRecord(family: .ipv6, metric: 1024, hops: [.init(link: 3)]))
     }
 
-    @Test("All of it comes to a path")
+    @Test("A complete dump results in a path")
     func path() throws {
         var table = NetworkTable()
         for (question, datagram) in [
@@ -64,7 +64,7 @@ struct NetlinkDumpTests {
         #expect(path.description == "satisfied by v0 (wired)")
     }
 
-    @Test("An answer that something changed under says so, by the flag of any of its messages")
+    @Test("A dump that was interrupted by a change is recognized by the flag of any of its messages")
     func interrupted() throws {
         var marked = CapturedNetlink.addresses
         marked[6] |= 0x10
@@ -79,7 +79,7 @@ struct NetlinkDumpTests {
             try other.receive(CapturedNetlink.addresses + end, into: &table) == .done(isInterrupted: true))
     }
 
-    @Test("An error ends it with its number, and an acknowledgement does not")
+    @Test("An error ends the dump with its number, and an acknowledgement does not")
     func errors() throws {
         var table = NetworkTable()
         var dump = NetlinkDump(.links, sequence: 7)
@@ -97,7 +97,7 @@ struct NetlinkDumpTests {
         #expect(try dump.receive(late, into: &table) == .failed(16))
     }
 
-    @Test("Answers to other requests, and of other kinds, are passed over")
+    @Test("Responses to other requests and of other types are ignored")
     func strangers() throws {
         var table = NetworkTable()
         var dump = NetlinkDump(.links, sequence: 8)
@@ -109,7 +109,7 @@ struct NetlinkDumpTests {
         #expect(table == NetworkTable())
     }
 
-    @Test("A route of several ways has each of them, and ways that are cut are a fault")
+    @Test("A multipath route has all of its hops, and truncated hops are an error")
     func hops() throws {
         let head = "020000000000000100000000" + "08000f00fe000000"
         let ways = "0800000002000000" + "0800110005000000"
@@ -123,7 +123,7 @@ struct NetlinkDumpTests {
         }
     }
 
-    @Test("The route to an address is its first way, or that there is none")
+    @Test("The route to an address is its first hop, or unreachable")
     func answers() throws {
         let route = "240000001800000009000000000000000220000000000001000000000800040003000000"
         guard case .route(let found)? = try RouteReply(CapturedNetlink.bytes(route), sequence: 9) else {
@@ -138,18 +138,18 @@ struct NetlinkDumpTests {
         #expect(try RouteReply(CapturedNetlink.bytes(refused), sequence: 8) == nil)
     }
 
-    @Test("News about links and addresses matter, and of routes those to everywhere")
+    @Test("Events about links, addresses and default routes matter")
     func news() {
         #expect(NetlinkEventRule.matters(CapturedNetlink.links[...]))
         #expect(NetlinkEventRule.matters(CapturedNetlink.addresses[...]))
         #expect(NetlinkEventRule.matters(CapturedNetlink.routes4[...]))
-        // Without its default route, which is the first.
+        // The routes without the default route, which is the first.
         #expect(!NetlinkEventRule.matters(CapturedNetlink.routes4.dropFirst(60)))
         #expect(NetlinkEventRule.matters([1, 2, 3]))
         #expect(!NetlinkEventRule.matters([]))
     }
 
-    @Test("That a wireless scan is over does not matter")
+    @Test("The end of a wireless scan does not matter")
     func scans() {
         let scan = "280000001000000000000000000000000000010003000000431001000000000008000b0001020304"
         #expect(!NetlinkEventRule.matters(CapturedNetlink.bytes(scan)[...]))

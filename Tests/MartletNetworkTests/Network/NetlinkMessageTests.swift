@@ -6,7 +6,7 @@ import Testing
 struct NetlinkMessageTests {
     private func bytes(_ digits: String) -> [UInt8] { CapturedNetlink.bytes(digits) }
 
-    @Test("A request for links is what the kernel takes")
+    @Test("A request for links has the format of the kernel")
     func links() {
         #expect(
             NetlinkDump(.links, sequence: 7).request
@@ -15,7 +15,7 @@ struct NetlinkMessageTests {
                         .filter { $0 != " " }))
     }
 
-    @Test("A request for addresses asks for those of all families")
+    @Test("A request for addresses covers all families")
     func addresses() {
         #expect(
             NetlinkDump(.addresses, sequence: 258).request
@@ -29,7 +29,7 @@ struct NetlinkMessageTests {
                 == bytes("1c0000001a000103010000000000000" + "00a0000000000000000000000"))
     }
 
-    @Test("A request for one route has the address, and all of its bits count")
+    @Test("A request for one route has the address with its full prefix length")
     func route() throws {
         let address = try #require(IPAddress("192.0.2.1"))
         #expect(
@@ -38,7 +38,7 @@ struct NetlinkMessageTests {
         )
     }
 
-    @Test("The messages of a datagram come in order, each with its own bytes")
+    @Test("The messages of a datagram are returned in order, each with its own bytes")
     func messages() throws {
         let messages = try NetlinkMessage.messages(in: CapturedNetlink.links[...])
         #expect(messages.map(\.type) == [16, 16, 16])
@@ -50,7 +50,7 @@ struct NetlinkMessageTests {
     }
 
     @Test(
-        "A length that is too small, too large or cut is a fault at its place",
+        "A length that is too small, too large or truncated is an error with its offset",
         arguments: [
             ("0f000000030002000700000000000000", 0), ("00000000030002000700000000000000", 0),
             ("11000000030002000700000000000000", 0), ("ffffffff030002000700000000000000", 0),
@@ -64,7 +64,7 @@ struct NetlinkMessageTests {
         }
     }
 
-    @Test("A message whose length is no multiple of four is followed by padding, which the last may lack")
+    @Test("A message is padded to a multiple of four, and the padding of the last one can be absent")
     func padding() throws {
         let one = bytes("110000000100000000000000000000" + "00aa")
         let messages = try NetlinkMessage.messages(in: (one + [0, 0, 0] + one)[...])
@@ -73,7 +73,7 @@ struct NetlinkMessageTests {
     }
 
     @Test(
-        "An attribute whose length is too small or too large is a fault, and three bytes behind the last are none"
+        "An attribute with a wrong length is an error, and three bytes after the last one are ignored"
     )
     func attributes() throws {
         #expect(throws: NetlinkError("rtattr.length", at: 0)) {
@@ -87,7 +87,7 @@ struct NetlinkMessageTests {
         #expect(read.map { Array($0.value) } == [[9], []])
     }
 
-    @Test("Every cut of real datagrams is a table or a fault within its bytes, and nothing else")
+    @Test("Each truncated datagram is parsed or is an error with an offset in its bytes")
     func cuts() throws {
         for datagram in [
             CapturedNetlink.links, CapturedNetlink.addresses, CapturedNetlink.routes4,
@@ -102,13 +102,13 @@ struct NetlinkMessageTests {
                     #expect((0...cut.count).contains(error.offset))
                     continue
                 }
-                // A cut that is no fault lies between two messages.
+                // A cut without an error is between two messages.
                 #expect(count == 0 || table.links.count + table.addresses.count > 0 || datagram[4] == 24)
             }
         }
     }
 
-    @Test("Every byte of real datagrams may be any other, and nothing traps")
+    @Test("Changing any byte of a real datagram does not trap")
     func flips() {
         for datagram in [CapturedNetlink.addresses, CapturedNetlink.routes4, CapturedNetlink.routes6] {
             for index in datagram.indices {

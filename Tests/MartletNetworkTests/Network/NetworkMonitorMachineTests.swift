@@ -2,7 +2,7 @@
 import MartletTransport
 import Testing
 
-@Suite("When the kernel is asked about the network")
+@Suite("Schedule of network queries")
 struct NetworkMonitorMachineTests {
     private static let start = MonotonicTime(nanoseconds: 1_000_000_000_000)
     private static let up = NetworkSnapshot(path: NetworkPath([.init(name: "eth0", kind: .wired)]))
@@ -12,14 +12,14 @@ struct NetworkMonitorMachineTests {
         Self.start.advanced(by: .milliseconds(milliseconds))
     }
 
-    /// A machine that has been told.
+    /// Returns a machine that has received a first result.
     private func settled() -> NetworkMonitorMachine {
         var machine = NetworkMonitorMachine()
         machine.looked(.seen(Self.up), now: Self.start)
         return machine
     }
 
-    @Test("Before the first answer nothing is known, and with it no timer is needed")
+    @Test("Before the first result the view is unknown, and after it no timer is set")
     func beginning() {
         var machine = NetworkMonitorMachine()
         #expect(machine.view == nil)
@@ -29,7 +29,7 @@ struct NetworkMonitorMachineTests {
         #expect(machine.nextEvent == nil)
     }
 
-    @Test("News are looked into when they have been quiet for 200 ms")
+    @Test("The kernel is queried when events have been quiet for 200 ms")
     func quiet() {
         var machine = settled()
         machine.news(now: after(0))
@@ -46,7 +46,7 @@ struct NetworkMonitorMachineTests {
         #expect(machine.nextEvent == nil)
     }
 
-    @Test("News without end are looked into every second")
+    @Test("Continuous events cause a query every second")
     func flapping() {
         var machine = settled()
         var looks: [Int] = []
@@ -60,7 +60,7 @@ struct NetworkMonitorMachineTests {
         #expect(looks == [1_000, 2_000, 3_000, 4_000, 5_000])
     }
 
-    @Test("News that come while it is asked are looked into after the answer")
+    @Test("Events during a query cause another query after its result")
     func newsMeanwhile() {
         var machine = settled()
         machine.news(now: after(0))
@@ -74,7 +74,7 @@ struct NetworkMonitorMachineTests {
         #expect(machine.nextEvent == after(500))
     }
 
-    @Test("An answer that something changed under is not believed, and asked for again")
+    @Test("A result that was interrupted by a change is ignored, and the query is repeated")
     func interrupted() {
         var machine = settled()
         machine.news(now: after(0))
@@ -89,7 +89,7 @@ struct NetworkMonitorMachineTests {
     }
 
     @Test(
-        "When answers are never of one state, the fifth is believed, within a second or so, and asked for again"
+        "The fifth interrupted result in a row is accepted, and the query is repeated"
     )
     func interruptedForEver() {
         var machine = settled()
@@ -107,7 +107,7 @@ struct NetworkMonitorMachineTests {
         #expect(machine.nextEvent == after(time + 200))
     }
 
-    @Test("A kernel that refuses is not asked again, and nothing is known")
+    @Test("A kernel that denies queries is not queried again, and the view is unknown")
     func refused() {
         var machine = NetworkMonitorMachine()
         machine.looked(.refused, now: Self.start)
@@ -115,7 +115,7 @@ struct NetworkMonitorMachineTests {
         #expect(machine.nextEvent == nil)
     }
 
-    @Test("A first look that fails leaves nothing known, and is made again after a second")
+    @Test("A first query that fails leaves the view unknown, and is repeated after a second")
     func failedAtFirst() {
         var machine = NetworkMonitorMachine()
         machine.looked(.failed, now: Self.start)
@@ -127,7 +127,7 @@ struct NetworkMonitorMachineTests {
         #expect(machine.view == Self.up)
     }
 
-    @Test("A look that fails later leaves what was believed, and the third in a row does not")
+    @Test("A later failure retains the view, and the third consecutive one resets it")
     func failedLater() {
         var machine = settled()
         machine.news(now: after(0))
@@ -141,7 +141,7 @@ struct NetworkMonitorMachineTests {
         }
     }
 
-    @Test("News have a look that failed made again earlier")
+    @Test("An event repeats a failed query earlier")
     func newsAfterFailure() {
         var machine = NetworkMonitorMachine()
         machine.looked(.failed, now: Self.start)
@@ -149,7 +149,7 @@ struct NetworkMonitorMachineTests {
         #expect(machine.nextEvent == after(300))
     }
 
-    @Test("An answer that nobody asked for changes nothing")
+    @Test("An unrequested result changes nothing")
     func unasked() {
         var machine = settled()
         machine.looked(.seen(Self.down), now: after(1))

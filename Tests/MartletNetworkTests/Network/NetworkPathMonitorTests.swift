@@ -3,7 +3,7 @@ import Glibc
 import MartletTransport
 import Testing
 
-@Suite("Following the network")
+@Suite("Network path monitor")
 struct NetworkPathMonitorTests {
     private static let up = NetworkSnapshot(path: NetworkPath([.init(name: "eth0", kind: .wired)]))
     private static let wireless = NetworkSnapshot(path: NetworkPath([.init(name: "wlan0", kind: .wifi)]))
@@ -13,7 +13,7 @@ struct NetworkPathMonitorTests {
         NetworkPathMonitor(loop: try EventLoop.shared.get(), source: network)
     }
 
-    @Test("The first view comes at once, and one whenever news have led to another")
+    @Test("The first view is delivered immediately, and then each view that an event changes")
     func follows() async throws {
         let network = FakeNetwork(.seen(Self.up))
         let watch = try watch(network)
@@ -28,7 +28,7 @@ struct NetworkPathMonitorTests {
         }
     }
 
-    @Test("News that lead to the same view are not told")
+    @Test("Events that lead to the same view are not delivered")
     func repeated() async throws {
         let network = FakeNetwork(.seen(Self.up))
         let watch = try watch(network)
@@ -43,13 +43,13 @@ struct NetworkPathMonitorTests {
         #expect(next.version == seen + 1)
     }
 
-    @Test("News that do not matter lead to no look")
+    @Test("Irrelevant events cause no query")
     func irrelevant() async throws {
         let network = FakeNetwork(.seen(Self.up))
         let watch = try watch(network)
         let subscription = watch.subscription()
         let (seen, _) = try #require(await subscription.next(after: 0))
-        // A route to a network, which is not to everywhere, twenty times; then what matters.
+        // Twenty events for a route other than the default route, and then an event that matters.
         for _ in 0..<20 { network.tell(Array(CapturedNetlink.routes4.dropFirst(60))) }
         network.become(.seen(Self.down))
         network.tell()
@@ -57,7 +57,7 @@ struct NetworkPathMonitorTests {
         #expect(network.lookCount == 2)
     }
 
-    @Test("A datagram that was cut, or is none, is news")
+    @Test("A truncated or invalid datagram counts as an event")
     func cut() async throws {
         let network = FakeNetwork(.seen(Self.up))
         let watch = try watch(network)
@@ -68,7 +68,7 @@ struct NetworkPathMonitorTests {
         #expect(await subscription.next(after: seen)?.value == Self.down)
     }
 
-    @Test("As long as nobody is subscribed no socket is open; all who are share one")
+    @Test("Without subscribers no socket is open, and all subscribers share one")
     func sharing() async throws {
         let network = FakeNetwork(.seen(Self.up))
         let watch = try watch(network)
@@ -90,7 +90,7 @@ struct NetworkPathMonitorTests {
         #expect(network.openCount == 2)
     }
 
-    @Test("A cancelled wait ends without a view, and the others go on")
+    @Test("A cancelled wait ends without a view, and the others continue")
     func cancelling() async throws {
         let network = FakeNetwork(.seen(Self.up))
         let watch = try watch(network)
@@ -105,7 +105,7 @@ struct NetworkPathMonitorTests {
     }
 
     @Test(
-        "Where netlink is refused nothing is known, and nothing is asked again",
+        "If netlink is denied, the view is unknown and no query is repeated",
         arguments: [EPERM, EACCES, EAFNOSUPPORT, EPROTONOSUPPORT])
     func refused(_ code: Int32) async throws {
         let network = FakeNetwork(.seen(Self.up), opening: SystemError(operation: "socket", code: code))
@@ -116,7 +116,7 @@ struct NetworkPathMonitorTests {
         #expect(!watch.isListening)
     }
 
-    @Test("Where there was no descriptor to be had, it is tried again until there is")
+    @Test("If no descriptor is available, opening is retried until one is")
     func shortage() async throws {
         let network = FakeNetwork(.seen(Self.up), opening: SystemError(operation: "socket", code: EMFILE))
         let watch = try watch(network)
@@ -128,7 +128,7 @@ struct NetworkPathMonitorTests {
         #expect(watch.isListening)
     }
 
-    @Test("Fifty changes come to the last of them")
+    @Test("Fifty changes end with the last of them")
     func flapping() async throws {
         let network = FakeNetwork(.seen(Self.up))
         let watch = try watch(network)
@@ -146,10 +146,10 @@ struct NetworkPathMonitorTests {
         #expect(network.lookCount <= 52)
     }
 
-    @Test("The kernel's own table of this machine can be read, and says which addresses there are")
+    @Test("The kernel's table of this machine is read and lists its addresses")
     func kernel() throws {
         guard case .seen(let view) = NetlinkNetworkSource().look() else {
-            // Somebody changes the network at the same time, or the kernel does not tell.
+            // Another process changes the network at the same time, or the kernel denies the query.
             return
         }
         let addresses = try #require(view.addresses)

@@ -2,11 +2,11 @@
 import MartletTransport
 import Testing
 
-@Suite("Which path links, addresses and routes amount to")
+@Suite("Network path rule")
 struct NetworkPathRuleTests {
     private static let running: UInt32 = 0x1 | 0x2 | 0x40 | 0x1000 | 0x1_0000
 
-    /// A machine with one cable.
+    /// Returns the table of a machine with one wired link.
     private func table() throws -> NetworkTable {
         var table = NetworkTable()
         table.links = [
@@ -30,7 +30,7 @@ struct NetworkPathRuleTests {
         NetworkPathRule(table, traits: traits, overrides: overrides).path
     }
 
-    @Test("A link that runs, with an address and a default route, is a path")
+    @Test("A running link with an address and a default route is a path")
     func satisfied() throws {
         let path = path(try table())
         #expect(path.status == .satisfied)
@@ -39,7 +39,7 @@ struct NetworkPathRuleTests {
     }
 
     @Test(
-        "A link that is not up, not running, or without carrier is none, though its route is still there",
+        "A link that is down, not running or without carrier is not a path, even with a route",
         arguments: [0x1, 0x40, 0x1_0000] as [UInt32])
     func flags(_ missing: UInt32) throws {
         var table = try table()
@@ -48,7 +48,7 @@ struct NetworkPathRuleTests {
     }
 
     @Test(
-        "An address that reaches no farther than the link or the machine is not enough",
+        "A loopback or link-local address is not sufficient",
         arguments: ["169.254.3.4", "127.0.0.5", "0.0.0.0"])
     func addresses(_ text: String) throws {
         var table = try table()
@@ -56,7 +56,7 @@ struct NetworkPathRuleTests {
         #expect(path(table) == .unsatisfied)
     }
 
-    @Test("An address of the other family is not enough")
+    @Test("An address of the other family is not sufficient")
     func families() throws {
         var table = try table()
         table.addresses[1].address = try address("2001:db8::2")
@@ -68,7 +68,7 @@ struct NetworkPathRuleTests {
         #expect(path(table) == .unsatisfied)
     }
 
-    @Test("An address that is still tried for a double is not enough, unless it may be used meanwhile")
+    @Test("A tentative address is not sufficient unless it is optimistic")
     func tentative() throws {
         var table = try table()
         table.addresses[1].flags = 0x40
@@ -79,7 +79,7 @@ struct NetworkPathRuleTests {
         #expect(path(table) == .unsatisfied)
     }
 
-    @Test("A route that leads nowhere, or that is dead, is none")
+    @Test("An unreachable or dead route is not a path")
     func routes() throws {
         for change: (inout RouteRecord) -> Void in [
             { $0.type = 7 }, { $0.hops[0].flags = 0x1 }, { $0.hops[0].flags = 0x10 }, { $0.table = 255 },
@@ -91,7 +91,7 @@ struct NetworkPathRuleTests {
         }
     }
 
-    @Test("Two halves of everywhere by one link are a route to everywhere, and one of them is not")
+    @Test("Two half-default routes over one link are a default route, and one of them is not")
     func halves() throws {
         var table = try table()
         table.routes[0].prefixLength = 1
@@ -102,7 +102,7 @@ struct NetworkPathRuleTests {
         #expect(path(table).isSatisfied)
     }
 
-    @Test("An address on another link counts where the route says to leave with it")
+    @Test("An address on another link is sufficient if the route names it as its source")
     func source() throws {
         var table = try table()
         table.addresses = [AddressRecord(link: 1, address: try address("198.51.100.1"))]
@@ -113,7 +113,7 @@ struct NetworkPathRuleTests {
         #expect(path(table) == .unsatisfied)
     }
 
-    @Test("Of several interfaces that with the lowest metric is preferred, and a rule's table comes behind")
+    @Test("The interface with the lowest metric is preferred, and tables of rules follow")
     func preference() throws {
         var table = try table()
         for (index, name) in [(3 as UInt32, "eth1"), (4, "eth2")] {
@@ -125,7 +125,7 @@ struct NetworkPathRuleTests {
         #expect(path(table).interfaces.map(\.name) == ["eth1", "eth0", "eth2"])
     }
 
-    @Test("A wireless link is Wi-Fi, and one whose driver says wwan is mobile and expensive")
+    @Test("A wireless link is Wi-Fi, and a link with device type wwan is mobile and expensive")
     func kinds() throws {
         let table = try table()
         #expect(path(table, traits: [2: .init(isWireless: true)]).kind == .wifi)
@@ -136,7 +136,7 @@ struct NetworkPathRuleTests {
         #expect(path(table, traits: [2: .init(deviceType: "bridge")]).kind == .wired)
     }
 
-    @Test("What is said of an interface goes before what the machine says, the nearest name first")
+    @Test("A configured override precedes detected traits, and the most specific name wins")
     func overrides() throws {
         let table = try table()
         let traits = [2 as UInt32: InterfaceTraits(deviceType: "wwan")]
@@ -152,7 +152,7 @@ struct NetworkPathRuleTests {
         #expect(path(table, overrides: ["eth": .init(kind: .mobile)]).kind == .wired)
     }
 
-    @Test("A tunnel is what its link is, or what the default route below it leads over")
+    @Test("A tunnel has the kind of its lower link or of the default route below it")
     func tunnels() throws {
         var table = try table()
         table.links.append(
@@ -164,7 +164,7 @@ struct NetworkPathRuleTests {
         #expect(below.interfaces.map(\.name) == ["eth0", "wg0"])
         #expect(below.interfaces.map(\.kind) == [.mobile, .mobile])
         #expect(below.interfaces.map(\.isTunnel) == [false, true])
-        // It takes the place of the route below, and names its link.
+        // The tunnel replaces the route below it and names its link.
         table.routes.remove(at: 0)
         #expect(path(table, traits: traits).kind == .wired)
         table.links[2].lower = 2
@@ -172,7 +172,7 @@ struct NetworkPathRuleTests {
         #expect(path(table, traits: traits).isExpensive)
     }
 
-    @Test("A part of a link is what that is, and links that are each below the other end somewhere")
+    @Test("A VLAN has the kind of its lower link, and cyclic lower links end")
     func layers() throws {
         var table = try table()
         table.links.append(LinkRecord(index: 3, name: "wlan0", flags: Self.running))
@@ -184,7 +184,7 @@ struct NetworkPathRuleTests {
         #expect(path(table).kind == .wired)
     }
 
-    @Test("The other end of a virtual cable is not what is below it")
+    @Test("The peer of a virtual Ethernet pair is not its lower link")
     func virtualCables() throws {
         var table = try table()
         table.links[1].driver = "veth"
@@ -198,7 +198,7 @@ struct NetworkPathRuleTests {
         #expect(path(NetworkTable()) == .unsatisfied)
     }
 
-    @Test("The device type is the line of its name, wherever it stands")
+    @Test("The device type is read from its line at any position")
     func deviceTypes() {
         #expect(InterfaceTraits.deviceType(inEvent: Array("DEVTYPE=wwan\nINTERFACE=wwan0\n".utf8)) == "wwan")
         #expect(InterfaceTraits.deviceType(inEvent: Array("INTERFACE=eth0\nDEVTYPE=wlan".utf8)) == "wlan")

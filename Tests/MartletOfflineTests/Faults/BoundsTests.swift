@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Offline queue: bounds")
 struct BoundsTests {
-    @Test("Bodies in records count once, so that a queue holds what its limit says")
+    @Test("Bodies inside records count once, so that a queue holds as much as its limit says")
     func inlineCountsOnce() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue {
@@ -25,7 +25,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("Requests without bodies fill a queue by their records")
+    @Test("Requests without bodies fill a queue by the size of their records")
     func recordsCount() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue {
@@ -42,7 +42,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("What a dead letter keeps of its answer counts, until it is dropped")
+    @Test("The stored response of a dead letter counts until it is dropped")
     func lettersCount() async throws {
         try await OfflineScene.run { _ in
             .text(String(repeating: "no ", count: 20_000), status: 400)
@@ -61,7 +61,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("A request whose key, URL or name is longer than is read back is refused when it is submitted")
+    @Test("A request with a key, URL or name too long to be read again is rejected on submission")
     func longTexts() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue { $0.sendsRequests = false }
@@ -83,7 +83,7 @@ struct BoundsTests {
         }
     }
 
-    @Test("A hundred thousand in one lane come in, go out and are dropped without going through each other")
+    @Test("A hundred thousand requests in one lane are added, sent and dropped without scans of the lane")
     func manyInALane() {
         let clock = ContinuousClock()
         let count = UInt64(100_000)
@@ -98,7 +98,7 @@ struct BoundsTests {
         var sending = ReplayBench()
         for number in 1...count { sending.add(number) }
         let delivering = clock.measure { for number in 1...count { sending.finish(number) } }
-        // Seconds at most; minutes where each is looked for from one end to the other.
+        // This takes seconds at most; a scan of the lane for each request would take minutes.
         #expect(max(adding, dropping, delivering) < .seconds(60))
         #expect(sending.begun.count == Int(count))
         #expect(bench.machine.isDrained)

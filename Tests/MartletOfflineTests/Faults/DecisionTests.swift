@@ -7,9 +7,9 @@ import Testing
 
 @testable import MartletOffline
 
-@Suite("Offline queue: odd ends")
+@Suite("Offline queue: edge cases")
 struct DecisionTests {
-    @Test("A POST without a key whose redirect leads to nobody has been answered: it is not sent again")
+    @Test("A POST without a key whose redirect target is unreachable is not sent again")
     func redirectToNobody() async throws {
         let gone = try await TestOrigin.start(handler: .status(200))
         let place = gone.url("/result")
@@ -32,7 +32,7 @@ struct DecisionTests {
         }
     }
 
-    @Test("A dead letter that is retried after its time has as long again")
+    @Test("An expired dead letter that is retried gets its full lifetime again")
     func retriedLate() async throws {
         let isBad = Mutex(true)
         let wall = Mutex(Int64(1_700_000_000_000))
@@ -60,7 +60,7 @@ struct DecisionTests {
         }
     }
 
-    @Test("A record that somebody took away holds nobody up")
+    @Test("A record that was deleted from outside does not block the lane")
     func takenAway() async throws {
         let isDown = Mutex(true)
         try await OfflineScene.run { _ in
@@ -83,7 +83,7 @@ struct DecisionTests {
         }
     }
 
-    @Test("Closing and dropping do not wait for credentials that never come")
+    @Test("Closing and dropping do not wait for credentials that never arrive")
     func hangingRefresh() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 401)
@@ -100,7 +100,7 @@ struct DecisionTests {
         }
     }
 
-    @Test("Keys that cannot be written, and so might become one, are refused")
+    @Test("Keys that are not valid in a field value are rejected")
     func keys() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue { $0.sendsRequests = false }
@@ -115,7 +115,7 @@ struct DecisionTests {
         }
     }
 
-    @Test("413 with Retry-After is passing, and without it is for good")
+    @Test("413 with Retry-After is transient, and permanent without it")
     func tooLarge() async throws {
         let count = Mutex(0)
         try await OfflineScene.run { _ in
@@ -137,7 +137,7 @@ struct DecisionTests {
         }
     }
 
-    @Test("The directory by default is the program's own, below that for state")
+    @Test("The default directory belongs to the program, below the state directory")
     func defaultDirectory() {
         func path(_ variables: [String: String]) -> String {
             ProgramDirectory.path(
@@ -150,7 +150,7 @@ struct DecisionTests {
         #expect(path([:]) == "/.local/state/agent/queue")
     }
 
-    @Test("What debuggers show of a queue holds no secret")
+    @Test("Debug output of a queue contains no secrets")
     func mirror() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue { $0.sendsRequests = false }

@@ -14,7 +14,7 @@ struct FullTests {
             options: OfflineQueueOptions(backoff: OfflineScene.soon, sendsRequests: false), files: files)
     }
 
-    @Test("A full queue refuses the newest and keeps the others, by number and by bytes")
+    @Test("A full queue rejects new requests and keeps the others, by count and by bytes")
     func full() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 400)
@@ -39,7 +39,7 @@ struct FullTests {
                     })
             }
             #expect(error?.code == .limitExceeded)
-            // Dead letters count, until they are dropped.
+            // Dead letters count until they are dropped.
             try await queue.drained
             for _ in 0..<2 { try await queue.submit(try scene.request()) }
             error = await #expect(throws: HTTPError.self) { try await queue.submit(try scene.request()) }
@@ -56,7 +56,7 @@ struct FullTests {
         }
     }
 
-    @Test("A thousand at once do not come in where there is room for ten")
+    @Test("A thousand concurrent submissions fill ten free slots and no more")
     func manyAtOnce() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue {
@@ -77,7 +77,7 @@ struct FullTests {
     }
 
     @Test(
-        "Whichever call of a submission fails, it throws, nothing of it is left, and the others are intact"
+        "A submission in which any file call fails throws and leaves the other requests intact"
     )
     func everyCall() async throws {
         let large = HTTPBody.bytes(Array(repeating: 65, count: 40_000))
@@ -120,7 +120,7 @@ struct FullTests {
         }
     }
 
-    @Test("On a full disk what may be sent twice is sent, and so makes room; the rest waits")
+    @Test("On a full disk requests that may be repeated are sent and make room; the others wait")
     func drained() async throws {
         try await OfflineScene.run { scene in
             let first = try await scene.queue { $0.sendsRequests = false }
@@ -131,7 +131,7 @@ struct FullTests {
             once.key = .none
             try await first.submit(try scene.request(), body: .text("once"), as: once)
             await first.close()
-            // Nothing is written to what a request is kept in; the lock is another matter.
+            // No file that holds a request is written; the lock is another matter.
             let files = FaultyFileSystem()
             for call in [FaultyFileSystem.Call.create, .write] {
                 files.fail(
@@ -149,7 +149,7 @@ struct FullTests {
         }
     }
 
-    @Test("A disk that fails under a delivery loses and doubles nothing: the end is written down later")
+    @Test("A disk failure during a delivery loses and repeats nothing: the result is written later")
     func failingEnds() async throws {
         for call in [FaultyFileSystem.Call.remove, .sync, .create, .write, .rename] {
             let ledger = Ledger()
@@ -165,7 +165,7 @@ struct FullTests {
                 files.fail(FaultyFileSystem.Fault(call, after: 12, times: 6, code: EIO))
                 for number in 0..<8 {
                     let request = try scene.request(.post, number % 3 == 1 ? "/dead" : "/good")
-                    // The disk may refuse it, which is not what this is about.
+                    // The disk may reject it, which does not matter to this test.
                     while (try? await queue.submit(request, body: .text("\(number)"), lane: "a")) == nil {}
                 }
                 try await queue.drained
@@ -178,7 +178,7 @@ struct FullTests {
         }
     }
 
-    @Test("A record that cannot be read just now is not lost: its lane waits")
+    @Test("A record that is temporarily unreadable is not lost: its lane waits")
     func unreadable() async throws {
         try await OfflineScene.run { scene in
             let files = FaultyFileSystem()

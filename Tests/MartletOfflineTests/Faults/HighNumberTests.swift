@@ -2,13 +2,14 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("Offline queue: numbers")
+@Suite("Offline queue: record numbers")
 struct HighNumberTests {
-    @Test("A file whose name is the highest number there is ends no process")
+    @Test("A file with the highest possible number does not crash the process")
     func highest() async throws {
         for name in ["\(UInt64.max).body", "\(UInt64.max).request.new", "\(UInt64.max).request"] {
             try await OfflineScene.run { scene in
-                // The file comes when the directory is a queue's already: another one with such a file is refused.
+                // The file is created after the queue: a directory that is not a queue yet is rejected with such a
+                // file.
                 await (try await scene.queue()).close()
                 try scene.folder.write([1, 2, 3], to: name)
                 for _ in 0..<2 {

@@ -12,17 +12,17 @@ import Testing
 
 @Suite("Offline queue: killed processes and power cuts")
 struct KilledTests {
-    /// When a process is killed.
+    /// A moment at which a process is killed.
     enum Moment: CaseIterable {
-        /// When its request has come, before it takes effect.
+        /// After the request has arrived, before it takes effect.
         case before
-        /// When it has taken effect, before it is answered.
+        /// After the request has taken effect, before the response.
         case during
-        /// When it is being answered.
+        /// While the response is being sent.
         case after
     }
 
-    /// Kills whoever sends the request of a number.
+    /// Kills the process that sends the request of a given number.
     private final class Trap: Sendable {
         private struct State {
             var countdown = 0
@@ -36,7 +36,7 @@ struct KilledTests {
             state.withLock { $0 = State(countdown: countdown, moment: moment, victim: victim) }
         }
 
-        /// Whether this is the moment, and who is to go.
+        /// Returns the process to kill if this is the moment.
         func victim(at moment: Moment) -> pid_t? {
             state.withLock { state in
                 guard state.moment == moment, state.countdown > 0 else { return nil }
@@ -47,7 +47,7 @@ struct KilledTests {
     }
 
     @Test(
-        "Killed before, during and after sending, each request takes effect exactly once",
+        "A process killed before, during or after sending causes each effect exactly once",
         arguments: Moment.allCases)
     func killed(_ moment: Moment) async throws {
         let ledger = Ledger()
@@ -87,7 +87,7 @@ struct KilledTests {
         }
     }
 
-    @Test("What a process said that it has submitted is there, whenever it is killed")
+    @Test("Every request that a process reported as submitted is stored, whenever it is killed")
     func killedSubmitting() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -110,7 +110,7 @@ struct KilledTests {
             #expect(last.status == 0)
             let came = ledger.entries.compactMap(\.key)
             #expect(Set(said).isSubset(of: Set(came)), "none is lost")
-            // Each key has one effect by the ledger's nature; here it is the client that is on trial: one key, one body.
+            // The ledger applies each key once anyway. The client is tested: one key, one body.
             let pairs = Dictionary(ledger.entries.map { ($0.key ?? "", $0.body) }) { first, second in
                 #expect(first == second)
                 return first
@@ -119,7 +119,7 @@ struct KilledTests {
         }
     }
 
-    @Test("A request without a key whose process was killed while it was sent is uncertain, in the next one")
+    @Test("A request without a key whose process was killed while sending is uncertain in the next one")
     func killedWithoutKey() async throws {
         try await OfflineScene.run { scene in
             let keeping = try await scene.queue { $0.sendsRequests = false }
@@ -129,7 +129,7 @@ struct KilledTests {
                 try scene.request(.put), body: .text("again"), as: OfflineSubmission(tag: "again", key: .none)
             )
             await keeping.close()
-            // What a process leaves that ends between its note that it sends and the answer.
+            // The record of a process that ended after it had marked the request as sent and before the response.
             for number in 1...2 {
                 var request = try QueuedRequestCodec.decode(scene.folder.contents(of: "\(number).request"))
                 request.stage = .sending
@@ -143,7 +143,7 @@ struct KilledTests {
             #expect(try await queue.delivered().keys.first == "again")
             try await queue.drained
             #expect(scene.origin.requests.map(\.method) == [.put])
-            // Somebody decides.
+            // The user decides.
             try await queue.retry(ticket.id)
             try await queue.drained
             #expect(scene.origin.requests.map(\.method) == [.put, .post])
@@ -151,7 +151,7 @@ struct KilledTests {
         }
     }
 
-    /// What a queue writes that submits three requests, delivers one and has another refused.
+    /// Records the file changes of a queue that submits three requests, delivers one and gets another rejected.
     private static func history() async throws -> [RecordingFileSystem.Change] {
         let files = RecordingFileSystem()
         try await OfflineScene.run { request in
@@ -170,7 +170,7 @@ struct KilledTests {
         return files.changes
     }
 
-    @Test("Whatever a kill or a power cut leaves, a queue opens, and no record is half of one")
+    @Test("After any kill or power cut a queue opens, and no record is partial")
     func powerCuts() async throws {
         let changes = try await Self.history()
         try #require(changes.count > 30)

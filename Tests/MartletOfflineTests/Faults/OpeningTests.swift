@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Offline queue: opening a directory")
 struct OpeningTests {
-    /// Puts requests into a directory, which are not sent.
+    /// Stores requests in a directory without sending them.
     private static func fill(
         _ scene: OfflineScene, _ count: Int, body: HTTPBody = .text("x")
     ) async throws {
@@ -17,7 +17,7 @@ struct OpeningTests {
         await queue.close()
     }
 
-    @Test("One queue has a directory; the second is told so, here and in another process")
+    @Test("A second queue on one directory is rejected, in this process and in another")
     func oneOwner() async throws {
         try await OfflineScene.run { scene in
             let queue = try await scene.queue()
@@ -32,7 +32,7 @@ struct OpeningTests {
     }
 
     @Test(
-        "Files are their owner's alone, and so is the directory; one that others may write to is refused"
+        "Files and directory are private to their owner; a directory that others can write to is rejected"
     )
     func permissions() async throws {
         try await OfflineScene.run { scene in
@@ -54,7 +54,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("A damaged record goes aside with an event, and the rest go on")
+    @Test("A damaged record is moved aside with an event, and the others are sent")
     func damaged() async throws {
         try await OfflineScene.run { scene in
             try await OpeningTests.fill(scene, 5, body: .bytes(Array(repeating: 65, count: 20_000)))
@@ -84,7 +84,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("A record of a later version goes aside as it is, and the rest go on")
+    @Test("A record of a later version is moved aside unchanged, and the others are sent")
     func later() async throws {
         try await OfflineScene.run { scene in
             try await OpeningTests.fill(scene, 2)
@@ -102,7 +102,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("A record under another number than its own goes aside: two files would be one request's")
+    @Test("A record under another number than its own is moved aside, so no request has two files")
     func renamed() async throws {
         try await OfflineScene.run { scene in
             try await OpeningTests.fill(scene, 1)
@@ -111,14 +111,14 @@ struct OpeningTests {
             try await queue.drained
             #expect(scene.origin.requests.count == 1)
             #expect(try scene.folder.names(in: "corrupt") == ["7.request"])
-            // Its number is not given again.
+            // Its number is not assigned again.
             let ticket = try await queue.submit(try scene.request())
             #expect(ticket.id > OfflineID(7))
             await queue.close()
         }
     }
 
-    @Test("What an interrupted write left is removed, and files of other names stay")
+    @Test("The rest of an interrupted write is removed, and files with other names stay")
     func leftovers() async throws {
         try await OfflineScene.run { scene in
             try await OpeningTests.fill(scene, 1)
@@ -132,7 +132,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("Numbers are not given twice, though nothing is left of those that had them")
+    @Test("Numbers are never reused, even after all their files are gone")
     func numbersGrow() async throws {
         try await OfflineScene.run { scene in
             var last = OfflineID(0)
@@ -147,7 +147,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("A clock that was set back or forward while a queue is open expires nothing sooner or later")
+    @Test("A clock that jumps while a queue is open does not change any expiry")
     func clockJumps() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 503)
@@ -166,20 +166,20 @@ struct OpeningTests {
             await queue.networkBecameAvailable()
             #expect(await queue.pendingCount == 1)
             await queue.close()
-            // Back before it was submitted: it lives as long as it was to, and no longer.
+            // The clock is set to before the submission: the request has its intended lifetime and no more.
             wall.withLock { $0 = 1_000 }
             queue = try await open(boot: "second")
             #expect(await queue.pendingCount == 1)
             #expect(await queue.entries.first?.expiresAt == 1_700_001_000_000)
             await queue.close()
-            // A year ahead without a restart of the computer: the request is as old as it was.
+            // The clock is a year ahead without a reboot: the age of the request does not change.
             wall.withLock { $0 = 1_731_536_000_000 }
             queue = try await open(boot: "second")
             #expect(await queue.pendingCount == 1)
             let shown = try #require(await queue.entries.first?.expiresAt)
             #expect((1_731_536_000_000...1_731_537_000_000).contains(shown))
             await queue.close()
-            // And when its time is up by the time of day, after another restart, it is a dead letter.
+            // It expires by the time of day after a reboot, and is then a dead letter.
             wall.withLock { $0 = 1_700_001_000_000 }
             queue = try await open(boot: "third")
             _ = try await queue.first { event -> OfflineTicket? in
@@ -192,7 +192,7 @@ struct OpeningTests {
                 return
             }
             #expect(letter.reason == .expired)
-            // Retried, it has as long again, and a later process agrees.
+            // A retry gives it the full lifetime again, and a later process agrees.
             try await queue.retry(entry.ticket.id)
             await queue.close()
             queue = try await open(boot: "third")
@@ -201,7 +201,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("Looking at a queue expires nothing, whatever the clock says")
+    @Test("Inspecting a queue expires no request, whatever the clock says")
     func listing() async throws {
         try await OfflineScene.run { scene in
             func open(_ wall: Int64, sendsRequests: Bool) async throws -> OfflineQueue {
@@ -217,7 +217,7 @@ struct OpeningTests {
             #expect(await queue.entries.count == 1)
             #expect(await queue.pendingCount == 1)
             await queue.close()
-            // Submitted by a clock that was never set, it is not decades old.
+            // A request that was submitted with an unset clock is not decades old.
             try await OfflineScene.run { fresh in
                 func open(_ wall: Int64) async throws -> OfflineQueue {
                     try await OfflineQueue(
@@ -236,7 +236,7 @@ struct OpeningTests {
         }
     }
 
-    @Test("A lifetime of zero or less expires at once, and one of centuries never overflows")
+    @Test("A lifetime of zero or less expires immediately, and one of centuries never overflows")
     func oddLifetimes() async throws {
         try await OfflineScene.run { scene in
             var queue = try await scene.queue()

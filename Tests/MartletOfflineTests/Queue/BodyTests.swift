@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Offline queue: bodies")
 struct BodyTests {
-    /// The bodies that come, by path.
+    /// Runs a test with a server that records the bodies of requests.
     private static func run(_ body: (OfflineScene, Ledger) async throws -> Void) async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -18,7 +18,7 @@ struct BodyTests {
 
     private static let large = Array(repeating: UInt8(ascii: "x"), count: 300_000)
 
-    @Test("Bytes, forms, streams and files come as they were, from the next process too")
+    @Test("Bytes, forms, streams and files arrive unchanged, also from the next process")
     func allKinds() async throws {
         try await Self.run { scene, ledger in
             let other = try OfflineFolder()
@@ -48,7 +48,7 @@ struct BodyTests {
             for (name, body) in bodies {
                 try await keeping.submit(try scene.request(.post, "/\(name)"), body: body)
             }
-            // As a file of the caller's is, it is not copied.
+            // A file of the caller is not copied.
             try await keeping.submit(
                 try scene.request(.post, "/copy"), body: .file(file),
                 as: OfflineSubmission(filePolicy: .copy))
@@ -76,7 +76,7 @@ struct BodyTests {
         }
     }
 
-    @Test("A file that was changed, cut or removed since is a dead letter that says so, and fails alone")
+    @Test("A file that was changed, cut or removed fails its request alone, as a dead letter")
     func changedFile() async throws {
         try await Self.run { scene, ledger in
             let other = try OfflineFolder()
@@ -107,7 +107,7 @@ struct BodyTests {
                 #expect(letter.message.contains(other.path))
                 #expect(entry.attempts == 0)
             }
-            // Put right, it can be sent after all.
+            // Once the file is restored, the request can be sent.
             try other.write(Array("content".utf8), to: "changed")
             try await queue.retry(try #require(entries.first).ticket.id)
             try await queue.drained
@@ -116,7 +116,7 @@ struct BodyTests {
         }
     }
 
-    @Test("A body of the queue's own that was damaged is not sent")
+    @Test("A damaged body in the queue's own file is not sent")
     func damagedBody() async throws {
         try await Self.run { scene, ledger in
             let keeping = try await scene.queue { $0.sendsRequests = false }
@@ -140,7 +140,7 @@ struct BodyTests {
         }
     }
 
-    @Test("A body whose source fails, or gives another length than it said, is not kept, and nothing is left")
+    @Test("A body that fails or has an unexpected length is rejected, and leaves no file")
     func failingSources() async throws {
         struct Broken: Error {}
         try await Self.run { scene, ledger in

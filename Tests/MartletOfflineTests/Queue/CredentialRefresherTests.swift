@@ -4,9 +4,9 @@ import Testing
 
 @testable import MartletOffline
 
-@Suite("New credentials for several requests")
+@Suite("Refreshed credentials for several requests")
 struct CredentialRefresherTests {
-    /// Counts what is asked of it.
+    /// A credential source that counts its calls.
     private final class Renewals: Sendable {
         let count = Mutex(0)
 
@@ -19,7 +19,7 @@ struct CredentialRefresherTests {
         }
     }
 
-    @Test("Whoever has waited for new ones finds that they are the new ones")
+    @Test("Requests that waited for a refresh use its result without another one")
     func counted() async throws {
         for _ in 0..<300 {
             let renewals = Renewals()
@@ -28,7 +28,7 @@ struct CredentialRefresherTests {
                 for _ in 0..<4 {
                     group.addTask {
                         try await keeper.renew(after: 0)
-                        // One that went on before they were counted would ask for others.
+                        // A waiter that resumed before the count was updated would refresh again.
                         try await keeper.renew(after: 0)
                     }
                 }
@@ -38,7 +38,7 @@ struct CredentialRefresherTests {
         }
     }
 
-    @Test("Those that were refused are asked for again, by the next that is refused")
+    @Test("Rejected credentials are refreshed again for the next rejected request")
     func failed() async throws {
         let isBroken = Mutex(true)
         let keeper = CredentialRefresher(

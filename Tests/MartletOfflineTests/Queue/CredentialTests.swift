@@ -10,7 +10,7 @@ import Testing
 struct CredentialTests {
     private static let secretName = HTTPField.Name("X-Api-Key") ?? .expect
 
-    /// Counts calls.
+    /// A counter of calls, safe across tasks.
     private final class Count: Sendable {
         private let number = Mutex(0)
         var value: Int { number.withLock { $0 } }
@@ -22,7 +22,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Check: no secret is in any file, be it in a field, in the URL's user info, or in an answer")
+    @Test("No file contains a secret, be it from a field, the user info of the URL, or a response")
     func nothingIsStored() async throws {
         try await OfflineScene.run { _ in
             var answer = OriginResponse.text("no", status: 403)
@@ -50,7 +50,7 @@ struct CredentialTests {
                 entries.first?.secretFields == [
                     "Authorization", "Cookie", "Proxy-Authorization", "X-Api-Key",
                 ])
-            // Byte by byte: as characters, what stands behind a text may be a mark that belongs to its last letter.
+            // Compared as bytes: as characters, a mark after the text may combine with its last letter.
             let bytes = try scene.folder.allBytes()
             #expect(bytes.firstRange(of: Array("small".utf8)) != nil)
             #expect(bytes.firstRange(of: Array("s3cret".utf8)) == nil)
@@ -59,7 +59,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Without a closure the process that submitted sends the secret fields, and a later one cannot")
+    @Test("Without a closure the submitting process sends the secret fields, and a later one cannot")
     func sameProcess() async throws {
         try await OfflineScene.run { request in
             .text("", status: request.fields["Authorization"] == "Bearer abc" ? 200 : 401)
@@ -80,7 +80,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("The closure adds what is not stored, and cannot change the key")
+    @Test("The closure adds the secrets that are not stored, and cannot change the key")
     func closureAdds() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -103,7 +103,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("401 asks for new credentials once, however many lanes were refused with the old ones")
+    @Test("A 401 requests new credentials once, however many lanes were rejected with the old ones")
     func oneRefresh() async throws {
         let refreshes = Count()
         let token = Mutex("old")
@@ -116,7 +116,7 @@ struct CredentialTests {
             let credentials = OfflineCredentials(
                 refresh: {
                     refreshes.up()
-                    // Others may come to the same 401 meanwhile.
+                    // Other requests may receive the same 401 at this point.
                     for _ in 0..<1000 { await Task.yield() }
                     token.withLock { $0 = "new" }
                 },
@@ -137,7 +137,7 @@ struct CredentialTests {
         }
     }
 
-    @Test("Still 401 after that: the lane waits, nothing is lost, and it goes on when there are credentials")
+    @Test("A second 401 makes the lane wait without losses until there are credentials")
     func stillRefused() async throws {
         let asked = Count()
         let isRight = Mutex(false)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Offline queue: delivery")
 struct DeliveryTests {
-    @Test("A request is delivered with its fields, its body and a quoted key, and leaves nothing behind")
+    @Test("A request is delivered with its fields, body and quoted key, and leaves no file")
     func delivers() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -33,7 +33,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("What could not be sent is kept, and the next process delivers it under its tag")
+    @Test("A request that could not be sent is stored, and the next process delivers it under its tag")
     func survives() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -52,10 +52,10 @@ struct DeliveryTests {
         }
     }
 
-    @Test("What fails since nobody listens is sent in order when somebody does")
+    @Test("Requests that failed because the server was down are sent in order once it is up")
     func serverComesBack() async throws {
         let folder = try OfflineFolder()
-        // A port where nobody listens, of an address that no other test takes ports of.
+        // A port without a listener, on an address from which no other test takes ports.
         let address = "127.0.71.1"
         let gone = try await TestOrigin.start(
             OriginOptions(binding: .address(address, port: 0)), handler: .status(200))
@@ -82,7 +82,7 @@ struct DeliveryTests {
         await origin.stop()
     }
 
-    @Test("Check: a hundred in one lane under random 503s succeed in order, each once")
+    @Test("A hundred requests in one lane under random 503s succeed in order, each once")
     func orderUnderRefusals() async throws {
         let ledger = Ledger()
         let random = Mutex(SeededGenerator(seed: 7))
@@ -102,7 +102,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("Lanes do not wait for each other: one that is refused stops no other")
+    @Test("Lanes are independent: a rejected request stops no other lane")
     func lanesAreApart() async throws {
         try await OfflineScene.run { request in
             .text("", status: request.path == "/stuck" ? 503 : 200)
@@ -118,7 +118,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("409 is tried again with the same key")
+    @Test("409 is retried with the same key")
     func conflict() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -133,7 +133,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("What the server refuses for good is a dead letter with its answer, and the rest goes on")
+    @Test("A permanently rejected request is a dead letter with its response, and the others are sent")
     func poison() async throws {
         try await OfflineScene.run { request in
             guard request.path == "/bad" else { return .text("") }
@@ -155,7 +155,7 @@ struct DeliveryTests {
             try await queue.drained
             await queue.close()
 
-            // It is still there in the next process, and is not sent by itself.
+            // It is stored for the next process and is not sent automatically.
             let count = scene.origin.requests.count
             let next = try await scene.queue()
             let entry = try #require(await next.entries.first)
@@ -174,7 +174,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("A dead letter and a request that waits can be dropped, and are out when that returns")
+    @Test("Dead letters and waiting requests can be dropped, and are gone when the call returns")
     func drops() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 503)
@@ -194,7 +194,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("One that is being sent is cancelled when it is dropped")
+    @Test("A request that is being sent is cancelled when it is dropped")
     func dropsWhileSending() async throws {
         try await OfflineScene.run { request in
             throw OriginFault(.stall)
@@ -208,7 +208,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("Check: fifty flaps of the path during a drain lose, stick and double nothing")
+    @Test("Fifty changes of the network path during a drain lose, block and repeat no request")
     func flaps() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -240,7 +240,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("When the path of the network comes back, what could not be reached is sent at once")
+    @Test("A restored network path immediately sends the requests that could not reach a server")
     func pathComesBack() async throws {
         let path = ManualNetworkPath(.unsatisfied)
         let isDown = Mutex(true)
@@ -262,7 +262,7 @@ struct DeliveryTests {
     }
 
     @Test(
-        "A request without a key that broke after it was sent is uncertain, and is not sent again by itself")
+        "A request without a key that broke after it was sent is uncertain and is not repeated")
     func uncertain() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -294,7 +294,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("An answer whose body is cut is an answer: the request took effect")
+    @Test("A response with a cut body is a response: the request took effect")
     func cutAnswer() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -312,7 +312,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("Retry-After of a date that is past is now")
+    @Test("A Retry-After date in the past means now")
     func retryAfterPast() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -330,7 +330,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("Retry-After is obeyed: no other event makes the lane go on before it")
+    @Test("Retry-After is obeyed: no other event resumes the lane before it")
     func retryAfterHolds() async throws {
         try await OfflineScene.run { _ in
             var answer = OriginResponse.text("", status: 429)

@@ -6,10 +6,10 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Offline queue: what comes in between")
+@Suite("Offline queue: interleaved events")
 struct InterleavingTests {
     @Test(
-        "Letting go of a queue ends what it sends, and lets others have the directory",
+        "Releasing a queue ends its sends and frees the directory",
         .timeLimit(.minutes(2)))
     func lettingGo() async throws {
         try await OfflineScene.run { _ in
@@ -32,7 +32,7 @@ struct InterleavingTests {
         }
     }
 
-    @Test("A queue that only keeps freezes at once", .timeLimit(.minutes(2)))
+    @Test("A queue that only stores queues requests immediately", .timeLimit(.minutes(2)))
     func keeping() async throws {
         try await OfflineScene.run { scene in
             let session = OfflineScene.session
@@ -46,7 +46,7 @@ struct InterleavingTests {
         }
     }
 
-    @Test("Who waits behind a request that is postponed is frozen with it", .timeLimit(.minutes(2)))
+    @Test("A request that waits after a postponed one is queued with it", .timeLimit(.minutes(2)))
     func behindPostponed() async throws {
         let (gate, opener) = AsyncStream<Void>.makeStream()
         try await OfflineScene.run { _ in
@@ -72,7 +72,7 @@ struct InterleavingTests {
         }
     }
 
-    @Test("A request without a key that was surely not taken is sent by the next process, and not uncertain")
+    @Test("A request without a key that surely was not received is sent by the next process")
     func keylessPostponed() async throws {
         let ledger = Ledger()
         try await OfflineScene.run { _ in
@@ -95,7 +95,7 @@ struct InterleavingTests {
         }
     }
 
-    @Test("A submission under way when the queue is closed writes nothing into a directory that is another's")
+    @Test("A submission that is running when its queue is closed writes nothing into the next owner's directory")
     func closedWhileSubmitting() async throws {
         for size in [10, 100_000] {
             try await OfflineScene.run { scene in
@@ -123,7 +123,7 @@ struct InterleavingTests {
         }
     }
 
-    @Test("Retrying and dropping at once leaves on the disk what the queue holds, and nothing else")
+    @Test("Concurrent retries and drops leave exactly the queue's requests on disk")
     func retryAndDrop() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 400)
@@ -148,7 +148,7 @@ struct InterleavingTests {
         }
     }
 
-    @Test("One whose end cannot be written down can be dropped", .timeLimit(.minutes(2)))
+    @Test("A request whose result cannot be written can be dropped", .timeLimit(.minutes(2)))
     func dropsWhatCannotRest() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 400)
@@ -170,7 +170,7 @@ struct InterleavingTests {
     }
 
     @Test(
-        "What follows a redirect tells nothing of the request before it: without a key it is uncertain",
+        "A keyless request whose redirect target gives no response is uncertain",
         arguments: [302, 303])
     func redirectedElsewhere(_ redirect: Int) async throws {
         for status in [401, 404, 503] {

@@ -6,12 +6,12 @@ import Testing
 struct MappedErrorTests {
     private struct ServiceError: Error {}
 
-    /// A session that turns each failure into a service's own.
+    /// A session that maps each failure to an error of the service.
     private static var session: HTTPSession {
         OfflineScene.session.with { $0.errors = ErrorMapper { _ in ServiceError() } }
     }
 
-    @Test("A POST without a key that reached nobody is frozen, whatever a service calls that")
+    @Test("A POST without a key that reached no server is queued, whatever error the service maps it to")
     func unreachable() async throws {
         let gone = try await TestOrigin.start(handler: .status(200))
         let place = gone.url("/notes")
@@ -31,7 +31,7 @@ struct MappedErrorTests {
         }
     }
 
-    @Test("A PUT whose answer is cut behind its head has been answered, and is not sent again")
+    @Test("A PUT whose response is cut after its head counts as answered and is not sent again")
     func cutAnswer() async throws {
         try await OfflineScene.run { _ in
             OriginResponse.pattern(1_000).with { $0.fault = OriginFault(.close, afterBodyBytes: 10) }

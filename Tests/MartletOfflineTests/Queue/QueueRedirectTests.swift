@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Offline queue: redirects")
 struct QueueRedirectTests {
-    /// A server that has moved its notes.
+    /// A server that has moved its notes to another path.
     private static func server(_ status: Int, _ ledger: Ledger) -> OfflineScene.StreamedResponse {
         { request in
             if request.path == "/notes" { return .redirect(to: "/notes/", status: status) }
@@ -15,7 +15,7 @@ struct QueueRedirectTests {
     }
 
     @Test(
-        "What 301, 307 and 308 send elsewhere arrives there with its body", arguments: [301, 307, 308])
+        "A body that 301, 307 and 308 redirect arrives at the new URL", arguments: [301, 307, 308])
     func moved(_ status: Int) async throws {
         for key in [OfflineSubmission.Key.automatic, .none] {
             let ledger = Ledger()
@@ -32,7 +32,7 @@ struct QueueRedirectTests {
         }
     }
 
-    @Test("Where a 301 makes a GET of it, as the options say, the list that comes delivers nothing")
+    @Test("With options that turn a 301 into a GET, the response does not count as delivery")
     func changed() async throws {
         let ledger = Ledger()
         try await OfflineScene.run(answering: QueueRedirectTests.server(301, ledger)) { scene in
@@ -49,7 +49,7 @@ struct QueueRedirectTests {
         }
     }
 
-    @Test("A 302 to somebody else's page, as of a network that wants its users to sign in, delivers nothing")
+    @Test("A 302 to a page of another site, such as a captive portal, does not count as delivery")
     func captured() async throws {
         try await TestOrigin.withOrigin(.plain) { _ in
             .text("sign in")
@@ -68,7 +68,7 @@ struct QueueRedirectTests {
     }
 
     @Test(
-        "A POST that a redirect leads to another page of its origin is not delivered",
+        "A POST that is redirected to another page of its origin is not delivered",
         arguments: [302, 303])
     func signIn(_ status: Int) async throws {
         try await OfflineScene.run { request in
@@ -88,7 +88,7 @@ struct QueueRedirectTests {
     }
 
     @Test(
-        "Where the caller accepts it, a 302 or 303 leads to the result of a request", arguments: [302, 303])
+        "If the caller accepts it, a 302 or 303 leads to the result of a request", arguments: [302, 303])
     func result(_ status: Int) async throws {
         let ledger = Ledger()
         try await OfflineScene.run { request in
@@ -104,7 +104,7 @@ struct QueueRedirectTests {
         }
     }
 
-    @Test("Where the method is kept, the answer is to the request itself: a refusal is no riddle")
+    @Test("If the method is kept, a rejection after a redirect applies to the request itself")
     func refused() async throws {
         try await OfflineScene.run { request in
             request.path == "/notes" ? .redirect(to: "/notes/", status: 301) : .text("", status: 404)

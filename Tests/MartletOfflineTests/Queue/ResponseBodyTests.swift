@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Offline queue: bodies of responses")
 struct ResponseBodyTests {
-    /// A response of a status whose body begins and never ends.
+    /// A response with the given status whose body starts and never ends.
     private static func endless(_ status: Int) -> OfflineScene.StreamedResponse {
         { _ in
             var response = OriginResponse.text("begun, and never ended", status: status)
@@ -13,7 +13,7 @@ struct ResponseBodyTests {
         }
     }
 
-    @Test("A body that never ends is cut after its time, and the lane goes on")
+    @Test("A body that never ends is cut after its timeout, and the lane continues")
     func cut() async throws {
         try await OfflineScene.run(answering: ResponseBodyTests.endless(200)) { scene in
             let queue = try await scene.queue { $0.responseBodyTime = .milliseconds(50) }
@@ -36,7 +36,7 @@ struct ResponseBodyTests {
         try await OfflineScene.run { _ in
             OriginResponse(
                 body: .stream(length: nil) { body in
-                    // More than the buffers of both sockets hold: by the end of it the client reads the body.
+                    // This exceeds the buffers of both sockets, so the client is reading the body by then.
                     for _ in 0..<24 { try await body.write(Array(repeating: 65, count: 1 << 20)) }
                     begin.yield()
                     try await body.pause(for: .seconds(100_000))
@@ -63,7 +63,7 @@ struct ResponseBodyTests {
         }
     }
 
-    @Test("The status decides about a body that is cut", arguments: [(400, true), (503, false)])
+    @Test("The status decides the result of a response with a cut body", arguments: [(400, true), (503, false)])
     func status(_ status: Int, _ isDead: Bool) async throws {
         try await OfflineScene.run(answering: ResponseBodyTests.endless(status)) { scene in
             let queue = try await scene.queue {

@@ -61,7 +61,7 @@ struct UnopenedQueueTests {
     @Test("A queue sends a request itself, and returns the response or a ticket")
     func sendsItself() async throws {
         try await OfflineScene.run { scene in
-            // Neither session knows of the other's queue.
+            // Each session ignores the queue of the other.
             let queue = try await scene.queue { $0.backoff = OfflineScene.never }
             guard case .response(let answer) = try await queue.send(try scene.request(), body: .text("x"))
             else { return #expect(Bool(false), "no response") }

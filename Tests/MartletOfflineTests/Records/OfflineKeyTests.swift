@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletOffline
 
-@Suite("Idempotency-Key of a frozen request")
+@Suite("Idempotency-Key of a queued request")
 struct OfflineKeyTests {
     private func text(
         _ key: OfflineSubmission.Key, _ method: HTTPRequest.Method = .post, own: String? = nil
@@ -13,7 +13,7 @@ struct OfflineKeyTests {
         return OfflineKey.text(key, of: request)
     }
 
-    @Test("Methods that are not idempotent get a quoted string of 128 random bits, others get none")
+    @Test("Methods that are not idempotent get a quoted string of 128 random bits, others get no key")
     func automatic() throws {
         let first = try #require(try text(.automatic))
         let second = try #require(try text(.automatic, .patch))
@@ -23,12 +23,12 @@ struct OfflineKeyTests {
         for method in [HTTPRequest.Method.get, .put, .delete] { #expect(try text(.automatic, method) == nil) }
     }
 
-    @Test("A key of one's own is quoted once, and one in the request's fields stays as it is")
+    @Test("A given key is quoted once, and a key in the request's fields stays as it is")
     func own() throws {
         #expect(try text(.value("abc")) == "\"abc\"")
         #expect(try text(.value("\"abc\"")) == "\"abc\"")
         #expect(try text(.value("a\"b\\c\u{7F}ü")) == "\"a\\\"b\\\\c??\"")
-        // Quotes around it do not make it a quoted string.
+        // Surrounding quotes do not make it a valid quoted string.
         #expect(try text(.value("\"a\"b\"")) == "\"\\\"a\\\"b\\\"\"")
         #expect(try text(.value("\"a\r\nX: y\"")) == "\"\\\"a??X: y\\\"\"")
         #expect(try text(.value("\"a\\\"")) == "\"\\\"a\\\\\\\"\"")

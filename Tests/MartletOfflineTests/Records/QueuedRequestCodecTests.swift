@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletOffline
 
-@Suite("Frozen request: its file")
+@Suite("File format of a queued request")
 struct QueuedRequestCodecTests {
     private static func sample(_ stage: QueuedRequest.Stage = .waiting) throws -> QueuedRequest {
         var request = QueuedRequest(
@@ -20,7 +20,7 @@ struct QueuedRequestCodecTests {
         request.body = .inline(Array("{}".utf8))
         request.attempts = 3
         request.stage = stage
-        // Not UTF-8.
+        // Not valid UTF-8.
         request.fields.append(HTTPField(name: .userAgent, value: [0x61, 0xE4, 0x62]))
         return request
     }
@@ -28,7 +28,7 @@ struct QueuedRequestCodecTests {
     static let letter = OfflineDeadLetter(
         .refused, message: "no", statusCode: 422, fields: [.contentType: "text/plain"], body: [1, 2, 3])
 
-    @Test("What is written is what is read, in each state and with each kind of body")
+    @Test("Records are read as they were written, in each state and with each kind of body")
     func roundTrip() throws {
         let mark = QueuedBody.FileIdentity(byteCount: 12, digest: Array(repeating: 7, count: 32))
         for stage in [
@@ -46,7 +46,7 @@ struct QueuedRequestCodecTests {
         }
     }
 
-    @Test("A file that is cut anywhere is not read, and neither is one with bytes behind it")
+    @Test("A file that is cut anywhere or has trailing bytes is rejected")
     func truncated() throws {
         let bytes = try QueuedRequestCodec.encode(try Self.sample(.dead(Self.letter)))
         for count in 0..<bytes.count {
@@ -57,7 +57,7 @@ struct QueuedRequestCodecTests {
         #expect(throws: RecordEnvelope.Fault.length) { try QueuedRequestCodec.decode(bytes + [0]) }
     }
 
-    @Test("A file of which any byte was changed is not read")
+    @Test("A file with any changed byte is rejected")
     func flipped() throws {
         let bytes = try QueuedRequestCodec.encode(try Self.sample())
         for place in bytes.indices {
@@ -69,14 +69,14 @@ struct QueuedRequestCodecTests {
         }
     }
 
-    @Test("A file of a later version is told from a damaged one")
+    @Test("A file of a later version is distinguished from a damaged one")
     func later() throws {
         let later = RecordEnvelope(magic: "MRTo", version: 3, byteLimit: 1000)
         let bytes = try later.encode { $0.write(UInt64(1)) }
         #expect(throws: RecordEnvelope.Fault.version(3)) { try QueuedRequestCodec.decode(bytes) }
     }
 
-    @Test("A file of the first version, which has no deadline since the start of the computer, is read")
+    @Test("A file of version 1, which has no deadline since boot, is read")
     func first() throws {
         let request = try Self.sample(.dead(Self.letter))
         let bytes = try RecordEnvelope(magic: "MRTo", version: 1, byteLimit: 1 << 20).encode { writer in

@@ -2,11 +2,11 @@ import MartletTransport
 
 @testable import MartletOffline
 
-/// A machine on a clock that stands still, and what it has asked for.
+/// A replay machine on a manual clock, with the effects that it has requested.
 struct ReplayBench {
     var machine: ReplayMachine
     var now = MonotonicTime(nanoseconds: 1_000_000_000_000)
-    /// What was begun, in order.
+    /// The requests that were started, in order.
     var begun: [UInt64] = []
     var expired: [UInt64] = []
     var settled: [UInt64] = []
@@ -34,7 +34,7 @@ struct ReplayBench {
                 now: now))
     }
 
-    /// A try ended well, or for good, and that is on the disk.
+    /// Reports that an attempt ended with success or a permanent failure, and that this is on disk.
     mutating func finish(_ number: UInt64, isResting: Bool = false) {
         note(machine.end(OfflineID(number), .settled, random: 1, now: now).effects)
         note(machine.settled(OfflineID(number), isResting: isResting, now: now))

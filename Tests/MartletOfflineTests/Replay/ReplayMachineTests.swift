@@ -18,7 +18,7 @@ struct ReplayMachineTests {
         #expect(bench.machine.nextWake() == nil)
     }
 
-    @Test("The next of a lane begins when the end of the one before it is on the disk, and not sooner")
+    @Test("A lane starts its next request only when the result of the previous one is on disk")
     func settlingHoldsTheLane() {
         var bench = ReplayBench()
         bench.add(1)
@@ -29,7 +29,7 @@ struct ReplayMachineTests {
         #expect(bench.begun == [1, 2])
     }
 
-    @Test("Lanes do not wait for each other, and so many at once are busy")
+    @Test("Lanes are independent, and a limited number of them is active")
     func lanesAreParallel() {
         var bench = ReplayBench(lanes: 2)
         for (number, lane) in [(UInt64(1), "a"), (2, "b"), (3, "c"), (4, "a")] { bench.add(number, lane) }
@@ -43,7 +43,7 @@ struct ReplayMachineTests {
     }
 
     @Test(
-        "A request that failed is tried again before those behind it, after waits that double up to the longest"
+        "A failed request is retried before later ones, after delays that double up to a maximum"
     )
     func backoffDoubles() {
         var bench = ReplayBench(backoff: OfflineBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(5)))
@@ -62,7 +62,7 @@ struct ReplayMachineTests {
         #expect(bench.fail(2) == .seconds(1), "a success begins the waits anew")
     }
 
-    @Test("The wait is a random part of the span, and Retry-After is its least, up to its own longest")
+    @Test("The delay is a random part of its range, at least Retry-After, up to the maximum of that")
     func waitIsJitteredAndBounded() {
         var bench = ReplayBench(
             backoff: OfflineBackoff(
@@ -76,7 +76,7 @@ struct ReplayMachineTests {
     }
 
     @Test(
-        "When the path comes back, what could not be reached is tried at once, and what was told to wait is not"
+        "A restored path retries unreachable requests immediately, but not those with Retry-After"
     )
     func pathReturns() {
         var bench = ReplayBench()
@@ -90,12 +90,12 @@ struct ReplayMachineTests {
         #expect(bench.begun == [1, 2, 3, 1])
         bench.note(bench.machine.wake(waitingFor: [.unauthorized], now: bench.now))
         #expect(bench.begun == [1, 2, 3, 1, 3])
-        // Nothing that is under way is begun twice.
+        // No running request is started twice.
         bench.note(bench.machine.wake(waitingFor: [.unreachable, .unauthorized], now: bench.now))
         #expect(bench.begun == [1, 2, 3, 1, 3])
     }
 
-    @Test("A lane without credentials waits for the longest time")
+    @Test("A lane without credentials waits for the maximum delay")
     func unauthorizedWaitsLong() {
         var bench = ReplayBench(
             backoff: OfflineBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(300)))
@@ -103,7 +103,7 @@ struct ReplayMachineTests {
         #expect(bench.fail(1, .unauthorized, random: 0) == .seconds(300))
     }
 
-    @Test("A dead request holds nobody up, and goes to its old place when it is retried")
+    @Test("A dead request blocks no other, and returns to its old position when it is retried")
     func deadRests() {
         var bench = ReplayBench()
         for number in UInt64(1)...3 { bench.add(number) }
@@ -117,7 +117,7 @@ struct ReplayMachineTests {
         #expect(bench.begun == [1, 2, 1, 3])
     }
 
-    @Test("One that was dead in an earlier process is not sent by itself")
+    @Test("A request that was dead in an earlier process is not sent automatically")
     func restingIsNotSent() {
         var bench = ReplayBench()
         bench.add(1, isResting: true)
@@ -128,7 +128,7 @@ struct ReplayMachineTests {
         #expect(bench.machine.place(of: OfflineID(1)) == .resting)
     }
 
-    @Test("A request that waits expires when its time is up, wherever it stands")
+    @Test("A waiting request expires when its lifetime ends, at any position in its lane")
     func waitingExpires() {
         var bench = ReplayBench()
         bench.add(1)
@@ -144,7 +144,7 @@ struct ReplayMachineTests {
         #expect(bench.begun == [1, 3])
     }
 
-    @Test("A request that is under way when its time is up expires only if that try fails")
+    @Test("A running request expires only if its current attempt fails")
     func sendingExpiresLater() {
         var bench = ReplayBench()
         bench.add(1, expires: .seconds(10))
@@ -159,7 +159,7 @@ struct ReplayMachineTests {
         #expect(bench.drainCount == 1)
     }
 
-    @Test("An end that cannot be written down is tried again, and its lane waits for that")
+    @Test("A result that cannot be written is written again later, and its lane waits for that")
     func settlingFails() {
         var bench = ReplayBench()
         bench.add(1)
@@ -176,7 +176,7 @@ struct ReplayMachineTests {
         #expect(bench.begun == [1, 2])
     }
 
-    @Test("An expiry that cannot be written down is tried again without holding up the lane")
+    @Test("An expiry that cannot be written is written again without blocking the lane")
     func expiryFails() {
         var bench = ReplayBench()
         bench.add(1)
@@ -195,7 +195,7 @@ struct ReplayMachineTests {
         #expect(bench.machine.isDrained)
     }
 
-    @Test("A request that waits is dropped; one that is under way is cancelled first")
+    @Test("A waiting request is dropped immediately; a running one is cancelled first")
     func drops() throws {
         var bench = ReplayBench()
         for number in UInt64(1)...3 { bench.add(number) }
@@ -214,7 +214,7 @@ struct ReplayMachineTests {
         #expect(bench.machine.drop(OfflineID(1), now: bench.now) == nil)
     }
 
-    @Test("Dropping a dead request tells nobody that the queue has drained")
+    @Test("Dropping a dead request does not report that the queue is drained")
     func droppingDeadIsQuiet() throws {
         var bench = ReplayBench()
         bench.add(1)
@@ -227,7 +227,7 @@ struct ReplayMachineTests {
         #expect(bench.machine.place(of: OfflineID(1)) == nil)
     }
 
-    @Test("Retrying one that waits sends it at once")
+    @Test("Retrying a waiting request sends it immediately")
     func retryWakes() throws {
         var bench = ReplayBench()
         bench.add(1)
@@ -239,7 +239,7 @@ struct ReplayMachineTests {
         #expect(bench.machine.retry(OfflineID(9), now: bench.now) == nil)
     }
 
-    @Test("A machine that does not send begins nothing, and lets nothing expire")
+    @Test("A machine that does not send starts and expires no requests")
     func keepsOnly() {
         var bench = ReplayBench(sendsRequests: false)
         bench.add(1, expires: .seconds(5))
@@ -251,7 +251,7 @@ struct ReplayMachineTests {
     }
 
     @Test(
-        "Whatever takes the first request out of a lane, the next inherits neither its wait nor its failures",
+        "The next request of a lane inherits neither the delay nor the failures of the removed one",
         arguments: ["expired", "dropped", "dropped under way", "expired under way"])
     func waitIsNotInherited(_ ending: String) throws {
         var bench = ReplayBench(
@@ -286,7 +286,7 @@ struct ReplayMachineTests {
         #expect(bench.fail(2) == .seconds(1))
     }
 
-    @Test("A closed machine begins nothing more, whatever ends")
+    @Test("A closed machine starts no requests, whatever ends")
     func closes() {
         var bench = ReplayBench()
         bench.add(1)
@@ -297,7 +297,7 @@ struct ReplayMachineTests {
         #expect(bench.begun == [1])
     }
 
-    @Test("One that is submitted with a lower number than those that wait goes before them")
+    @Test("A request with a lower number than the waiting ones is sent before them")
     func lateNumberGoesFirst() {
         var bench = ReplayBench()
         bench.add(5)

@@ -4,11 +4,11 @@ import Testing
 
 @testable import MartletOffline
 
-/// Random events against what must always hold.
+/// Random events, checked against the invariants of the machine.
 @Suite("Replay machine: random events")
 struct ReplayModelTests {
     @Test(
-        "Whatever happens, each lane sends one at a time and in order, and nothing is lost", arguments: 0..<60
+        "Each lane sends one request at a time and in order, and nothing is lost", arguments: 0..<60
     )
     func storms(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
@@ -22,7 +22,7 @@ struct ReplayModelTests {
         var gone: Set<UInt64> = []
         var resting: Set<UInt64> = []
         var retried: Set<UInt64> = []
-        // The last of each lane that was sent to its end, and not again.
+        // The last request of each lane that was sent to its end and not repeated.
         var lastDone: [String: UInt64] = [:]
 
         func absorb() {
@@ -99,7 +99,7 @@ struct ReplayModelTests {
             }
             absorb()
         }
-        // From here on all goes well.
+        // From here on every attempt succeeds.
         for _ in 0..<10_000 where !bench.machine.isDrained {
             for id in sending {
                 bench.note(bench.machine.end(OfflineID(id), .settled, random: 1, now: bench.now).effects)

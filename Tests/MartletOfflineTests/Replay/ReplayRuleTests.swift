@@ -5,7 +5,7 @@ import Testing
 
 @testable import MartletOffline
 
-/// What follows from answers and failures: the table of ``ReplayRule``.
+/// The consequences of responses and failures: the table of ``ReplayRule``.
 @Suite("Replay rule")
 struct ReplayRuleTests {
     enum Kind: String, CaseIterable { case keyed, idempotent, neither }
@@ -57,7 +57,7 @@ struct ReplayRuleTests {
         await transport.stop()
     }
 
-    @Test("Without an answer, what was sent and must not be sent twice is uncertain; all else goes again")
+    @Test("Without a response, a sent request that must not be repeated is uncertain; all others are retried")
     func failures() throws {
         for kind in Kind.allCases {
             for code in [
@@ -73,15 +73,15 @@ struct ReplayRuleTests {
         }
     }
 
-    @Test("What cannot be sent at all is dead")
+    @Test("A request that cannot be sent at all is dead")
     func unsendable() throws {
-        for code in [HTTPError.Code.invalidURL, .invalidRequest, .redirectRefused, .tooManyRedirects] {
+        for code in [HTTPError.Code.invalidURL, .invalidRequest, .redirectRejected, .tooManyRedirects] {
             let error = HTTPError(code, phase: .preparing, message: "no")
             #expect(word(try rule(.keyed).verdict(on: error, now: 0)) == "dead", "\(code)")
         }
     }
 
-    @Test("An error of somebody else's, such as a middleware's, is an answer that did not come")
+    @Test("An error from outside the client, such as a middleware's, counts as a missing response")
     func foreignErrors() throws {
         struct Foreign: Error {}
         #expect(word(try rule(.keyed).verdict(on: Foreign(), now: 0)) == "later")

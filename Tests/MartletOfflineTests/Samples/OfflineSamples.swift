@@ -1,6 +1,6 @@
 import Martlet
 
-/// The samples of the page about requests that are kept, and those of the README; compiled, never run.
+/// The samples of the article about offline requests and of the README; compiled, never run.
 enum OfflineSamples {
     struct Note: Encodable {
         var id: String

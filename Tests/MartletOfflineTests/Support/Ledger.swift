@@ -1,9 +1,9 @@
 import MartletTesting
 import Synchronization
 
-/// A server's book: what took effect, by key, and every request that came.
+/// A server's record of every request that arrived and of the effects, by key.
 final class Ledger: Sendable {
-    /// A request that came.
+    /// A request that arrived at the server.
     struct Entry: Sendable {
         var key: String?
         var path: String
@@ -19,7 +19,7 @@ final class Ledger: Sendable {
 
     private let state = Mutex(State())
 
-    /// Writes down a request; one whose key is known has no effect.
+    /// Records a request; a request with a known key has no effect.
     /// - Returns: Whether it took effect.
     @discardableResult
     func note(_ request: OriginRequest, takes: Bool = true) async throws -> Bool {
@@ -37,6 +37,6 @@ final class Ledger: Sendable {
     }
 
     var entries: [Entry] { state.withLock { $0.entries } }
-    /// The bodies of what took effect, in order.
+    /// The bodies of the requests that took effect, in order.
     var effects: [String] { state.withLock { $0.order } }
 }

@@ -2,22 +2,22 @@ import Foundation
 import MartletTestSupport
 import MartletTransport
 
-/// A process with an offline queue, which may be killed.
+/// A process with an offline queue, which a test may kill.
 final class OfflineChild: Sendable {
-    /// How it ended.
+    /// The result of a process.
     struct Ending: Sendable {
-        /// The lines it wrote.
+        /// The lines that the process wrote.
         var lines: [String]
-        /// Its exit status, or the signal that ended it.
+        /// The exit status, or the signal that ended the process.
         var status: Int32
 
-        /// The first line that begins so.
+        /// The first line with the given prefix.
         func line(_ prefix: String) -> String? { lines.first { $0.hasPrefix(prefix) } }
     }
 
-    /// The process.
+    /// The process identifier.
     let identifier: pid_t
-    /// The lines it writes, as they come.
+    /// The lines of the process as they arrive.
     let lines: AsyncStream<String>
     private let ended: OneShot<Int32>
 
@@ -27,7 +27,7 @@ final class OfflineChild: Sendable {
         self.ended = ended
     }
 
-    /// Starts it.
+    /// Starts the process.
     static func start(_ words: [String]) async throws -> OfflineChild {
         let (lines, continuation) = AsyncStream<String>.makeStream()
         let ended = OneShot<Int32>()
@@ -57,7 +57,7 @@ final class OfflineChild: Sendable {
         return OfflineChild(identifier, lines, ended)
     }
 
-    /// Runs it to its end.
+    /// Runs the process to its end.
     static func run(_ words: [String]) async throws -> Ending {
         let child = try await start(words)
         var lines: [String] = []
@@ -65,12 +65,12 @@ final class OfflineChild: Sendable {
         return Ending(lines: lines, status: await child.end())
     }
 
-    /// Ends it as a power cut would, but for the disk.
+    /// Kills the process, as a power cut would, except for the disk.
     func killAtOnce() {
         kill(identifier, SIGKILL)
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     @discardableResult
     func end() async -> Int32 {
         guard case .value(let status) = await ended.wait(until: .distantFuture, on: .sharedOrStalled) else {

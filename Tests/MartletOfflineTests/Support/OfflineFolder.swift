@@ -1,7 +1,7 @@
 import Foundation
 import SystemPackage
 
-/// A directory for a queue, gone when nobody refers to it any more.
+/// A directory for a queue, removed with the last reference to it.
 final class OfflineFolder: Sendable {
     let path: String
 
@@ -17,7 +17,7 @@ final class OfflineFolder: Sendable {
 
     var directory: FilePath { FilePath(path) }
 
-    /// The names in it but the lock, in order.
+    /// The names in the directory except the lock, sorted.
     func names(in folder: String = "") throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path + "/" + folder).sorted().filter {
             $0 != "lock"
@@ -28,7 +28,7 @@ final class OfflineFolder: Sendable {
         [UInt8](try Data(contentsOf: URL(fileURLWithPath: "\(path)/\(name)")))
     }
 
-    /// The length of a file; `nil` where there is none.
+    /// The length of a file in bytes; `nil` if it does not exist.
     func byteCount(of name: String) -> Int? {
         let attributes = try? FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
         return (attributes?[.size] as? NSNumber)?.intValue
@@ -56,7 +56,7 @@ final class OfflineFolder: Sendable {
             [.posixPermissions: permissions], ofItemAtPath: "\(path)/\(name)")
     }
 
-    /// The bytes of all files in it, whatever their names.
+    /// The bytes of all files in the directory, whatever their names.
     func allBytes() throws -> [UInt8] {
         let names = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
         return names.flatMap { (try? contents(of: $0)) ?? [] }

@@ -1,7 +1,7 @@
 import Martlet
 
 extension OfflineQueue {
-    /// The first event, of those that were or come, that is wanted.
+    /// Returns the first matching event, past or future.
     nonisolated func first<Value: Sendable>(_ want: (OfflineEvent) -> Value?) async throws -> Value {
         for await event in events {
             if let value = want(event) { return value }
@@ -9,7 +9,7 @@ extension OfflineQueue {
         throw CancellationError()
     }
 
-    /// The answers to what is delivered, by tag, once so many are.
+    /// Waits for a number of deliveries and returns their responses by tag.
     nonisolated func delivered(_ count: Int = 1) async throws -> [String: HTTPExchange] {
         var delivered: [String: HTTPExchange] = [:]
         var left = count
@@ -22,17 +22,17 @@ extension OfflineQueue {
         throw CancellationError()
     }
 
-    /// The first dead letter.
+    /// Waits for the first dead letter.
     nonisolated func dead() async throws -> (OfflineTicket, OfflineDeadLetter) {
         try await first { if case .dead(let ticket, let letter) = $0 { (ticket, letter) } else { nil } }
     }
 
-    /// The first uncertain request.
+    /// Waits for the first uncertain request.
     nonisolated func uncertain() async throws -> (OfflineTicket, OfflineDeadLetter) {
         try await first { if case .uncertain(let ticket, let letter) = $0 { (ticket, letter) } else { nil } }
     }
 
-    /// The first that is postponed for a reason.
+    /// Waits for the first request that is postponed for the given reason.
     nonisolated func postponed(_ reason: OfflinePostponement.Reason) async throws -> OfflineTicket {
         try await first {
             if case .postponed(let ticket, let why) = $0, why.reason == reason { ticket } else { nil }

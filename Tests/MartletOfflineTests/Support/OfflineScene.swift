@@ -4,7 +4,7 @@ import MartletTesting
 import Synchronization
 import SystemPackage
 
-/// A server whose answers a test decides, a directory, and queues on it.
+/// A server with scripted responses, a directory, and queues on it.
 final class OfflineScene: Sendable {
     typealias StreamedResponse = @Sendable (OriginRequest) async throws -> OriginResponse
 
@@ -28,7 +28,7 @@ final class OfflineScene: Sendable {
         }
     }
 
-    /// Runs a test in a scene of its own.
+    /// Runs a test in a new scene.
     static func run(
         answering answer: @escaping StreamedResponse = { _ in OriginResponse.text("taken") },
         _ body: (OfflineScene) async throws -> Void
@@ -38,10 +38,10 @@ final class OfflineScene: Sendable {
         await scene.origin.stop()
     }
 
-    /// Answers otherwise from now on.
+    /// Replaces the response of the server from now on.
     func answer(_ answer: @escaping StreamedResponse) { current.value = answer }
 
-    /// Settings under which nothing runs out of time.
+    /// A session whose timeouts never expire in a test.
     static var session: HTTPSession {
         var configuration = SessionConfiguration.ephemeral
         configuration.timeouts = Timeouts(
@@ -49,12 +49,12 @@ final class OfflineScene: Sendable {
         return HTTPSession(configuration: configuration)
     }
 
-    /// Waits of a millisecond and so.
+    /// Delays of about a millisecond.
     static let soon = OfflineBackoff(initialDelay: .milliseconds(1), maximumDelay: .milliseconds(2))
-    /// Waits that no test outlasts.
+    /// Delays that no test outlasts.
     static let never = OfflineBackoff(initialDelay: .seconds(100_000), maximumDelay: .seconds(100_000))
 
-    /// A queue on the directory.
+    /// Opens a queue on the directory.
     func queue(
         session: HTTPSession = OfflineScene.session, credentials: OfflineCredentials? = nil,
         _ change: (inout OfflineQueueOptions) -> Void = { _ in }
@@ -65,7 +65,7 @@ final class OfflineScene: Sendable {
             session: session, directory: folder.directory, options: options, credentials: credentials)
     }
 
-    /// A request to the server.
+    /// Makes a request to the server.
     func request(_ method: HTTPRequest.Method = .post, _ path: String = "/notes") throws -> HTTPRequest {
         try HTTPRequest(method: method, url: origin.url(path))
     }

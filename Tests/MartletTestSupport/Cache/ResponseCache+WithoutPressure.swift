@@ -2,7 +2,7 @@ package import MartletCaching
 import MartletCore
 
 extension ResponseCache.Options {
-    /// The defaults, whatever becomes of the machine's memory meanwhile: what was stored is still there.
+    /// The default options without memory pressure, so that stored responses are not evicted.
     package static var withoutPressure: ResponseCache.Options {
         var options = ResponseCache.Options()
         options.memoryPressure = nil

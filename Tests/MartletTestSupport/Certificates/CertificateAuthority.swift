@@ -1,18 +1,18 @@
 import COpenSSL
 package import MartletTransport
 
-/// An authority made at run time for tests, whose key exists nowhere else and never outlives the process.
+/// A certificate authority that is created at run time for tests. Its key exists only in this process.
 package struct CertificateAuthority: Hashable, Sendable {
-    /// The root's certificate in PEM: what a client is told to trust.
+    /// The root certificate in PEM, which a client trusts.
     package let rootPEM: String
-    /// This authority's own certificate in PEM; that of the root, unless it is an intermediate.
+    /// This authority's own certificate in PEM; the root certificate unless it is an intermediate.
     package let certificatePEM: String
     private let privateKeyPEM: String
-    /// Certificates between those it issues and the root, in PEM.
+    /// The certificates between the issued ones and the root, in PEM.
     private let intermediatesPEM: String
 
-    /// A root authority of its own, with a P-256 key.
-    /// - Parameter change: What its certificate says otherwise than by default.
+    /// Creates a root authority with a P-256 key.
+    /// - Parameter change: Changes the certificate's template.
     package init(
         commonName: String = "Martlet test authority", change: (inout CertificateTemplate) -> Void = { _ in }
     ) throws(TLSError) {
@@ -33,10 +33,10 @@ package struct CertificateAuthority: Hashable, Sendable {
         self.intermediatesPEM = intermediatesPEM
     }
 
-    /// The root's certificate as what to trust.
+    /// The trust policy that accepts only the root certificate.
     package var trust: TrustPolicy { .only(.text(rootPEM)) }
 
-    /// Issues a certificate with a key of its own.
+    /// Issues a certificate with a new key.
     package func issue(_ template: CertificateTemplate) throws(TLSError) -> IssuedCertificate {
         let issued = try CertificateBuilder.make(
             template, issuer: CertificateBuilder.Issuer(certificatePEM: certificatePEM, keyPEM: privateKeyPEM)
@@ -45,11 +45,11 @@ package struct CertificateAuthority: Hashable, Sendable {
             certificateChainPEM: issued.certificate + intermediatesPEM, privateKeyPEM: issued.privateKey)
     }
 
-    /// A list of certificates of this authority's that were revoked, in PEM.
+    /// Returns a list of revoked certificates of this authority, in PEM.
     /// - Parameters:
     ///   - revoked: Certificates in PEM, the first of each text.
-    ///   - issued: When it was made, from now.
-    ///   - end: When the next one was promised, from now.
+    ///   - issued: The time of issue, relative to now.
+    ///   - end: The time of the next update, relative to now.
     package func revocationList(
         revoking revoked: [String] = [], issued: Duration = .seconds(-3600),
         until end: Duration = .seconds(86_400)
@@ -60,7 +60,7 @@ package struct CertificateAuthority: Hashable, Sendable {
             issued: issued, until: end)
     }
 
-    /// An authority below this one; the chains of what it issues carry its certificate.
+    /// Creates an authority below this one, whose certificate is part of the chains that it issues.
     package func intermediate(
         commonName: String = "Martlet test intermediate",
         change: (inout CertificateTemplate) -> Void = { _ in }
@@ -76,32 +76,32 @@ package struct CertificateAuthority: Hashable, Sendable {
             intermediatesPEM: issued.certificate + intermediatesPEM)
     }
 
-    /// A certificate that vouches for itself.
+    /// Creates a self-signed certificate.
     package static func selfSigned(_ template: CertificateTemplate) throws(TLSError) -> IssuedCertificate {
         let issued = try CertificateBuilder.make(template, issuer: nil)
         return IssuedCertificate(certificateChainPEM: issued.certificate, privateKeyPEM: issued.privateKey)
     }
 }
 
-/// A throw-away certificate with its private key.
+/// A temporary certificate with its private key.
 package struct IssuedCertificate: Hashable, Sendable {
-    /// The certificate, followed by those of the authorities between it and the root, in PEM.
+    /// The certificate, followed by the certificates of the authorities below the root, in PEM.
     package let certificateChainPEM: String
-    /// The private key in PEM (PKCS#8), not encrypted.
+    /// The unencrypted private key in PEM (PKCS#8).
     package let privateKeyPEM: String
 
-    /// A certificate with its key.
+    /// Creates a certificate from PEM texts.
     package init(certificateChainPEM: String, privateKeyPEM: String) {
         self.certificateChainPEM = certificateChainPEM
         self.privateKeyPEM = privateKeyPEM
     }
 
-    /// As what a connection shows.
+    /// The certificate as the identity of a connection.
     package var identity: TLSIdentity {
         TLSIdentity(certificateChain: .text(certificateChainPEM), privateKey: .text(privateKeyPEM))
     }
 
-    /// The private key in PEM, encrypted with a pass phrase (AES-256).
+    /// Returns the private key in PEM, encrypted with a passphrase (AES-256).
     package func encryptedPrivateKeyPEM(passphrase: String) throws(TLSError) -> String {
         guard let key = PEMParser.privateKey(in: Array(privateKeyPEM.utf8)) else {
             throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate"))
@@ -113,11 +113,11 @@ package struct IssuedCertificate: Hashable, Sendable {
         }
     }
 
-    /// Certificates and key as a PKCS#12 file.
+    /// Returns the certificates and the key as a PKCS#12 file.
     /// - Parameters:
-    ///   - passphrase: `nil` for none, which is not the same as an empty one.
-    ///   - isLegacy: Whether it is encrypted as programs did 20 years ago: RC2 with 40 bits.
-    /// - Throws: Also where OpenSSL's legacy provider is wanted and missing.
+    ///   - passphrase: The passphrase; `nil` for none, which differs from an empty one.
+    ///   - isLegacy: Whether the file is encrypted with the outdated RC2 with 40 bits.
+    /// - Throws: An error also if OpenSSL's legacy provider is required and missing.
     package func pkcs12(passphrase: String?, isLegacy: Bool = false) throws(TLSError) -> [UInt8] {
         let library = isLegacy ? LegacyOpenSSLContext() : nil
         guard let certificates = PEMParser.certificates(in: Array(certificateChainPEM.utf8)),
@@ -153,13 +153,13 @@ package struct IssuedCertificate: Hashable, Sendable {
         return unsafe Array(UnsafeBufferPointer(start: output, count: Int(count)))
     }
 
-    /// The certificate alone in DER.
+    /// The leaf certificate in DER.
     package var certificateDER: [UInt8] {
         let certificate = PEMParser.certificates(in: Array(certificateChainPEM.utf8))?.first
         return certificate.map { unsafe Certificate.der(of: $0.pointer) } ?? []
     }
 
-    /// The private key in the traditional form of its kind, encrypted with a pass phrase (AES-256).
+    /// Returns the private key in the traditional format of its type, encrypted with a passphrase (AES-256).
     package func traditionalPrivateKeyPEM(passphrase: String) throws(TLSError) -> String {
         guard let key = PEMParser.privateKey(in: Array(privateKeyPEM.utf8)) else {
             throw TLSError(.identity(reason: "no readable private key", source: "an issued certificate"))

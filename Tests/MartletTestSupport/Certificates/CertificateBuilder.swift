@@ -1,9 +1,9 @@
 import COpenSSL
 import MartletTransport
 
-/// Makes X.509 certificates (RFC 5280).
+/// A builder of X.509 certificates (RFC 5280).
 enum CertificateBuilder {
-    /// Who signs.
+    /// The certificate and the key of the issuer.
     struct Issuer {
         let certificatePEM: String
         let keyPEM: String
@@ -15,7 +15,7 @@ enum CertificateBuilder {
         let privateKey: String
     }
 
-    /// Makes a certificate; without an issuer it signs itself.
+    /// Creates a certificate; without an issuer it is self-signed.
     static func make(_ template: CertificateTemplate, issuer: Issuer?) throws(TLSError) -> Made {
         OpenSSLErrors.clear()
         guard let keyPointer = unsafe generate(template.key), let pointer = unsafe X509_new() else {
@@ -85,7 +85,7 @@ enum CertificateBuilder {
     private static func addExtensions(
         to certificate: Certificate, template: CertificateTemplate, issuer: Certificate
     ) throws(TLSError) {
-        // Extensions came with version 3.
+        // Version 3 introduced extensions.
         guard template.version == 2 else { return }
         let usage =
             template.keyUsage
@@ -123,7 +123,7 @@ enum CertificateBuilder {
         }
     }
 
-    /// Adds an extension of bytes.
+    /// Adds an extension with an encoded value.
     private static func add(
         _ value: [UInt8], _ certificate: Certificate,
         _ make: (UnsafeMutablePointer<ASN1_OCTET_STRING>) -> OpaquePointer?
@@ -137,7 +137,7 @@ enum CertificateBuilder {
         guard unsafe X509_add_ext(certificate.pointer, item, -1) == 1 else { throw failure() }
     }
 
-    /// Adds an extension given in the words of OpenSSL's configuration files; only fixed words come here.
+    /// Adds an extension in the syntax of OpenSSL's configuration files; only fixed texts are passed.
     private static func add(
         _ identifier: Int32, _ value: String, _ certificate: Certificate, _ issuer: Certificate
     ) throws(TLSError) {
@@ -149,9 +149,9 @@ enum CertificateBuilder {
     }
 }
 
-/// Makes revocation lists (RFC 5280 §5).
+/// A builder of revocation lists (RFC 5280 §5).
 enum RevocationListBuilder {
-    /// A list, in PEM.
+    /// Creates a list and returns it in PEM.
     static func make(
         issuer: CertificateBuilder.Issuer, revoking revoked: [Certificate], issued: Duration,
         until end: Duration
@@ -214,12 +214,12 @@ enum RevocationListBuilder {
 }
 
 extension PEMWriter {
-    /// A certificate.
+    /// Returns a certificate in PEM.
     static func certificate(_ certificate: Certificate) throws(TLSError) -> String {
         unsafe try text { bio in unsafe PEM_write_bio_X509(bio, certificate.pointer) }
     }
 
-    /// A private key, not encrypted.
+    /// Returns an unencrypted private key in PEM.
     static func privateKey(_ key: PrivateKey) throws(TLSError) -> String {
         unsafe try text { bio in unsafe PEM_write_bio_PKCS8PrivateKey(bio, key.pointer, nil, nil, 0, nil, nil)
         }

@@ -1,46 +1,46 @@
 import MartletTransport
 
-/// What a throw-away certificate is to say.
+/// The contents of a temporary certificate.
 package struct CertificateTemplate: Hashable, Sendable {
-    /// A use that the extended key usage names.
+    /// A purpose in the extended key usage.
     package enum Usage: String, Hashable, Sendable {
-        /// TLS servers.
+        /// The usage of TLS servers.
         case server = "serverAuth"
-        /// TLS clients.
+        /// The usage of TLS clients.
         case client = "clientAuth"
-        /// Signing of programs: of no use to TLS.
+        /// The signing of programs, which TLS does not accept.
         case codeSigning = "codeSigning"
-        /// Any use.
+        /// Any extended key usage.
         case any = "anyExtendedKeyUsage"
     }
 
-    /// A kind of key.
+    /// A type of key.
     package enum Key: Hashable, Sendable {
-        /// An elliptic curve's.
+        /// An elliptic curve key (P-256).
         case p256
-        /// RSA's, of so many bits.
+        /// An RSA key with its size in bits.
         case rsa(Int)
     }
 
-    /// What a signature is over.
+    /// The digest of a signature.
     package enum Digest: Hashable, Sendable {
         case sha256
-        /// Broken, and long out of use.
+        /// A broken digest, no longer in use.
         case sha1
-        /// Broken, and longer out of use.
+        /// A broken digest, even older than SHA-1.
         case md5
     }
 
-    /// An extension that the rest knows nothing of.
+    /// An additional extension with an arbitrary value.
     package struct Extension: Hashable, Sendable {
-        /// Its object identifier, in dots.
+        /// The object identifier in dotted form.
         package var identifier: String
-        /// Whether it is marked as critical.
+        /// Whether the extension is marked as critical.
         package var isCritical: Bool
-        /// What is in it, in DER.
+        /// The value in DER.
         package var value: [UInt8]
 
-        /// An extension.
+        /// Creates an extension; not critical by default.
         package init(_ identifier: String, isCritical: Bool = false, value: [UInt8]) {
             self.identifier = identifier
             self.isCritical = isCritical
@@ -48,45 +48,46 @@ package struct CertificateTemplate: Hashable, Sendable {
         }
     }
 
-    /// The subject's common name, which never counts as a host.
+    /// The subject's common name, which is never used as a host name.
     package var commonName: String
-    /// Host names among the alternative names, wildcards included; bytes are taken as they are.
+    /// The host names among the alternative names, including wildcards; the bytes are not checked.
     package var hostNames: [String]
-    /// Address literals among the alternative names.
+    /// The address literals among the alternative names.
     package var addresses: [String]
-    /// When it begins to be valid, from now.
+    /// The start of the validity, relative to now.
     package var notBefore: Duration
-    /// When it ends to be valid, from now.
+    /// The end of the validity, relative to now.
     package var notAfter: Duration
-    /// The extended key usage; none: the extension is left out.
+    /// The extended key usages; with none the extension is omitted.
     package var usages: [Usage]
-    /// Whether it may sign certificates.
+    /// Whether the certificate can sign certificates.
     package var isAuthority: Bool
-    /// How many authorities may stand below it in a chain; `nil` for any number (RFC 5280 §4.2.1.9).
+    /// The maximum number of authorities below it in a chain; `nil` for no limit (RFC 5280 §4.2.1.9).
     package var pathLength: Int?
-    /// The domains that those it signs may be for; none: all (RFC 5280 §4.2.1.10).
+    /// The permitted domains of issued certificates; empty for all (RFC 5280 §4.2.1.10).
     package var permittedDomains: [String] = []
-    /// Whether it is marked as critical that it may, or may not, sign certificates.
+    /// Whether the basic constraints are marked as critical.
     package var hasCriticalConstraints = true
-    /// More constraints on names, in OpenSSL's words: `excluded;DNS:example.com`, `permitted;IP:192.0.2.0/255.255.255.0`.
+    /// Additional name constraints in OpenSSL's syntax: `excluded;DNS:example.com`,
+    /// `permitted;IP:192.0.2.0/255.255.255.0`.
     package var nameConstraints: [String] = []
     /// Whether the alternative names are marked as critical.
     package var hasCriticalNames = false
-    /// Its serial number, big-endian and positive; `nil` for one by chance.
+    /// The positive serial number in big-endian order; `nil` for a random one.
     package var serialNumber: [UInt8]?
-    /// What its key may be used for, in OpenSSL's words; `nil` for what its other properties ask for, empty to leave the
-    /// extension out.
+    /// The key usage in OpenSSL's syntax; `nil` derives it from the other properties, and an empty text omits the
+    /// extension.
     package var keyUsage: String?
-    /// Its version as it is written, one less than it is called.
+    /// The encoded version, which is one less than the version number.
     package var version = 2
-    /// Extensions besides those of the other properties, even if they are the same.
+    /// Additional extensions, even if they duplicate those of other properties.
     package var extensions: [Extension] = []
-    /// What kind of key it has.
+    /// The type of the key.
     package var key = Key.p256
-    /// What its issuer signs by.
+    /// The digest of the issuer's signature.
     package var digest = Digest.sha256
 
-    /// A template; by default for a server, valid from an hour ago for a day.
+    /// Creates a template; by default for a server, valid for a day and since an hour ago.
     package init(
         commonName: String = "Martlet test", hostNames: [String] = [], addresses: [String] = [],
         notBefore: Duration = .seconds(-3600), notAfter: Duration = .seconds(86_400),
@@ -102,17 +103,17 @@ package struct CertificateTemplate: Hashable, Sendable {
         self.isAuthority = isAuthority
     }
 
-    /// A server's certificate for loopback: `localhost`, `127.0.0.1` and `::1`.
+    /// The template of a server certificate for `localhost`, `127.0.0.1` and `::1`.
     package static let loopback = CertificateTemplate(
         commonName: "localhost", hostNames: ["localhost"], addresses: ["127.0.0.1", "::1"])
 
-    /// A client's certificate.
+    /// Returns the template of a client certificate.
     package static func client(_ commonName: String) -> CertificateTemplate {
         CertificateTemplate(commonName: commonName, usages: [.client])
     }
 
-    /// The alternative names in DER (RFC 5280 §4.2.1.6): written out here, so that tests can have names that
-    /// no library would make; `nil` when there are none.
+    /// The alternative names in DER (RFC 5280 §4.2.1.6), or `nil` without names. They are encoded here, so that tests
+    /// can use names that no library would encode.
     var alternativeNames: [UInt8]? {
         var names: [UInt8] = []
         for name in hostNames {

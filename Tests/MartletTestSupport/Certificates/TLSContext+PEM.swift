@@ -1,8 +1,8 @@
 package import MartletTransport
 
 extension TLSContext {
-    /// A context that accepts connections.
-    /// - Parameter certificateChainPEM: The leaf first.
+    /// Creates a context that accepts connections.
+    /// - Parameter certificateChainPEM: The certificates in PEM, the leaf first.
     package static func server(
         certificateChainPEM: String, privateKeyPEM: String
     ) throws(TLSError) -> TLSContext {

@@ -2,54 +2,54 @@ import Glibc
 package import MartletStorage
 import Synchronization
 
-/// A file system whose calls fail where a test wants them to: the nth of a kind, those on a path, all from one on.
+/// A file system whose calls fail as configured: the nth call of a kind, calls on a path, or all calls from one on.
 package final class FaultyFileSystem: FileSystem {
     /// A kind of call.
     package enum Call: Hashable, Sendable, CaseIterable {
-        /// Opening a file for reading.
+        /// A call that opens a file for reading.
         case open
-        /// Opening a file for writing, which may make it.
+        /// A call that opens a file for writing and may create it.
         case create
-        /// Asking for a status.
+        /// A call that reads a file's status.
         case status
-        /// Reading.
+        /// A call that reads bytes.
         case read
-        /// Writing.
+        /// A call that writes bytes.
         case write
-        /// Setting room aside.
+        /// A call that preallocates space.
         case allocate
-        /// Cutting to a length.
+        /// A call that truncates a file.
         case truncate
-        /// Renaming.
+        /// A call that renames a file.
         case rename
-        /// Removing a name.
+        /// A call that removes a name.
         case remove
-        /// Making a folder.
+        /// A call that creates a directory.
         case makeFolder
-        /// Listing a folder.
+        /// A call that lists a directory.
         case names
-        /// Taking a lock.
+        /// A call that acquires a lock.
         case lock
-        /// Waiting for the disk, for a file or a folder.
+        /// A call that syncs a file or a directory to disk.
         case sync
-        /// Saying when a file was written.
+        /// A call that sets a file's modification time.
         case setTime
     }
 
-    /// Which calls fail, and how.
+    /// The calls that fail, and their error.
     package struct Fault: Sendable {
-        /// The kind; `nil` for all.
+        /// The kind of the calls; `nil` for all.
         package var call: Call?
-        /// What the path must contain; empty for any.
+        /// A text that the path must contain; empty for any path.
         package var path: String
-        /// How many such calls succeed first.
+        /// The number of matching calls that succeed first.
         package var skipped: Int
-        /// How many fail then.
+        /// The number of calls that then fail.
         package var times: Int
-        /// The errno they leave.
+        /// The `errno` of the failures.
         package var code: Int32
 
-        /// A fault of calls of a kind: the first and all others, unless said otherwise.
+        /// Creates a fault; by default all calls of the kind fail.
         package init(
             _ call: Call?, path: String = "", after skipped: Int = 0, times: Int = .max, code: Int32
         ) {
@@ -64,25 +64,25 @@ package final class FaultyFileSystem: FileSystem {
     private struct State {
         var faults: [Fault] = []
         var counts: [Call: Int] = [:]
-        /// Room for so many bytes more; `nil` for no end of it.
+        /// The remaining space in bytes; `nil` for no limit.
         var room: UInt64?
-        /// How many bytes a call reads or writes at most.
+        /// The maximum number of bytes that a call reads or writes.
         var pieceLimit = Int.max
-        /// Calls until nothing works any more, as after the end of the process.
+        /// The number of calls before all calls fail, as after the end of the process.
         var callsLeft = Int.max
-        /// What happens before the next call of a kind, on a path or on any.
+        /// The actions before the next call of a kind, on one path or on any.
         var interludes: [Call: (path: String?, body: @Sendable () -> Void)] = [:]
     }
 
     private let base: any FileSystem
     private let isAtHand: Bool
-    /// Written by the test, and by any thread that makes a call.
+    /// The state, which the test and each calling thread change.
     private let state = Mutex(State())
 
-    /// A file system that works, so far.
+    /// Creates a file system without faults.
     ///
-    /// - Parameter isAtHand: whether all files count as being in memory, so that they can be read without waiting, by calls
-    ///   that count as the others of their kinds do.
+    /// - Parameter isAtHand: Whether all files count as cached, so that nonblocking reads succeed. These reads count
+    ///   like the other calls of their kinds.
     package init(_ base: any FileSystem = LinuxFileSystem(), isAtHand: Bool = false) {
         self.base = base
         self.isAtHand = isAtHand
@@ -93,29 +93,29 @@ package final class FaultyFileSystem: FileSystem {
         state.withLock { $0.faults.append(fault) }
     }
 
-    /// Lets calls read or write so many bytes at most, at least 1.
+    /// Limits each read and write to a number of bytes, at least 1.
     package func limitPieces(to byteCount: Int) {
         state.withLock { $0.pieceLimit = max(1, byteCount) }
     }
 
-    /// Makes the disk full once so many bytes more were written or set aside.
+    /// Makes the disk full after `byteCount` more bytes were written or preallocated.
     package func fill(after byteCount: UInt64) {
         state.withLock { $0.room = byteCount }
     }
 
-    /// Lets so many calls more succeed, and none from then on: what is on disk then is what a killed process leaves.
+    /// Lets `calls` more calls succeed and then none. The disk then has the state that a killed process leaves.
     package func stop(after calls: Int) {
         state.withLock { $0.callsLeft = calls }
     }
 
-    /// Has something happen just before the next call of a kind, on the thread that makes it; once. It may say what happens
-    /// before the call behind that one.
-    /// - Parameter path: Which path the call must be about, to the letter; of two the new one. `nil` for any.
+    /// Runs an action once just before the next call of a kind, on the calling thread. The action can set another one
+    /// for the following call.
+    /// - Parameter path: The exact path of the call; `nil` for any. A rename matches its new path.
     package func interrupt(_ call: Call, at path: String? = nil, with body: @escaping @Sendable () -> Void) {
         state.withLock { $0.interludes[call] = (path, body) }
     }
 
-    /// Makes all calls work again.
+    /// Removes all faults.
     package func mend() {
         state.withLock { state in
             state.faults = []
@@ -125,7 +125,7 @@ package final class FaultyFileSystem: FileSystem {
         }
     }
 
-    /// How many calls of a kind were made; of any, for `nil`.
+    /// Returns the number of calls of a kind, or of all kinds for `nil`.
     package func count(of call: Call? = nil) -> Int {
         state.withLock { state in
             call.map { state.counts[$0, default: 0] } ?? state.counts.values.reduce(0, +)
@@ -266,7 +266,7 @@ package final class FaultyFileSystem: FileSystem {
         if let code { throw StorageError(operation: "\(call)", path: path, code: code) }
     }
 
-    /// How many of so many bytes may be written now.
+    /// Returns how many of the bytes can be written now.
     private func take(upTo byteCount: Int, path: String) throws(StorageError) -> Int {
         let count = state.withLock { state -> Int in
             var count = min(byteCount, state.pieceLimit)

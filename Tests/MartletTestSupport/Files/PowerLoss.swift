@@ -1,20 +1,20 @@
 import MartletTesting
 
-/// What a disk has when the power goes: any of the changes may be missing, but for what the rule says.
+/// The disk's state after a power loss: any changes can be missing, within the case's rule.
 package enum PowerLoss: Sendable, CustomStringConvertible {
-    /// All changes up to one, as after a kill.
+    /// All changes up to the given number, as after a kill.
     case behind(Int)
-    /// The folder's changes up to one, and nothing of what was written: files are empty.
+    /// The directory's changes up to the given number without any data: files are empty.
     case withoutData(Int)
-    /// The same, but files have their lengths, and are all zeros.
+    /// The directory's changes up to the given number, with files of full length that contain only zeros.
     case zeros(Int)
-    /// Of the changes up to one any, drawn by a seed: of what was written page by page, and of the folder's one in eight
-    /// missing.
+    /// A random subset of the changes up to the given number, drawn with a seed. Data is lost page by page, and one in
+    /// eight directory changes is lost.
     case any(Int, seed: UInt64)
-    /// The same, but nothing is missing that was synced before.
+    /// A random subset as in `any`, but without losing changes that were synced before.
     case unsynced(Int, seed: UInt64)
 
-    /// Which changes are there, and which of them are whole.
+    /// The case and its number of changes, with the seed.
     package var description: String {
         switch self {
         case .behind(let count): "all of \(count) changes"
@@ -25,7 +25,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
         }
     }
 
-    /// In what pieces data reach the disk.
+    /// The page size in bytes: data reaches the disk page by page.
     private static let page = 4096
 
     private struct Content {
@@ -46,7 +46,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
         }
     }
 
-    /// How many changes there were.
+    /// The number of changes.
     private var count: Int {
         switch self {
         case .behind(let count), .withoutData(let count), .zeros(let count), .any(let count, _),
@@ -62,7 +62,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
         }
     }
 
-    /// The changes that were synced: up to which the folder's are on the disk, and up to which each file's.
+    /// Returns the synced changes: the number for the directory and for each file.
     private func synced(_ changes: [RecordingFileSystem.Change]) -> (folder: Int, files: [Int: Int]) {
         guard case .unsynced = self else { return (0, [:]) }
         var folder = 0
@@ -77,12 +77,12 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
         return (folder, files)
     }
 
-    /// The files that are there afterwards, by their names.
+    /// Returns the files that remain, with their contents by name.
     package func files(after changes: [RecordingFileSystem.Change]) -> [String: [UInt8]] {
         var random = SeededGenerator(seed: seed)
         let synced = synced(changes)
         var contents: [Int: Content] = [:]
-        // Which file has a name.
+        // The file numbers by name.
         var names: [String: Int] = [:]
         for (place, change) in changes.prefix(count).enumerated() {
             switch change {
@@ -125,7 +125,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
         case .withoutData: break
         case .zeros: content.extend(to: offset + bytes.count)
         case .any, .unsynced:
-            // Lengths are the folder's in some file systems, and come with the data in others.
+            // Some file systems store lengths with the directory, and others with the data.
             if random.next() % 2 == 0 { content.extend(to: offset + bytes.count) }
             for start in stride(from: 0, to: bytes.count, by: PowerLoss.page) where random.next() % 4 != 0 {
                 content.write(bytes[start..<min(bytes.count, start + PowerLoss.page)], at: offset + start)

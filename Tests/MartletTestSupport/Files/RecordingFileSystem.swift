@@ -2,50 +2,50 @@ import Glibc
 package import MartletStorage
 import Synchronization
 
-/// A file system that writes down, in order, all that changes what is on disk, and when it has to be there.
+/// A file system that records, in order, all changes of the disk and all syncs.
 ///
-/// Names are without their folder. Files are numbered in the order they are made, since they change their names.
+/// Names omit their directory. Files are numbered in the order of their creation, because their names can change.
 package final class RecordingFileSystem: FileSystem {
-    /// A change, or the end of a wait for changes to be on the disk.
+    /// A change, or the completion of a sync.
     package enum Change: Sendable {
-        /// A file was made.
+        /// A file was created.
         case made(String, file: Int)
         /// Bytes were written to a file.
         case wrote(file: Int, offset: Int, [UInt8])
-        /// A file was cut to a length.
+        /// A file was truncated to a length.
         case cut(file: Int, byteCount: Int)
-        /// A name was given to what had another.
+        /// A file was renamed.
         case renamed(String, to: String)
-        /// A name was taken away.
+        /// A name was removed.
         case removed(String)
-        /// What was written to a file before is on the disk.
+        /// A file's earlier writes are on disk.
         case synced(file: Int)
-        /// What was done to names before is on the disk.
+        /// The directory's earlier changes are on disk.
         case syncedFolder
     }
 
     private struct State {
         var changes: [Change] = []
-        /// The numbers of files, by what the file system calls them.
+        /// The file numbers by file system identity.
         var numbers: [UInt64: Int] = [:]
         var lastNumber = 0
     }
 
     private let base = LinuxFileSystem()
-    /// Written by any thread that makes a call.
+    /// The state, which each calling thread changes.
     private let state = Mutex(State())
 
-    /// A file system that has recorded nothing yet.
+    /// Creates a file system without recorded changes.
     package init() {}
 
-    /// All changes so far, in order.
+    /// All changes so far in order.
     package var changes: [Change] { state.withLock { $0.changes } }
 
     private func note(_ change: Change) {
         state.withLock { $0.changes.append(change) }
     }
 
-    /// Notes a change of a file, by its number.
+    /// Records a change of a file by its number.
     private func note(_ file: OpenFile, _ change: (Int) -> Change) throws(StorageError) {
         let identity = try base.status(of: file).identity
         state.withLock { state in
@@ -63,7 +63,7 @@ package final class RecordingFileSystem: FileSystem {
         path.split(separator: "/").last.map(String.init) ?? ""
     }
 
-    // MARK: Calls that change something
+    // MARK: Changing calls
 
     package func open(_ path: String, for opening: FileOpening) throws(StorageError) -> OpenFile {
         var isNew = opening == .creating || opening == .creatingShared
@@ -76,7 +76,7 @@ package final class RecordingFileSystem: FileSystem {
         }
         let file = try base.open(path, for: opening)
         if isNew {
-            // Another file may have had the same identity before.
+            // Another file may have had the same identity earlier.
             let identity = try base.status(of: file).identity
             state.withLock { $0.numbers[identity] = nil }
             try note(file) { .made(RecordingFileSystem.name(path), file: $0) }
@@ -127,7 +127,7 @@ package final class RecordingFileSystem: FileSystem {
         note(.removed(RecordingFileSystem.name(path)))
     }
 
-    // MARK: Calls that change nothing that matters
+    // MARK: Calls without relevant changes
 
     package func status(of file: OpenFile) throws(StorageError) -> FileStatus { try base.status(of: file) }
 
@@ -151,7 +151,7 @@ package final class RecordingFileSystem: FileSystem {
 
     package func unlock(_ file: OpenFile) { base.unlock(file) }
 
-    // Nothing is read but by the calls above.
+    // Only the calls above read files.
 
     package func supportsNonBlockingReads(inFolder path: String) -> Bool { false }
 

@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import MartletTransport
 
-/// Looks at a condition again and again, until it holds or the limit is reached; the thread is free in between.
-/// - Returns: Whether it came to hold.
+/// Checks a condition repeatedly until it holds or the limit is reached; the thread is free between the checks.
+/// - Returns: Whether the condition held.
 package func eventually(within limit: Duration = .seconds(300), _ condition: () async -> Bool) async -> Bool {
     let loop = EventLoop.sharedOrStalled
     let deadline = MonotonicTime.now().advanced(by: limit)
@@ -14,40 +14,39 @@ package func eventually(within limit: Duration = .seconds(300), _ condition: () 
     return true
 }
 
-/// How the cost of work grows with its size, for tests that nothing takes more than linear time.
+/// A measurement of how the cost of work grows with its size, for tests of linear time.
 ///
-/// What counts is the time that the processor works on this thread: what other tests and other programs take meanwhile,
-/// and that a machine stands still, makes no work look larger.
+/// It counts only the processor time of this thread, so that other tests, other programs and a stalled machine do not
+/// change the result.
 package struct ComplexityProbe: CustomStringConvertible, Sendable {
-    /// The least that the small work took.
+    /// The minimum time of the small work.
     package private(set) var small = Duration.seconds(1_000_000)
-    /// The least that the large work took.
+    /// The minimum time of the large work.
     package private(set) var large = Duration.seconds(1_000_000)
-    /// How many times as large the large work is.
+    /// The ratio of the large size to the small one.
     private let factor: Int
 
-    /// Whether the large work took at most three times what linear growth makes of the small one's; what is quadratic takes
-    /// many times that where the sizes are eight times apart. A fifth of a second is free.
+    /// Whether the large work took at most three times the linear growth of the small one, plus 200 ms. At an eightfold
+    /// size, quadratic work takes far longer.
     package var isLinear: Bool { large < small * (3 * factor) + .milliseconds(200) }
 
-    /// Both times.
+    /// The times of both sizes and their ratio.
     package var description: String { "\(small), and \(large) for \(factor) times as much" }
 
-    /// A sanitizer makes all work many times as slow, and that it is linear is seen without one.
+    /// Sanitizers slow all work down, and linear time is measured without them.
     private static let divisor = ProcessInfo.processInfo.environment["MARTLET_SANITIZED"] == nil ? 1 : 8
 
-    /// Measures work of two sizes, or of an eighth of each under a sanitizer: once, and up to four times more while it does
-    /// not look linear, since even the processor's time is not the same twice. Between the pieces other tasks have their
-    /// turn.
+    /// Measures work of two sizes, or of an eighth of each under a sanitizer. The measurement is repeated up to four
+    /// times while it does not look linear, because processor times vary. Other tasks run between the pieces.
     /// - Parameters:
-    ///   - sizes: The small one and the large one, eight times as large or more.
-    ///   - prepare: Makes the work of a size; only the work itself is measured.
+    ///   - sizes: The small size and the large one, which is at least eight times as large.
+    ///   - prepare: Prepares the work of a size; only the work itself is measured.
     package static func measure(
         _ sizes: (small: Int, large: Int), _ prepare: (Int) -> () -> Void
     ) async -> ComplexityProbe {
         var growth = ComplexityProbe(factor: sizes.large / sizes.small)
         let sizes = (small: max(1, sizes.small / divisor), large: max(1, sizes.large / divisor))
-        // What is done for the first time alone is no part of it.
+        // The first run is not measured, because it includes one-time work.
         prepare(sizes.small)()
         for _ in 0..<5 {
             await Task.yield()
@@ -70,7 +69,7 @@ package struct ComplexityProbe: CustomStringConvertible, Sendable {
         return processorTime() - start
     }
 
-    /// What the processor has worked on this thread so far.
+    /// Returns the processor time of this thread.
     private static func processorTime() -> Duration {
         var time = timespec()
         unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)

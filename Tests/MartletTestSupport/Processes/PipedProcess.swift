@@ -3,10 +3,10 @@ package import Glibc
 
 /// A process whose standard output the tests read.
 ///
-/// Foundation's `Process` is not used: it reads past the end of a buffer while it lists the open descriptors, which ends
-/// the tests when there are many. The functions below block: call them in ``run(_:)``.
+/// Foundation's `Process` is not used, because it crashes when there are many open descriptors: it reads past the end
+/// of a buffer while it lists them. The functions below block and must be called in ``run(_:)``.
 package struct PipedProcess: Sendable {
-    /// How a process ended.
+    /// The end of a process.
     package struct End: Sendable {
         /// The exit status, or the number of the signal.
         package let status: Int32
@@ -16,15 +16,15 @@ package struct PipedProcess: Sendable {
 
     /// The error of a process that could not be started.
     package struct Failure: Error {
-        /// The value of `errno`.
+        /// The `errno` of the failed start.
         package let code: Int32
     }
 
-    /// The process id.
+    /// The process ID, unique while the process runs.
     package let identifier: pid_t
     private let output: Int32
 
-    /// Runs code that blocks on a thread of its own: tasks run on the threads of the global queues.
+    /// Runs blocking code on its own thread, because tasks run on the threads of the global queues.
     package static func run<Value: Sendable>(
         _ body: @escaping @Sendable () throws -> Value
     ) async throws -> Value {
@@ -33,17 +33,17 @@ package struct PipedProcess: Sendable {
         }
     }
 
-    /// The path of a program that is built beside that of the tests.
+    /// Returns the path of a program that is built next to the test program.
     package static func program(_ name: String) throws -> String {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         return tests.prefix(through: tests.lastIndex(of: "/") ?? tests.startIndex) + name
     }
 
-    /// Starts a program, which inherits no descriptor but standard input (empty), output (read here) and error.
+    /// Starts a program that inherits only an empty standard input, its output (read here) and standard error.
     /// - Parameter line: The program's path and its arguments.
     package static func start(_ line: [String]) throws -> PipedProcess {
         var ends: [Int32] = [-1, -1]
-        // A pair of sockets is a pipe that no other program inherits, also when it is started at this moment.
+        // A socket pair is a pipe that no other program inherits, even if it is started at this moment.
         let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         guard unsafe socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw Failure(code: errno) }
         defer { close(ends[1]) }
@@ -63,8 +63,8 @@ package struct PipedProcess: Sendable {
     /// Starts a program that blocks and ignores no signal.
     /// - Parameters:
     ///   - line: The program's path and its arguments.
-    ///   - open: Adds what opens its descriptors.
-    /// - Returns: The process id.
+    ///   - open: Adds the actions that open its descriptors.
+    /// - Returns: The process ID.
     package static func spawn(
         _ line: [String], opening open: (inout posix_spawn_file_actions_t) -> Void
     ) throws(Failure) -> pid_t {
@@ -99,7 +99,7 @@ package struct PipedProcess: Sendable {
         return End(status: signal == 0 ? (status >> 8) & 0xff : signal, isSignal: signal != 0)
     }
 
-    /// The next bytes of its output; none when there will be no more.
+    /// Returns the next bytes of the output; empty at its end.
     package func read(upTo count: Int = 65_536) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, length in
             repeat {
@@ -109,19 +109,19 @@ package struct PipedProcess: Sendable {
         }
     }
 
-    /// The rest of its output.
+    /// Returns the rest of the output.
     package func readToEnd() -> [UInt8] {
         var bytes: [UInt8] = []
         while case let more = read(), !more.isEmpty { bytes += more }
         return bytes
     }
 
-    /// Waits for its end. Call it once, last.
+    /// Waits for the end of the process. It must be called once, as the last call.
     package func end() -> End {
         close(output)
         return PipedProcess.end(of: identifier)
     }
 
-    /// Ends it by SIGKILL.
+    /// Kills the process with SIGKILL.
     package func kill() { Glibc.kill(identifier, SIGKILL) }
 }

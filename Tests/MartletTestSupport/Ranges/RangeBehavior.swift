@@ -1,66 +1,66 @@
 package import MartletTesting
 import MartletWire
 
-/// How a range origin behaves, as a value: what it serves, how it deals with ranges, and what goes wrong.
+/// The behavior of a range origin: its versions, its handling of ranges and its faults.
 package struct RangeBehavior: Sendable {
-    /// What becomes of the field Range.
+    /// The handling of the Range field.
     package enum Ranges: Hashable, Sendable {
-        /// It is heeded (RFC 9110 §14).
+        /// Ranges are served (RFC 9110 §14).
         case served
-        /// It is ignored: each answer is the whole file.
+        /// Ranges are ignored: each response is the whole file.
         case ignored
-        /// It is ignored where there is If-Range, whatever that says, as some caches do.
+        /// Ranges are ignored if there is an If-Range, whatever its value, as some caches do.
         case ignoredWithIfRange
     }
 
-    /// When the next version takes the place of the present one.
+    /// The event after which the next version replaces the current one.
     package enum Flip: Hashable, Sendable {
-        /// Behind so many requests.
+        /// The next version follows after a number of requests.
         case afterRequests(Int)
-        /// As soon as so many bytes of bodies were sent.
+        /// The next version follows as soon as a number of body bytes was sent.
         case afterBytes(UInt64)
     }
 
-    /// What is served, one version after the other; never empty.
+    /// The served versions in order; never empty.
     package var versions: [RangeVersion]
-    /// When each but the last version ends.
+    /// The ends of all versions except the last.
     package var flips: [Flip] = []
-    /// Whether answers of the old version are cut when the next one comes, as by a server that starts anew.
+    /// Whether responses of the old version are truncated at a flip, as by a server that restarts.
     package var cutsAtFlips = false
-    /// What becomes of Range.
+    /// The handling of Range; served by default.
     package var ranges = Ranges.served
-    /// Whether If-Range is heeded; one that does not may answer with a part of another version.
+    /// Whether If-Range is evaluated; otherwise a response can be a part of another version.
     package var heedsIfRange = true
-    /// How the length of bodies is told.
+    /// The framing of the bodies.
     package var framing = OriginFraming.automatic
-    /// Fields of each answer besides its own.
+    /// Additional fields of each response.
     package var fields = OriginFields()
-    /// The Date of answers, in seconds since 1970; `nil` for the present.
+    /// The Date of responses in seconds since 1970; `nil` for the current time.
     package var date: Int64?
-    /// How fast bodies are sent on each connection.
+    /// The speed of bodies on each connection.
     package var pace: RangePace?
-    /// What is done to answers, all that apply in this order.
+    /// The changes of responses; all that apply run in order.
     package var acts: [RangeResponseOverride] = []
 
-    /// The conduct of a good origin that serves these versions.
+    /// Creates the behavior of a correct origin that serves the versions.
     package init(_ versions: RangeVersion..., acts: [RangeResponseOverride] = []) {
         self.versions = versions
         self.acts = acts
     }
 
-    /// This conduct after a change.
+    /// Returns a changed copy of this behavior.
     package func with(_ change: (inout RangeBehavior) -> Void) -> RangeBehavior {
         var copy = self
         change(&copy)
         return copy
     }
 
-    /// A date as HTTP writes it.
+    /// Formats a date as HTTP does.
     package static func date(_ secondsSinceEpoch: Int64) -> String {
         HTTPDate(secondsSinceEpoch: secondsSinceEpoch).text
     }
 
-    /// Which version is served after so many requests and bytes, from 0.
+    /// Returns the index of the version after a number of requests and bytes, from 0.
     func versionIndex(requests: Int, bytes: UInt64) -> Int {
         let passed = flips.filter { flip in
             switch flip {
@@ -71,7 +71,7 @@ package struct RangeBehavior: Sendable {
         return min(passed.count, versions.count - 1)
     }
 
-    /// What a request gets of a version.
+    /// Returns the response decision for a request on a version.
     func decision(on request: RangeRequest, _ version: RangeVersion) -> ContentDecision {
         var fields = request.fields
         switch ranges {
@@ -87,14 +87,14 @@ package struct RangeBehavior: Sendable {
     }
 }
 
-/// What a range origin does to the answers of some requests.
+/// A change that a range origin makes to the responses of some requests.
 package struct RangeResponseOverride: Sendable {
-    /// Which requests it is done to.
+    /// Whether the change applies to a request.
     package var applies: @Sendable (RangeRequest) -> Bool
-    /// What is done to the answer.
+    /// The change of the response.
     package var change: @Sendable (inout RangeResponse) -> Void
 
-    /// An act.
+    /// Creates an override from a condition and a change.
     package init(
         on applies: @escaping @Sendable (RangeRequest) -> Bool,
         _ change: @escaping @Sendable (inout RangeResponse) -> Void
@@ -103,49 +103,49 @@ package struct RangeResponseOverride: Sendable {
         self.change = change
     }
 
-    /// Changes each answer.
+    /// Changes each response.
     package static func always(_ change: @escaping @Sendable (inout RangeResponse) -> Void)
         -> RangeResponseOverride
     {
         RangeResponseOverride(on: { _ in true }, change)
     }
 
-    /// Changes the answer to one request, by its number.
+    /// Changes the response to one request, by its number.
     package static func onRequest(
         _ number: Int, _ change: @escaping @Sendable (inout RangeResponse) -> Void
     ) -> RangeResponseOverride {
         RangeResponseOverride(on: { $0.number == number }, change)
     }
 
-    /// Changes the answers to requests for parts.
+    /// Changes the responses to requests with a range.
     package static func onRanges(_ change: @escaping @Sendable (inout RangeResponse) -> Void)
         -> RangeResponseOverride
     {
         RangeResponseOverride(on: { $0.range != nil }, change)
     }
 
-    /// Changes the answers to requests for what is behind the first byte.
+    /// Changes the responses to requests that start after the first byte.
     package static func onResumptions(_ change: @escaping @Sendable (inout RangeResponse) -> Void)
         -> RangeResponseOverride
     {
         RangeResponseOverride(on: { $0.isResumption }, change)
     }
 
-    /// Ends the connection in the body of the answer to one request.
+    /// Ends the connection in the body of the response to one request.
     package static func cut(
         request number: Int, after byteCount: UInt64, by kind: OriginFault.Kind = .close
     ) -> RangeResponseOverride {
         .onRequest(number) { $0.fault = OriginFault(kind, afterBodyBytes: byteCount) }
     }
 
-    /// Holds the answer to one request: behind so many bytes the signal `name` is raised and `name go` is awaited.
+    /// Holds the response to one request: after `byteCount` bytes it raises the signal `name` and waits for `name go`.
     package static func hold(request number: Int, after byteCount: UInt64, _ name: String)
         -> RangeResponseOverride
     {
         .onRequest(number) { $0.gate = (name, byteCount) }
     }
 
-    /// Answers requests from one number on in another way altogether.
+    /// Replaces the responses to requests from one number on.
     package static func answer(
         from number: Int, through last: Int = .max, _ response: OriginResponse
     ) -> RangeResponseOverride {
@@ -153,34 +153,34 @@ package struct RangeResponseOverride: Sendable {
     }
 }
 
-/// What a range origin is about to answer: the right answer at first, which a ``RangeResponseOverride`` may change into any other.
+/// The planned response of a range origin: the correct response at first, which a ``RangeResponseOverride`` can change.
 package struct RangeResponse: Sendable {
     /// The status: 200, 206 or 416 at first.
     package var status: Int
-    /// The fields, without those that the framing adds.
+    /// The fields, without those of the framing.
     package var fields: OriginFields
-    /// Which bytes of the version are sent.
+    /// The range of the version's bytes to send.
     package var body: Range<UInt64>
-    /// How many bytes are sent behind the body that nobody promised.
+    /// The number of additional bytes after the body.
     package var surplus: UInt64 = 0
-    /// Bytes that are sent in place of the version's; `nil` for these.
+    /// Bytes that replace the version's; `nil` for the version's own.
     package var contents: [UInt8]?
-    /// The Content-Length, right or wrong; `nil` for what ``framing`` says.
+    /// The Content-Length, correct or not; `nil` for the one of ``framing``.
     package var declaredByteCount: UInt64?
-    /// How the body's length is told.
+    /// The framing of the body.
     package var framing = OriginFraming.automatic
-    /// What goes wrong on purpose.
+    /// An injected fault of the response, `nil` by default.
     package var fault: OriginFault?
-    /// How fast the body is sent; `nil`: as fast as the client takes it.
+    /// The speed of the body; `nil` for the speed at which the client reads.
     package var pace: RangePace?
-    /// Behind so many bytes of the body, the signal of this name is raised, and the one of this name with ` go` behind it is
-    /// awaited.
+    /// A signal name and a number of body bytes. After these bytes the signal is raised, and the signal with the suffix
+    /// ` go` is awaited.
     package var gate: (name: String, byteCount: UInt64)?
-    /// An answer of another kind altogether, in place of all of the above.
+    /// A response that replaces all of the above.
     package var replacement: OriginResponse?
-    /// The bounds asked for, where there are any.
+    /// The requested bounds; `nil` without a range.
     package let asked: Range<UInt64>?
-    /// The version.
+    /// The version of the response.
     package let version: RangeVersion
 
     init(to request: RangeRequest, of version: RangeVersion, by conduct: RangeBehavior) {
@@ -211,77 +211,77 @@ package struct RangeResponse: Sendable {
         }
     }
 
-    /// Content-Range as it is to be.
+    /// Formats a Content-Range.
     package static func contentRange(_ range: Range<UInt64>, _ total: UInt64) -> String {
         "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(total)"
     }
 
-    /// Sends another part than the one asked for, and says so.
+    /// Sends another range than the requested one, with a matching Content-Range.
     package mutating func send(_ range: Range<UInt64>) {
         body = range
         fields["Content-Range"] = RangeResponse.contentRange(range, version.byteCount)
     }
 }
 
-/// How fast a range origin sends on each connection.
+/// The speed at which a range origin sends on each connection.
 package struct RangePace: Hashable, Sendable {
-    /// Bytes a second, at least 1.
+    /// The speed in bytes per second, at least 1.
     package var bytesPerSecond: Int
-    /// How many bytes of an answer are sent at this pace before ``laterBytesPerSecond`` holds.
+    /// The number of response bytes after which ``laterBytesPerSecond`` applies.
     package var changesAfter: UInt64?
-    /// Bytes a second from then on, at least 1.
+    /// The later speed in bytes per second, at least 1.
     package var laterBytesPerSecond: Int
 
-    /// A pace, which may change once in each answer.
+    /// Creates a pace, which can change once per response.
     package init(_ bytesPerSecond: Int, changingAfter count: UInt64? = nil, to later: Int? = nil) {
         self.bytesPerSecond = max(1, bytesPerSecond)
         changesAfter = count
         laterBytesPerSecond = max(1, later ?? bytesPerSecond)
     }
 
-    /// The pause behind a piece that ends at an offset of the answer.
+    /// Returns the pause after a piece that ends at an offset of the response.
     package func pause(after count: Int, endingAt offset: UInt64) -> Duration {
         let isLater = changesAfter.map { offset > $0 } ?? false
         return .seconds(Double(count) / Double(isLater ? laterBytesPerSecond : bytesPerSecond))
     }
 
-    /// How much is sent at once: a twentieth of a second's worth, and at most 64 KiB.
+    /// Returns the size of a piece: the bytes of a twentieth of a second, at most 64 KiB.
     package func pieceSize(at offset: UInt64) -> Int {
         let isLater = changesAfter.map { offset >= $0 } ?? false
         return min(64 << 10, max(1, (isLater ? laterBytesPerSecond : bytesPerSecond) / 20))
     }
 }
 
-/// A request to a range origin, and what became of it.
+/// A request to a range origin and its response.
 package struct RangeRequest: Sendable {
-    /// Its number among all requests of the conduct, from 1.
+    /// The number of the request among all requests of the behavior, from 1.
     package var number: Int
-    /// The number of the connection it came on, from 1.
+    /// The number of its connection, from 1.
     package var connection: Int
-    /// The method, as sent.
+    /// The method as sent.
     package var method: HTTPRequest.Method
-    /// The request target, as sent.
+    /// The request target as sent.
     package var target: String
-    /// The fields, as sent.
+    /// The fields as sent.
     package var fields: OriginFields
-    /// The value of Range; `nil` without one.
+    /// The value of Range, or `nil`.
     package var range: String?
-    /// The first byte asked for: 0 where there is no Range, `nil` where it cannot be read or counts from the end.
+    /// The first requested byte: 0 without a Range, and `nil` if it is invalid or counts from the end.
     package var start: UInt64?
-    /// The last byte asked for; `nil` where it is open.
+    /// The last requested byte; `nil` for an open range.
     package var end: UInt64?
-    /// The value of If-Range; `nil` without one.
+    /// The value of If-Range, or `nil`.
     package var ifRange: String?
-    /// The status of the answer.
+    /// The status of the response.
     package var status = 0
-    /// The Content-Range of the answer, joined where there were several; `nil` for none.
+    /// The Content-Range of the response, with several fields joined, or `nil`.
     package var contentRange: String?
-    /// Which version the answer was of, from 0; `nil` where it was of none.
+    /// The index of the response's version, from 0, or `nil`.
     package var version: Int?
-    /// How many bytes of the body were handed to the system.
+    /// The number of body bytes that were passed to the system.
     package var sentByteCount: UInt64 = 0
 
-    /// Whether it asks for bytes behind the first.
+    /// Whether the request starts after the first byte.
     package var isResumption: Bool { range != nil && start != 0 }
 
     init(_ request: OriginRequest, number: Int) {
@@ -295,7 +295,7 @@ package struct RangeRequest: Sendable {
         (start, end) = RangeRequest.bounds(of: range)
     }
 
-    /// The bounds of a single range of bytes.
+    /// Returns the bounds of a single byte range.
     private static func bounds(of field: String?) -> (start: UInt64?, end: UInt64?) {
         guard let field else { return (0, nil) }
         guard field.hasPrefix("bytes=") else { return (nil, nil) }

@@ -1,34 +1,33 @@
 package import MartletTesting
 import Synchronization
 
-/// An origin that serves one file in parts, with a conduct that tests choose, and notes what it was asked for and what it
-/// sent.
+/// An origin that serves one file in ranges with a configurable behavior, and records requests and sent bytes.
 package final class RangeOrigin: Sendable {
     private struct State {
         var conduct: RangeBehavior
-        /// Which conduct it is, from 0; answers of earlier ones count for nothing.
+        /// The number of the behavior, from 0; responses of earlier ones are not counted.
         var round = 0
         var requests: [RangeRequest] = []
         var sentByteCount: UInt64 = 0
-        /// The gates that answers have, and whether they all stand open.
+        /// The gates of responses, and whether all of them are open.
         var gates: Set<String> = []
         var isReleased = false
     }
 
-    /// Guards the above; touched by the tasks of connections and by the test.
+    /// The state, shared by the connection tasks and the test.
     private let state: Mutex<State>
-    /// The signals of gates.
+    /// The signals of the gates.
     package let signals = OriginSignals()
 
-    /// How much is made and sent at once.
+    /// The number of bytes that are generated and sent together.
     private static let pieceSize = 64 << 10
 
-    /// An origin with a conduct.
+    /// Creates an origin with a behavior.
     package init(_ conduct: RangeBehavior) {
         state = Mutex(State(conduct: conduct))
     }
 
-    /// Runs a closure beside an origin with a conduct, and stops the origin whatever happens.
+    /// Runs a closure with an origin, and then stops the origin even after an error.
     @discardableResult
     package static func with<Value>(
         _ conduct: RangeBehavior, _ options: OriginOptions = .plain,
@@ -40,17 +39,17 @@ package final class RangeOrigin: Sendable {
         }
     }
 
-    // MARK: Looking
+    // MARK: Inspecting
 
-    /// The requests since the conduct began, in the order they came.
+    /// The requests to the current behavior in order.
     package var requests: [RangeRequest] { state.withLock { $0.requests } }
 
-    /// How many bytes of bodies were handed to the system since the conduct began.
+    /// The number of body bytes that were passed to the system under the current behavior.
     package var sentByteCount: UInt64 { state.withLock { $0.sentByteCount } }
 
     // MARK: Behaving
 
-    /// Begins another conduct, with the counts at 0.
+    /// Sets another behavior and resets the counts.
     package func play(_ conduct: RangeBehavior) {
         state.withLock { state in
             let gates = state.gates
@@ -59,7 +58,7 @@ package final class RangeOrigin: Sendable {
         }
     }
 
-    /// Opens all gates for good.
+    /// Opens all gates permanently.
     package func release() {
         let gates = state.withLock { state in
             state.isReleased = true
@@ -68,7 +67,7 @@ package final class RangeOrigin: Sendable {
         for name in gates { signals.raise("\(name) go") }
     }
 
-    /// What answers.
+    /// The handler of the origin's requests.
     package var handler: OriginHandler {
         OriginHandler { request in self.respond(to: request) }
     }
@@ -128,7 +127,7 @@ package final class RangeOrigin: Sendable {
             var size = min(
                 count - offset, UInt64(answer.pace?.pieceSize(at: offset) ?? RangeOrigin.pieceSize))
             if let gate, gate.byteCount > offset { size = min(size, gate.byteCount - offset) }
-            // Before the client can have it, so that who looks once all came finds it counted.
+            // The bytes are counted before the client can receive them, so that a later check finds them.
             let cut = answer.fault?.bodyByteCount.map { max($0, offset) - offset } ?? size
             add(min(size, cut), to: request, round: round)
             try await writer.write(piece(of: answer, at: offset, count: Int(size)))
@@ -145,14 +144,14 @@ package final class RangeOrigin: Sendable {
             let piece = Array(contents[start..<min(contents.count, start + count)])
             return piece + [UInt8](repeating: 0x21, count: count - piece.count)
         }
-        // What nobody promised is not of the file.
+        // Surplus bytes are not part of the file.
         let rest = UInt64(answer.body.count) - min(offset, UInt64(answer.body.count))
         let own = Int(min(rest, UInt64(count)))
         return answer.version.bytes(from: answer.body.lowerBound + offset, count: own)
             + [UInt8](repeating: 0x21, count: count - own)
     }
 
-    /// Whether the answer is to end since its version has.
+    /// Returns whether the response must end because its version has ended.
     private func isCut(_ request: RangeRequest, round: Int) -> Bool {
         state.withLock { state in
             guard state.round == round, state.conduct.cutsAtFlips else { return false }
@@ -171,19 +170,19 @@ package final class RangeOrigin: Sendable {
     }
 }
 
-/// One version of the file that a range origin serves: a stretch of ``TestPattern``, so that a file of any length takes no
-/// memory, and two versions differ from their first byte on.
+/// One version of the file of a range origin. It is a part of ``TestPattern``, so that a file of any length needs no
+/// memory and two versions differ from their first byte on.
 package struct RangeVersion: Hashable, Sendable {
-    /// Its length in bytes.
+    /// The length in bytes.
     package var byteCount: UInt64
-    /// Where in the pattern it begins; other versions begin elsewhere.
+    /// The start in the pattern, which differs between versions.
     package var place: UInt64
-    /// Its entity tag as sent, weak or strong; `nil` for none.
+    /// The entity tag as sent, weak or strong; `nil` for none.
     package var entityTag: String?
-    /// When it was made, in seconds since 1970; `nil` for no Last-Modified.
+    /// The modification time in seconds since 1970; `nil` for no Last-Modified.
     package var lastModified: Int64?
 
-    /// A version.
+    /// Creates a version of the file.
     package init(
         _ byteCount: UInt64, place: UInt64 = 0, entityTag: String? = nil, lastModified: Int64? = nil
     ) {
@@ -193,15 +192,15 @@ package struct RangeVersion: Hashable, Sendable {
         self.lastModified = lastModified
     }
 
-    /// Some of its bytes.
+    /// Returns some of the version's bytes.
     package func bytes(from offset: UInt64, count: Int) -> [UInt8] {
         TestPattern.bytes(from: place + offset, count: count)
     }
 
-    /// All of its bytes.
+    /// All bytes of the version.
     package var contents: [UInt8] { bytes(from: 0, count: Int(byteCount)) }
 
-    /// Where bytes that were received from an offset on are not its own; `nil` where all are right.
+    /// Returns the first offset at which received bytes differ from the version; `nil` if all are equal.
     package func firstMismatch(in bytes: [UInt8], at offset: UInt64 = 0) -> UInt64? {
         guard offset <= byteCount, UInt64(bytes.count) <= byteCount - offset else { return byteCount }
         return TestPattern.firstMismatch(in: bytes, at: place + offset).map { offset + UInt64($0) }

@@ -2,22 +2,22 @@ import Testing
 
 @testable import MartletTesting
 
-@Suite("What a fault proxy decides")
+@Suite("Decisions of the fault proxy")
 struct FaultMachineTests {
     private func machine(_ options: FaultOptions, seed: UInt64 = 1, connection: Int = 1) -> FaultMachine {
         FaultMachine(options: options, seed: seed, connection: connection)
     }
 
-    @Test("Without rates everything passes")
+    @Test("Without fault rates everything passes")
     func passes() {
         var machine = machine(FaultOptions(.none))
         for _ in 0..<100 {
-            machine.clientSpoke()
+            machine.clientSent()
             #expect(machine.originSent(10, isPause: true) == .forward)
         }
     }
 
-    @Test("A fault strikes at its place, in whichever piece that is")
+    @Test("A fault occurs at its byte position, however the response is split")
     func strikesAtItsPlace() {
         var options = FaultOptions.only(.truncated)
         options.reach = 100..<101
@@ -27,7 +27,7 @@ struct FaultMachineTests {
         #expect(machine.originSent(60, isPause: false) == .strike(.truncated, after: 0))
     }
 
-    @Test("Where the origin pauses before the place, the fault strikes within what it sent last")
+    @Test("If the origin pauses before the position, the fault occurs in its last bytes")
     func strikesAtThePause() {
         var options = FaultOptions.only(.reset)
         options.reach = 1000..<1001
@@ -36,7 +36,7 @@ struct FaultMachineTests {
         #expect(machine.originSent(30, isPause: true) == .strike(.reset, after: 10))
     }
 
-    @Test("Where faults are exact, a response that pauses or ends before the place passes")
+    @Test("With exact positions a response that pauses or ends before the position passes")
     func strikesExactly() {
         var options = FaultOptions.only(.reset)
         options.reach = 1000..<1001
@@ -45,11 +45,11 @@ struct FaultMachineTests {
         #expect(machine.originSent(64, isPause: true) == .forward)
         #expect(machine.originSent(936, isPause: true) == .forward)
         #expect(machine.originSent(10, isPause: true) == .strike(.reset, after: 0))
-        machine.clientSpoke()
+        machine.clientSent()
         #expect(machine.originSent(1000, isPause: true) == .forward)
     }
 
-    @Test("Behind the last connection that is to meet faults all passes")
+    @Test("Connections after the last faulty one pass unchanged")
     func faultyConnections() {
         var options = FaultOptions.only(.truncated)
         options.faultyConnectionCount = 2
@@ -60,7 +60,7 @@ struct FaultMachineTests {
         }
     }
 
-    @Test("Garbage takes the place of the first byte")
+    @Test("Garbage replaces the first byte")
     func garbageComesFirst() {
         var machine = machine(.only(.garbage))
         #expect(machine.originSent(64, isPause: false) == .strike(.garbage, after: 0))
@@ -68,21 +68,21 @@ struct FaultMachineTests {
         #expect((1...1024).contains(garbage.count))
     }
 
-    @Test("A slow response is slow to its end, and the next is drawn for anew")
+    @Test("A slow response is slow to its end, and the next one is drawn again")
     func slownessLasts() {
         var options = FaultOptions.only(.slow)
         options.scope = .connections
         var machine = machine(options)
         #expect(machine.originSent(10, isPause: false) == .drip)
         #expect(machine.originSent(10, isPause: true) == .drip)
-        machine.clientSpoke()
+        machine.clientSent()
         #expect(machine.isBetweenResponses)
         #expect(machine.originSent(10, isPause: true) == .forward)
     }
 
-    @Test("The faults are as many as the rates say")
+    @Test("The number of faults matches the rates")
     func rates() {
-        var made: [ProxyHandshakeError: Int] = [:]
+        var made: [InjectedFault: Int] = [:]
         for connection in 1...20_000 {
             var machine = machine(FaultOptions(.stormy), connection: connection)
             switch machine.originSent(500, isPause: true) {
@@ -92,12 +92,12 @@ struct FaultMachineTests {
             }
         }
         #expect((900...1100).contains(made[.slow, default: 0]))
-        for fault in [ProxyHandshakeError.reset, .stall, .truncated, .garbage] {
+        for fault in [InjectedFault.reset, .stall, .truncated, .garbage] {
             #expect((150...250).contains(made[fault, default: 0]), "\(fault)")
         }
     }
 
-    @Test("The same seed makes the same faults, another one others")
+    @Test("The same seed produces the same faults, and another seed produces others")
     func seeds() {
         func steps(_ seed: UInt64) -> [FaultMachine.Step] {
             (1...300).map { connection in

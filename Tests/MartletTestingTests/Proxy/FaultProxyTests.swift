@@ -6,7 +6,7 @@ import Testing
 struct FaultProxyTests {
     private static let get = "GET / HTTP/1.1\r\nHost: t\r\n\r\n"
 
-    @Test("Without faults, requests and responses pass as they are, several on a connection")
+    @Test("Without faults, several requests and responses on a connection pass unchanged")
     func passes() async throws {
         try await TestOrigin.withOrigin { request in
             request.method == .put ? .bytes(try await request.collectBody()) : .pattern(300_000)
@@ -38,7 +38,7 @@ struct FaultProxyTests {
         }
     }
 
-    @Test("A truncated response ends early and in order")
+    @Test("A truncated response ends early with a normal close")
     func truncates() async throws {
         try await TestOrigin.withOrigin(handler: .bytes(50_000)) { origin in
             var options = FaultOptions.only(.truncated)
@@ -52,7 +52,7 @@ struct FaultProxyTests {
         }
     }
 
-    @Test("A stalled response stays open and silent until its client leaves")
+    @Test("A stalled response stays open and silent until its client disconnects")
     func stalls() async throws {
         try await TestOrigin.withOrigin(handler: .bytes(50_000)) { origin in
             var options = FaultOptions.only(.stall)
@@ -73,7 +73,7 @@ struct FaultProxyTests {
         }
     }
 
-    @Test("A slow response comes whole, and takes its time")
+    @Test("A slow response arrives complete and takes longer")
     func drips() async throws {
         try await TestOrigin.withOrigin(handler: .bytes(10_000)) { origin in
             var options = FaultOptions.only(.slow)
@@ -89,7 +89,7 @@ struct FaultProxyTests {
         }
     }
 
-    @Test("Garbage is the same for the same seed, and is no response")
+    @Test("Garbage is the same for the same seed and is not a response")
     func garbles() async throws {
         try await TestOrigin.withOrigin(handler: .bytes(10_000)) { origin in
             var seen: Set<[UInt8]> = []
@@ -107,7 +107,7 @@ struct FaultProxyTests {
         }
     }
 
-    @Test("An early answer reaches a client that is still sending")
+    @Test("An early response reaches a client that is still sending")
     func earlyAnswer() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("enough", status: 413).with { $0.closesConnection = true }
@@ -123,7 +123,7 @@ struct FaultProxyTests {
         }
     }
 
-    @Test("A client that ends its direction still gets its answer")
+    @Test("A client that ends its sending direction still receives its response")
     func halfClose() async throws {
         try await TestOrigin.withOrigin(handler: .mirror) { origin in
             try await FaultProxy.withProxy(before: origin, FaultOptions(.none)) { proxy in
@@ -136,13 +136,13 @@ struct FaultProxyTests {
         }
     }
 
-    @Test("Without an origin behind it, connections are reset and counted")
+    @Test("Without an origin, connections are reset and counted")
     func unreachable() async throws {
         let origin = try await TestOrigin.start(.onOwnAddress(3), handler: .bytes(1))
         await origin.stop()
         let proxy = try FaultProxy.start(
             beforeHost: OriginOptions.ownAddress(3), port: origin.port, FaultOptions(.none))
-        // The reset may come before connecting is over, or behind it.
+        // The reset may arrive before or after the connection is established.
         await #expect(throws: TransportError.self) { try await RawClient(proxy).receiveAll() }
         #expect(proxy.counts.unreachable == 1)
         await proxy.stop()
@@ -172,7 +172,7 @@ struct FaultProxyTests {
         }
     }
 
-    @Test("A proxy that is let go of takes its connections along")
+    @Test("Releasing a proxy closes its connections")
     func deinitEnds() async throws {
         try await TestOrigin.withOrigin(handler: .delay(.seconds(3600))) { origin in
             var proxy: FaultProxy? = try FaultProxy.start(before: origin, FaultOptions(.none))
@@ -185,7 +185,7 @@ struct FaultProxyTests {
         }
     }
 
-    @Test("It says where it is, what it stands before, and its seed")
+    @Test("The description contains the address, the origin and the seed")
     func describesItself() async throws {
         try await TestOrigin.withOrigin(.tls(), handler: .bytes(1)) { origin in
             try await FaultProxy.withProxy(before: origin, FaultOptions(.stormy), seed: 42) { proxy in

@@ -2,9 +2,9 @@ import Testing
 
 @testable import MartletTransport
 
-@Suite("Connect race: memory of failed addresses")
+@Suite("Connect race: cache of failed addresses")
 struct AddressMemoryTests {
-    @Test("A failure counts until its lifetime is over")
+    @Test("A failure is remembered until its lifetime expires")
     func lifetime() {
         var memory = AddressMemory<FakeAddress>(lifetime: 100)
         memory.recordFailure("4a", now: 1000)
@@ -14,14 +14,14 @@ struct AddressMemoryTests {
         #expect(!memory.hasFailedRecently("4b", now: 1000))
     }
 
-    @Test("By default a failure counts for ten minutes and 256 are remembered")
+    @Test("By default a failure is remembered for ten minutes, and at most 256 are stored")
     func defaults() {
         let memory = AddressMemory<FakeAddress>()
         #expect(memory.lifetime == 600_000_000_000)
         #expect(memory.capacity == 256)
     }
 
-    @Test("A later failure counts anew")
+    @Test("A later failure restarts the lifetime")
     func renewed() {
         var memory = AddressMemory<FakeAddress>(lifetime: 100)
         memory.recordFailure("4a", now: 1000)
@@ -39,7 +39,7 @@ struct AddressMemoryTests {
         #expect(memory.count == 0)
     }
 
-    @Test("A full memory forgets its oldest failure")
+    @Test("A full cache evicts its oldest failure")
     func bounded() {
         var memory = AddressMemory<FakeAddress>(capacity: 3)
         for (time, name) in ["4a", "4b", "4c"].enumerated() {
@@ -53,7 +53,7 @@ struct AddressMemoryTests {
         #expect(memory.hasFailedRecently("4d", now: 11))
     }
 
-    @Test("A full memory first forgets what counts no more")
+    @Test("A full cache evicts expired failures first")
     func expiredFirst() {
         var memory = AddressMemory<FakeAddress>(capacity: 3, lifetime: 100)
         for (time, name) in ["4a", "4b", "4c"].enumerated() {
@@ -63,7 +63,7 @@ struct AddressMemoryTests {
         #expect(memory.count == 1)
     }
 
-    @Test("However many addresses fail, the memory stays within its capacity")
+    @Test("The cache stays within its capacity however many addresses fail")
     func flood() {
         var memory = AddressMemory<FakeAddress>()
         for number in 0..<1000 { memory.recordFailure(FakeAddress("4-\(number)"), now: UInt64(number)) }

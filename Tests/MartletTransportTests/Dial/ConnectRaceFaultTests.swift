@@ -2,13 +2,13 @@ import Testing
 
 @testable import MartletTransport
 
-@Suite("Connect race: what a failure says of the address")
+@Suite("Connect race: effect of a failure on the address")
 struct ConnectRaceFaultTests {
     private func tls(_ kind: TLSError.Kind) -> TransportError {
         .tls(TLSError(kind, host: "a.example"))
     }
 
-    @Test("Alerts that tell of trouble at one place let the race go on", arguments: [10, 40, 80, 112])
+    @Test("A TLS alert about a single server continues the race with the next address", arguments: [10, 40, 80, 112])
     func troubled(number: Int) {
         let error = tls(.alert(number: number, text: ""))
         #expect(!ConnectRace.isFinal(error))
@@ -16,7 +16,7 @@ struct ConnectRaceFaultTests {
     }
 
     @Test(
-        "Alerts about certificates or versions end it, and say nothing of the address",
+        "A TLS alert about certificates or versions ends the race and does not mark the address as failed",
         arguments: [42, 43, 44, 45, 46, 48, 49, 70, 71, 116, 120])
     func decisive(number: Int) {
         let error = tls(.alert(number: number, text: ""))
@@ -24,7 +24,7 @@ struct ConnectRaceFaultTests {
         #expect(!ConnectRace.isFaultOfAddress(error))
     }
 
-    @Test("A handshake that came to nothing, or took too long, is the address's fault")
+    @Test("A failed or timed-out handshake marks the address as failed")
     func handshakes() {
         #expect(ConnectRace.isFaultOfAddress(tls(.handshake(reason: "garbage"))))
         #expect(ConnectRace.isFaultOfAddress(tls(.truncated)))
@@ -34,7 +34,7 @@ struct ConnectRaceFaultTests {
         #expect(ConnectRace.isFinal(.timedOut))
     }
 
-    @Test("A refused certificate and a dial that was cancelled are not")
+    @Test("A rejected certificate and a cancelled dial do not mark the address as failed")
     func others() {
         #expect(!ConnectRace.isFaultOfAddress(tls(.expired)))
         #expect(!ConnectRace.isFaultOfAddress(tls(.clientCertificateRequired)))

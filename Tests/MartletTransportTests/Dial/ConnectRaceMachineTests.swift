@@ -26,7 +26,7 @@ struct ConnectRaceMachineTests {
         #expect(scene.log == ["0 start 4a#0", "0 lost [4a#0 refused]"])
     }
 
-    @Test("Without an address the race is lost at once, with no failure")
+    @Test("Without an address the race fails immediately with no failures")
     func empty() {
         let scene = RaceScene([])
         scene.start()
@@ -34,14 +34,14 @@ struct ConnectRaceMachineTests {
         #expect(scene.log == ["0 lost []"])
     }
 
-    @Test("When the families allow no address the race is lost at once")
+    @Test("The race fails immediately when the allowed families leave no address")
     func restricted() {
         let scene = RaceScene(["6a"], settings: .init(families: .ipv4Only))
         scene.start()
         #expect(scene.log == ["0 lost []"])
     }
 
-    @Test("A slow attempt has 250 ms before the next is started beside it; the first to connect wins")
+    @Test("The second attempt starts 250 ms after a slow first one, and the first to connect wins")
     func staggered() {
         let scene = RaceScene(["6a", "4a", "6b"])
         scene.start()
@@ -67,7 +67,7 @@ struct ConnectRaceMachineTests {
             ])
     }
 
-    @Test("An attempt that fails starts the next at once, and the delay counts from there")
+    @Test("A failed attempt starts the next one immediately and restarts the delay")
     func failureStartsNext() {
         let scene = RaceScene(["6a", "4a", "6b"])
         scene.start()
@@ -80,7 +80,7 @@ struct ConnectRaceMachineTests {
             ])
     }
 
-    @Test("An earlier attempt that fails beside a later one starts the next at once too")
+    @Test("An earlier attempt that fails while a later one runs also starts the next one immediately")
     func earlierFails() {
         let scene = RaceScene(["6a", "4a", "6b", "4b"])
         scene.start()
@@ -93,7 +93,7 @@ struct ConnectRaceMachineTests {
             ])
     }
 
-    @Test("A failure with no address left waits for the attempts that are running")
+    @Test("With no address left, a failure waits for the running attempts")
     func lastRunning() {
         let scene = RaceScene(["6a", "4a"])
         scene.start()
@@ -104,7 +104,7 @@ struct ConnectRaceMachineTests {
         #expect(scene.log == ["0 start 6a#0", "0 timer 250", "250 start 4a#1", "250 won 6a#0"])
     }
 
-    @Test("All failures are reported together in the order they happened")
+    @Test("All failures are reported together in the order in which they happened")
     func allFail() {
         let scene = RaceScene(["6a", "4a", "6b"])
         scene.start()
@@ -124,7 +124,7 @@ struct ConnectRaceMachineTests {
         #expect(scene.log == ["0 start 6a#0", "0 timer 250"])
     }
 
-    @Test("A timer that was replaced starts nothing when it fires nevertheless")
+    @Test("A timer that was replaced starts nothing when it fires")
     func staleTimer() {
         let scene = RaceScene(["6a", "4a", "6b"])
         scene.start()
@@ -144,14 +144,14 @@ struct ConnectRaceMachineTests {
         #expect(scene.log == ["0 start 6a#0", "0 timer 10"])
     }
 
-    @Test("The delay can be set")
+    @Test("The delay is configurable")
     func otherDelay() {
         let scene = RaceScene(["6a", "4a"], settings: .init(attemptDelay: .milliseconds(100)))
         scene.start()
         #expect(scene.log == ["0 start 6a#0", "0 timer 100"])
     }
 
-    @Test("A delay beyond all measure overflows nothing")
+    @Test("A very large delay does not overflow")
     func maximumDelay() {
         let settings = HappyEyeballsOptions(attemptDelay: .seconds(Int64.max))
         var race = RaceScene.Race(addresses: ["6a", "4a"], settings: settings, now: .max - 1)
@@ -159,7 +159,7 @@ struct ConnectRaceMachineTests {
         #expect(effects.timer == .max)
     }
 
-    @Test("A connection that comes after the race was won is closed")
+    @Test("A connection that is established after the race was won is closed")
     func lateConnection() {
         let scene = RaceScene(["6a", "4a"])
         scene.start()
@@ -172,7 +172,7 @@ struct ConnectRaceMachineTests {
         #expect(tail == ["250 won 4a#1", "250 cancel 6a#0", "250 cancel 6a#0", "250 cancel 6a#0"])
     }
 
-    @Test("A winner reported twice is neither closed nor named again")
+    @Test("A winner that is reported twice is neither closed nor returned again")
     func winnerTwice() {
         let scene = RaceScene(["4a"])
         scene.start()
@@ -195,7 +195,7 @@ struct ConnectRaceMachineTests {
         #expect(scene.deadline == nil)
     }
 
-    @Test("When TLS fails the race goes on with the addresses not tried yet")
+    @Test("After a TLS failure the race continues with the addresses that were not tried")
     func tlsFails() {
         let scene = RaceScene(["6a", "4a", "6b"])
         scene.start()
@@ -213,7 +213,7 @@ struct ConnectRaceMachineTests {
             ])
     }
 
-    @Test("When TLS fails the attempts cancelled before come first, as new attempts")
+    @Test("After a TLS failure the attempts that were cancelled earlier are retried first")
     func tlsFailsAfterCancelling() {
         let scene = RaceScene(["6a", "4a", "6b", "4b"])
         scene.start()
@@ -232,7 +232,7 @@ struct ConnectRaceMachineTests {
             ])
     }
 
-    @Test("A late report of a cancelled attempt does not end the new attempt on its address")
+    @Test("A late report of a cancelled attempt does not end the new attempt to the same address")
     func lateReportOfFirstTry() {
         let scene = RaceScene(["6a", "4a"])
         scene.start()
@@ -245,7 +245,7 @@ struct ConnectRaceMachineTests {
         #expect(scene.log.suffix(2) == ["250 start 6a#2", "250 won 6a#2"])
     }
 
-    @Test("When TLS fails on the last address the race is lost with all failures")
+    @Test("A TLS failure on the last address ends the race with all failures")
     func tlsFailsLast() {
         let scene = RaceScene(["6a", "4a"])
         scene.start()
@@ -281,7 +281,7 @@ struct ConnectRaceMachineTests {
         #expect(scene.log == ["0 start 6a#0", "0 won 6a#0", "0 cancel 6a#0"])
     }
 
-    @Test("A connection that comes after cancelling is closed")
+    @Test("A connection that is established after cancellation is closed")
     func connectionAfterCancel() {
         let scene = RaceScene(["6a"])
         scene.start()
@@ -290,7 +290,7 @@ struct ConnectRaceMachineTests {
         #expect(scene.log == ["0 start 6a#0", "0 cancel 6a#0", "0 cancel 6a#0"])
     }
 
-    @Test("Cancelling after success leaves the winner alone")
+    @Test("Cancelling after success does not affect the winner")
     func cancelAfterSuccess() {
         let scene = RaceScene(["6a"])
         scene.start()
@@ -308,7 +308,7 @@ struct ConnectRaceMachineTests {
         #expect(scene.log.isEmpty)
     }
 
-    @Test("Starting twice is starting once")
+    @Test("Starting twice has the effect of starting once")
     func startTwice() {
         let scene = RaceScene(["6a", "4a"])
         scene.start()

@@ -11,67 +11,67 @@ struct ConnectRacePlanTests {
         ConnectRacePlan.order(addresses, settings: settings) { avoiding.contains($0) }
     }
 
-    @Test("Families take turns, IPv6 first")
+    @Test("Address families alternate, IPv6 first")
     func interleaved() {
         #expect(order(["4a", "4b", "4c", "6a", "6b"]) == ["6a", "4a", "6b", "4b", "4c"])
     }
 
-    @Test("IPv4 may be first")
+    @Test("IPv4 can be first")
     func firstIPv4() {
         #expect(order(["6a", "6b", "4a"], .init(firstFamily: .ipv4)) == ["4a", "6a", "6b"])
     }
 
-    @Test("The family of the first address may be first")
+    @Test("The family of the first address can be first")
     func firstAsResolved() {
         #expect(order(["4a", "6a", "4b"], .init(firstFamily: .asResolved)) == ["4a", "6a", "4b"])
         #expect(order(["6a", "4a", "4b"], .init(firstFamily: .asResolved)) == ["6a", "4a", "4b"])
     }
 
-    @Test("The first family address count puts that many addresses before the other family")
+    @Test("The first-family address count sets how many addresses precede the other family")
     func firstFamilyCount() {
         let settings = HappyEyeballsOptions(firstFamilyCount: 2)
         #expect(order(["6a", "6b", "6c", "4a", "4b"], settings) == ["6a", "6b", "4a", "6c", "4b"])
     }
 
-    @Test("A count below one is one")
+    @Test("A count below one is treated as one")
     func countBelowOne() {
         #expect(order(["6a", "6b", "4a"], .init(firstFamilyCount: -5)) == ["6a", "4a", "6b"])
     }
 
-    @Test("With one family alone the resolver's order stays")
+    @Test("With a single family the resolver's order is retained")
     func oneFamily() {
         #expect(order(["4c", "4a", "4b"]) == ["4c", "4a", "4b"])
         #expect(order(["6c", "6a"]) == ["6c", "6a"])
     }
 
-    @Test("IPv4 only leaves IPv6 out")
+    @Test("The IPv4-only option excludes IPv6")
     func onlyIPv4() {
         #expect(order(["6a", "4a", "6b", "4b"], .init(families: .ipv4Only)) == ["4a", "4b"])
     }
 
-    @Test("IPv6 only leaves IPv4 out")
+    @Test("The IPv6-only option excludes IPv4")
     func onlyIPv6() {
         #expect(order(["6a", "4a", "6b"], .init(families: .ipv6Only)) == ["6a", "6b"])
         #expect(order(["4a"], .init(families: .ipv6Only)).isEmpty)
     }
 
-    @Test("An address that is named twice is tried once")
+    @Test("An address that is listed twice is tried once")
     func duplicates() {
         #expect(order(["4a", "6a", "4a", "6a"]) == ["6a", "4a"])
     }
 
-    @Test("Addresses that failed recently are tried last, taking turns among themselves")
+    @Test("Addresses that failed recently are tried last, with alternating families")
     func avoided() {
         let order = order(["6a", "6b", "6c", "4a", "4b"], avoiding: ["6a", "6b", "4a"])
         #expect(order == ["6c", "4b", "6a", "4a", "6b"])
     }
 
-    @Test("When all addresses failed recently they are all tried nevertheless")
+    @Test("Addresses that all failed recently are all tried")
     func allAvoided() {
         #expect(order(["4a", "6a"], avoiding: ["4a", "6a"]) == ["6a", "4a"])
     }
 
-    @Test("No more addresses are tried than the limit allows")
+    @Test("The number of tried addresses stays within the limit")
     func limited() {
         let many = (0..<5000).map { FakeAddress("4-\($0)") }
         #expect(order(many).count == 32)

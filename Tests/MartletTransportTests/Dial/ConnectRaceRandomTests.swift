@@ -6,7 +6,7 @@ import Testing
 struct ConnectRaceRandomTests {
     private typealias Race = ConnectRaceMachine<FakeAddress, Int>
 
-    /// What the race's owner knows.
+    /// The state that the race's owner keeps.
     private struct Books {
         var running: Set<Race.Attempt> = []
         var cancelled: [Race.Attempt] = []
@@ -46,7 +46,7 @@ struct ConnectRaceRandomTests {
     @Test("Every race has exactly one winner or all failures, and every attempt ends once")
     func anything() async {
         for _ in 0..<2_000 {
-            // Others have their turn in between: on a slow machine this takes a while.
+            // Yields to other tests: on a slow machine this takes a while.
             await Task.yield()
             let seed = UInt64.random(in: .min ... .max)
             let faults = race(seed: seed)
@@ -55,7 +55,7 @@ struct ConnectRaceRandomTests {
         }
     }
 
-    /// Runs one race to its end and returns what was wrong.
+    /// Runs one race to its end and returns the faults that it found.
     private func race(seed: UInt64) -> [String] {
         var random = RaceGenerator(state: seed)
         let names = (0..<Int.random(in: 0...8, using: &random)).map { number in

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Dialer")
 struct DialerTests {
-    /// Connects when it is told to, whether or not its task was cancelled meanwhile.
+    /// A connector that connects on command, even after its task was cancelled.
     private final class SlowConnector: StreamConnector {
         let entered = OneShot<Void>()
         let released = OneShot<Void>()
@@ -24,9 +24,9 @@ struct DialerTests {
         }
     }
 
-    // What was cancelled in the moment of its success came out as a connection whose every wait was interrupted; the next
-    // request in line got it, and was told that it had been cancelled.
-    @Test("A dial that was cancelled leaves nothing open, even where connecting succeeded")
+    // A dial that was cancelled at the moment of its success once returned an interrupted connection. The next queued
+    // request received it and failed as cancelled.
+    @Test("A cancelled dial leaves no socket open, even if the connection succeeded")
     func cancelledSuccess() async throws {
         let loop = EventLoop.sharedOrStalled
         let (stream, peer) = MemoryStream.pair(loop: loop)

@@ -1,6 +1,6 @@
 @testable import MartletTransport
 
-/// An address without a network: `6a` and `6b` are of IPv6, all else of IPv4.
+/// An address without a network: `6a` and `6b` are IPv6, and all others are IPv4.
 struct FakeAddress: RaceAddress, ExpressibleByStringLiteral, CustomStringConvertible {
     let name: String
 

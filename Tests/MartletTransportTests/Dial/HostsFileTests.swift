@@ -6,7 +6,7 @@ import Testing
 @Suite("The hosts file")
 struct HostsFileTests {
     @Test(
-        "Names of lines that begin with an address are found",
+        "Names are found on lines that begin with an address",
         arguments: [
             ("127.0.0.1 localhost", ["localhost"]),
             (
@@ -23,7 +23,7 @@ struct HostsFileTests {
         #expect(HostsFile.names(in: Array(text.utf8)) == Set(expected))
     }
 
-    @Test("Bytes that are no UTF-8 and lines without end are harmless")
+    @Test("Invalid UTF-8 and lines without an end are harmless")
     func hostileBytes() {
         #expect(HostsFile.names(in: [0xFF, 0x20, 0xFF, 0x0A]) == [])
         let bytes = Array("10.0.0.1 ".utf8) + [0xFF, 0xC0, 0x20] + Array("ok".utf8)
@@ -32,7 +32,7 @@ struct HostsFileTests {
     }
 
     @Test(
-        "The file is read again after a change; a missing, large or special one has no names"
+        "A changed file is read again, and a missing, large or special file has no names"
     )
     func changes() throws {
         let folder = FileManager.default.temporaryDirectory.path + "/martlet-hosts-\(UUID().uuidString)"
@@ -60,7 +60,7 @@ struct HostsFileTests {
         try FileManager.default.removeItem(atPath: path)
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         #expect(!hosts.contains("d"))
-        // A file by its kind that cannot be read.
+        // A regular file that cannot be read.
         #expect(!HostsFile(path: "/proc/self/mem").contains("d"))
     }
 }

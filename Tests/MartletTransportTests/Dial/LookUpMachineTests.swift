@@ -2,12 +2,12 @@ import Testing
 
 @testable import MartletTransport
 
-/// The machine with a clock of its own: look-ups end when the test says so, and due wake-ups are delivered.
+/// The machine on a manual clock: lookups end when the test ends them, and due wake-ups are delivered.
 private struct Scene {
     var machine: LookUpMachine
     let limits: LookUpMachine.Limits
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
-    /// The running names, in the order of their starts, and the time at which each started.
+    /// The running names in the order of their starts, with their start times.
     private(set) var running: [(name: String, startedAt: MonotonicTime)] = []
     private var wakeUp: MonotonicTime?
 
@@ -29,7 +29,7 @@ private struct Scene {
         perform(machine.ended(name, now: now))
     }
 
-    /// Lets time pass, with the wake-ups that are due in it.
+    /// Advances the clock and delivers the wake-ups that are due.
     mutating func pass(_ duration: Duration) {
         let end = now.advanced(by: duration)
         while let due = wakeUp, due <= end {
@@ -39,7 +39,7 @@ private struct Scene {
         now = end
     }
 
-    /// The delay from now until a name starts, without any look-up ending.
+    /// Returns the delay until a name starts if no lookup ends.
     mutating func delay(of name: String) -> Duration? {
         let start = now
         pass(.seconds(1))
@@ -52,10 +52,10 @@ private struct Scene {
     }
 }
 
-@Suite("The schedule of look-ups")
+@Suite("Scheduling of DNS lookups")
 struct LookUpMachineTests {
     @Test(
-        "A live name starts within 100 ms of 200 names that do not resolve, in any domain",
+        "A resolvable name starts within 100 ms while 200 names in any domain do not resolve",
         arguments: [
             "dead%.example", "a.dead%.example", "dead%.test", "dead%.a.example", "dead%", "dead%.",
         ], ["live.example", "live.test", "live", "dead.", "0.live.dead7.example"])
@@ -66,13 +66,13 @@ struct LookUpMachineTests {
         let delay = try #require(found)
         #expect(delay < .milliseconds(100))
         #expect(scene.running.count == 201)
-        // Long after the crowd has come, there is no delay at all.
+        // Long after the crowd has arrived, there is no delay.
         scene.request(["later.example"])
         #expect(scene.runningNames.last == "later.example")
     }
 
     @Test(
-        "A domain gets no more threads than stay free",
+        "A domain gets no more threads than remain free",
         arguments: [(1, 252), (2, 168), (3, 126), (7, 63), (20, 24), (251, 2), (400, 1), (503, 1)])
     func share(domainCount: Int, expected: Int) {
         var scene = Scene()
@@ -88,7 +88,7 @@ struct LookUpMachineTests {
         #expect(scene.runningNames.last == "live.other")
     }
 
-    @Test("When every thread is taken, the limit holds, and names of the hosts file have the reserve")
+    @Test("When all threads are in use, only names of the hosts file use the reserve")
     func reserve() {
         var scene = Scene()
         scene.request((0..<600).map { "dead.domain\($0)" })
@@ -100,21 +100,21 @@ struct LookUpMachineTests {
         #expect(scene.runningNames.suffix(8) == (0..<8).map { "alias\($0)" }[...])
         scene.end("alias3")
         #expect(scene.runningNames.last == "alias8")
-        // A thread of another name serves the hosts file first.
+        // The hosts file gets the thread of another name first.
         scene.end("dead.domain5")
         #expect(scene.runningNames.last == "alias9")
         scene.end("dead.domain6")
         #expect(scene.running.count == 511)
         scene.end("alias0")
         scene.end("alias1")
-        // With 509 running, none is free for other names: 504 are.
+        // Of the 509 running lookups, 504 use the threads for other names.
         #expect(!scene.runningNames.contains("dead.domain504"))
         for number in 2...9 { scene.end("alias\(number)") }
         #expect(scene.running.count == 504)
         #expect(scene.runningNames.contains("dead.domain504"))
     }
 
-    @Test("A crowd starts in bursts, and each look-up that ends admits another")
+    @Test("A crowd starts in bursts, and each completed lookup admits another")
     func pace() {
         var scene = Scene()
         scene.request((0..<200).map { "host\($0).example" })
@@ -125,14 +125,14 @@ struct LookUpMachineTests {
         #expect(scene.runningNames.last == "host64.example")
         #expect(scene.running.count == 64)
         scene.pass(.milliseconds(1))
-        // The 63 that are left of the first burst do not count any more.
+        // The 63 that remain from the first burst no longer count.
         #expect(scene.running.count == 64 + 63)
-        // Names of the hosts file are no query to the name server.
+        // Names of the hosts file send no query to the name server.
         scene.request(["alias"], isLocal: true)
         #expect(scene.runningNames.last == "alias")
     }
 
-    @Test("Domains take turns")
+    @Test("Domains alternate")
     func turns() {
         var limits = LookUpMachine.Limits()
         limits.burst = 1
@@ -142,7 +142,7 @@ struct LookUpMachineTests {
         #expect(scene.runningNames == ["a1.a.x", "a2.a.x", "b1.b.x", "c1.c.x", "a3.a.x", "b2.b.x"])
     }
 
-    @Test("A queued look-up that is abandoned is removed, and never starts")
+    @Test("An abandoned lookup in the queue is removed and never starts")
     func abandonedQueued() {
         var limits = LookUpMachine.Limits()
         limits.burst = 1
@@ -156,7 +156,7 @@ struct LookUpMachineTests {
         #expect(scene.machine.isIdle)
     }
 
-    @Test("A running look-up that is abandoned makes room at once, for the pace and for its domain")
+    @Test("Abandoning a running lookup immediately frees capacity for the start rate and for its domain")
     func abandonedRunning() {
         var scene = Scene()
         scene.request((0..<254).map { "dead\($0).a.example" })
@@ -164,7 +164,7 @@ struct LookUpMachineTests {
         scene.abandon("dead0.a.example")
         #expect(scene.runningNames.last == "dead64.a.example")
         scene.pass(.seconds(1))
-        // 252 in full and a half are the domain's share.
+        // The domain's share is 252.5 threads.
         #expect(scene.running.count == 253 && scene.machine.queuedCount == 1)
         for number in 1...10 { scene.abandon("dead\(number).a.example") }
         #expect(scene.runningNames.last == "dead253.a.example")
@@ -175,7 +175,7 @@ struct LookUpMachineTests {
         #expect(scene.machine.isIdle)
     }
 
-    @Test("A domain whose look-ups are all abandoned never takes all threads")
+    @Test("A domain whose lookups are all abandoned never uses all threads")
     func abandonedForEver() {
         var scene = Scene()
         for number in 0..<5_000 {
@@ -188,7 +188,7 @@ struct LookUpMachineTests {
         #expect(scene.runningNames.last == "live.test")
     }
 
-    @Test("An abandoned look-up that is requested again is not started again, and counts in full again")
+    @Test("An abandoned lookup that is requested again does not restart, and counts in full again")
     func requestedAgain() {
         var scene = Scene()
         scene.request(["dead.example"])
@@ -211,7 +211,7 @@ struct LookUpMachineTests {
     }
 
     @Test(
-        "The domain of a name is its last two labels, and names of one label share one",
+        "The domain of a name is its last two labels, and single-label names share one domain",
         arguments: [
             ("www.example.com", "example.com"), ("a.b.c.example.com.", "example.com"),
             ("example.com", "example.com"),
@@ -222,7 +222,7 @@ struct LookUpMachineTests {
     }
 
     @Test(
-        "The limits hold for random events, and no look-up waits without a reason",
+        "The limits hold for random events, and no lookup is queued without a reason",
         arguments: 0..<20 as Range<UInt64>)
     func random(seed: UInt64) {
         var generator = RaceGenerator(state: seed)
@@ -233,7 +233,7 @@ struct LookUpMachineTests {
         var scene = Scene(limits)
         let domainCount = Int.random(in: 1...5, using: &generator)
         var wanted: Set<String> = []
-        /// The running names that were abandoned, which do not count towards the pace any more.
+        /// The running names that were abandoned and no longer count toward the start rate.
         var unpaced: Set<String> = []
         for _ in 0..<300 {
             switch Int.random(in: 0..<10, using: &generator) {
@@ -289,7 +289,7 @@ struct LookUpMachineTests {
 
 @Suite("A queue with removal")
 struct RemovableQueueTests {
-    @Test("Elements leave in the order in which they came, without those removed")
+    @Test("Elements are dequeued in the order of their insertion, without the removed ones")
     func order() {
         var queue = RemovableQueue<Int>()
         for number in [1, 2, 3, 2, 4] { queue.append(number) }
@@ -303,7 +303,7 @@ struct RemovableQueueTests {
         #expect(queue.isEmpty)
     }
 
-    @Test("Elements that come and go behind one that stays take no memory")
+    @Test("Elements that pass an element that remains use no additional memory")
     func bounded() {
         var queue = RemovableQueue<Int>()
         queue.append(0)

@@ -3,10 +3,10 @@ import Testing
 
 @testable import MartletTransport
 
-@Suite("Look-ups of names")
+@Suite("DNS lookups")
 struct LookUpTests {
-    /// A resolver that blocks for names below `dead` until it is released, as the system's does for half a
-    /// minute; here however long the test needs to see it blocked.
+    /// A resolver that blocks for names below `dead` until the test releases it. The system resolver blocks for half a
+    /// minute.
     private final class System: Sendable {
         let calls = Mutex<[String]>([])
         let entered = Semaphore()
@@ -35,7 +35,7 @@ struct LookUpTests {
                 limits: limits, isLocal: { $0.hasPrefix("alias") }, lookUp: { self.lookUp($0) })
         }
 
-        /// Waits until so many look-ups of dead names have started.
+        /// Waits until `count` lookups of dead names have started.
         func untilEntered(_ count: Int) async {
             let entered = entered
             await BlockingThreadPool.shared.run {
@@ -48,7 +48,7 @@ struct LookUpTests {
 
     private let loop = EventLoop.sharedOrStalled
 
-    /// Waits until so many tasks wait for names.
+    /// Waits until `count` tasks wait for names.
     private func until(_ lookUps: InFlightLookups, _ count: Int) async {
         while lookUps.waitingCount != count { await Task.yield() }
     }
@@ -57,11 +57,11 @@ struct LookUpTests {
         Task { try await lookUps.addresses(of: name, port: 80, loop: loop) }
     }
 
-    @Test("While 200 names do not resolve, others do, and those cancelled return")
+    @Test("While 200 names do not resolve, other names resolve and cancelled lookups return")
     func deadNames() async throws {
         let system = System()
         let lookUps = system.lookUps(reserve: 8)
-        // Half of them in one domain, half in their own.
+        // Half of the names share one domain, and the others each have their own.
         let dead = (0..<200).map { request($0 < 100 ? "\($0).one.dead" : "\($0).dead", of: lookUps) }
         await system.untilEntered(200)
         for name in ["live", "live.one.dead.", "live.example", "alias"] {
@@ -77,7 +77,7 @@ struct LookUpTests {
         for _ in dead { system.released.signal() }
     }
 
-    @Test("No more look-ups run at the same time than there may be threads, and all of them run")
+    @Test("Concurrent lookups stay within the thread limit, and all of them run")
     func bounded() async throws {
         let system = System()
         let lookUps = system.lookUps(threads: 10)
@@ -94,7 +94,7 @@ struct LookUpTests {
         #expect(Set(system.calls.withLock { $0 }).count == 100)
     }
 
-    @Test("Threads that only names of the hosts file may use are free for them when all others are taken")
+    @Test("Reserved threads resolve names of the hosts file while all other threads are in use")
     func reserve() async throws {
         let system = System()
         let lookUps = system.lookUps(threads: 6, reserve: 2)
@@ -111,7 +111,7 @@ struct LookUpTests {
         for _ in dead { system.released.signal() }
     }
 
-    @Test("Calls for one name share a look-up, in any letter case and with any port")
+    @Test("Concurrent calls for one name share a lookup, in any letter case and with any port")
     func shared() async throws {
         let system = System()
         let lookUps = system.lookUps()
@@ -129,7 +129,7 @@ struct LookUpTests {
         }
         system.released.signal()
         for (number, task) in dead.enumerated() {
-            // The error names the host as it was given.
+            // The error has the host in the caller's spelling.
             await #expect(throws: ResolutionError(host: spellings[number % 3], message: "no answer")) {
                 try await task.value
             }
@@ -138,7 +138,7 @@ struct LookUpTests {
         #expect(lookUps.waitingCount == 0)
     }
 
-    @Test("A look-up that everybody has given up before its turn is not begun")
+    @Test("A lookup whose callers have all cancelled before its turn does not start")
     func notBegun() async throws {
         let system = System()
         let lookUps = system.lookUps(threads: 1)
@@ -150,12 +150,12 @@ struct LookUpTests {
         await #expect(throws: ResolutionError.self) { try await unwanted.value }
         system.released.signal()
         await #expect(throws: ResolutionError.self) { try await dead.value }
-        // Comes behind the unwanted one on the only thread.
+        // Runs after the abandoned lookup on the only thread.
         _ = try await lookUps.addresses(of: "quick", port: 80, loop: loop)
         #expect(system.calls.withLock { $0 } == ["dead", "quick"])
     }
 
-    @Test("A name given up and asked for again, while it is looked up, is not looked up twice")
+    @Test("A name that is abandoned and requested again during its lookup is not looked up twice")
     func joined() async throws {
         let system = System()
         let lookUps = system.lookUps(threads: 4)

@@ -1,13 +1,13 @@
 @testable import MartletTransport
 
-/// A race on a manual clock that writes down every effect in order, for scenarios to compare.
+/// A race on a manual clock that logs every effect in order.
 final class RaceScene {
     typealias Race = ConnectRaceMachine<FakeAddress, String>
 
     private var race: Race
     /// Milliseconds since the start.
     private(set) var now: UInt64 = 0
-    /// What had to be done, each with its time: `0 start 6a#0`.
+    /// The effects with their times: `0 start 6a#0`.
     private(set) var log: [String] = []
     private var started: [Race.Attempt] = []
     private var armed: UInt64?
@@ -26,7 +26,7 @@ final class RaceScene {
         note(race.start(now: nanoseconds))
     }
 
-    /// Lets time pass, and the timer fire when it is due.
+    /// Advances the clock and fires the timer when it is due.
     func advance(_ milliseconds: UInt64) {
         let end = now + milliseconds
         while let time = armed, time <= end {
@@ -37,7 +37,7 @@ final class RaceScene {
         now = end
     }
 
-    /// The timer fires whatever the time.
+    /// Fires the timer regardless of the time.
     func fire() {
         note(race.timerFired(now: nanoseconds))
     }

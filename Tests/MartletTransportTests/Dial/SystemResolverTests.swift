@@ -6,7 +6,7 @@ import Testing
 @Suite("The system's resolver")
 struct SystemResolverTests {
     @Test(
-        "Localhost, names below it and address literals are resolved without a look-up",
+        "Localhost, its subdomains and address literals are resolved without a lookup",
         arguments: [
             ("localhost", ["[::1]:8080", "127.0.0.1:8080"]),
             ("LOCALHOST.", ["[::1]:8080", "127.0.0.1:8080"]),
@@ -25,16 +25,16 @@ struct SystemResolverTests {
         #expect(addresses.map(\.description) == expected)
     }
 
-    @Test("The zone of an address literal is kept")
+    @Test("The zone of an address literal is retained")
     func zone() async throws {
         let addresses = try await SystemResolver().addresses(of: "fe80::1%lo", port: 80)
-        // sin6_scope_id, the last field of sockaddr_in6.
+        // The last field of sockaddr_in6, sin6_scope_id.
         let index = unsafe UInt8(truncatingIfNeeded: if_nametoindex("lo"))
         #expect(addresses.map { Array($0.bytes.suffix(4)) } == [[index, 0, 0, 0]])
     }
 
     @Test(
-        "Names that only look like these are the system's",
+        "Names that only resemble localhost or a literal are resolved by the system",
         arguments: [
             ".localhost", "a..localhost", "notlocalhost", "localhost.example", "dead.example", "vm",
             "fe80::1%none", "1.2.3.4.5", "[::1]",
@@ -44,7 +44,7 @@ struct SystemResolverTests {
     }
 
     @Test(
-        "A name that cannot be one fails without a look-up",
+        "An invalid name fails without a lookup",
         arguments: ["", "127.0.0.1\0", "\0", String(repeating: "a", count: 256)])
     func invalid(_ name: String) async {
         await #expect(throws: ResolutionError(host: name, code: EAI_NONAME, message: "not a host name")) {
@@ -52,7 +52,7 @@ struct SystemResolverTests {
         }
     }
 
-    @Test("A port that is none fails", arguments: [-1, 65_536, Int.max, Int.min])
+    @Test("An invalid port fails", arguments: [-1, 65_536, Int.max, Int.min])
     func port(_ port: Int) async {
         await #expect(throws: ResolutionError.self) {
             try await SystemResolver().addresses(of: "localhost", port: port)

@@ -10,7 +10,7 @@ struct MessageDigestTests {
     }
 
     @Test(
-        "The published digests of the empty string, “abc” and a longer text come out",
+        "The published digests of the empty string, “abc” and a longer text are computed",
         arguments: [
             (MessageDigestAlgorithm.md5, "", "d41d8cd98f00b204e9800998ecf8427e"),
             (.md5, "abc", "900150983cd24fb0d6963f7d28e17f72"),
@@ -43,7 +43,9 @@ struct MessageDigestTests {
         #expect(expected.utf8.count == 2 * algorithm.byteCount)
     }
 
-    @Test("A digest in pieces is that of the whole", arguments: MessageDigestAlgorithm.allCases)
+    @Test(
+        "A digest that is computed in pieces equals the digest of the whole",
+        arguments: MessageDigestAlgorithm.allCases)
     func pieces(_ algorithm: MessageDigestAlgorithm) throws {
         let bytes = (0..<1000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let digest = try MessageDigest(algorithm)
@@ -56,7 +58,7 @@ struct MessageDigestTests {
         #expect(try digest.finish() == MessageDigest.digest(algorithm, of: bytes))
     }
 
-    @Test("A digest that was finished is an error when it is asked for again")
+    @Test("Using a finished digest again is an error")
     func finishedOnce() throws {
         let digest = try MessageDigest(.sha256)
         _ = try digest.finish()
@@ -64,14 +66,14 @@ struct MessageDigestTests {
         #expect(throws: MessageDigestError.self) { try digest.finish() }
     }
 
-    @Test("SHA-512/256 is not SHA-512 cut short")
+    @Test("SHA-512/256 is not a truncated SHA-512")
     func notTruncated() throws {
         #expect(
             try MessageDigest.digest(.sha512_256, of: [])
                 != Array(MessageDigest.digest(.sha512, of: []).prefix(32)))
     }
 
-    @Test("Each algorithm is there on a system that forbids none", arguments: MessageDigestAlgorithm.allCases)
+    @Test("Each algorithm is available on a system that forbids none", arguments: MessageDigestAlgorithm.allCases)
     func available(_ algorithm: MessageDigestAlgorithm) {
         #expect(algorithm.isAvailable)
     }

@@ -2,9 +2,9 @@ import MartletTransport
 import Synchronization
 import Testing
 
-@Suite("Workers for calls that block")
+@Suite("Thread pool for blocking calls")
 struct BlockingThreadPoolTests {
-    /// How many are inside at once.
+    /// The number of concurrent calls and its maximum.
     private final class Gauge: Sendable {
         let running = Atomic(0)
         let most = Atomic(0)
@@ -16,7 +16,7 @@ struct BlockingThreadPoolTests {
         }
     }
 
-    @Test("No more calls run at once than there may be threads, and all of them run")
+    @Test("Concurrent calls stay within the thread limit, and all of them run")
     func bounded() async {
         let workers = BlockingThreadPool(threadLimit: 3)
         let gauge = Gauge()
@@ -36,10 +36,10 @@ struct BlockingThreadPoolTests {
     }
 
     @Test(
-        "All calls run if the system starts no thread, also those that are queued while a start fails",
+        "All calls run if the system starts no thread, including calls that are queued while a start fails",
         .timeLimit(.minutes(1)), arguments: [1, 4])
     func withoutThreads(threadLimit: Int) async {
-        // No address space has room for such a stack.
+        // No address space has room for a stack of this size.
         let workers = BlockingThreadPool(threadLimit: threadLimit, stackByteCount: 1 << 62)
         for _ in 0..<200 {
             let sum = await withTaskGroup(of: Int.self) { group in

@@ -1,9 +1,9 @@
 import MartletTransport
 import Testing
 
-@Suite("Newest values")
+@Suite("Latest values")
 struct CurrentValueTests {
-    @Test("Who comes gets the present value at once, and then only another one")
+    @Test("A subscriber receives the current value immediately, and then only different values")
     func presentFirst() async {
         let value = CurrentValue(1)
         value.update { 2 }
@@ -15,7 +15,7 @@ struct CurrentValueTests {
         #expect(await next?.value == 3)
     }
 
-    @Test("Who is slow skips what it missed")
+    @Test("A slow subscriber skips intermediate values")
     func skips() async {
         let value = CurrentValue(0)
         let first = await value.next(after: 0)
@@ -23,7 +23,7 @@ struct CurrentValueTests {
         #expect(await value.next(after: first?.version ?? 0)?.value == 100)
     }
 
-    @Test("The last value comes before the end, to all who wait")
+    @Test("The last value is delivered before the end, to all waiters")
     func end() async {
         let value = CurrentValue(0)
         let seen = await value.next(after: 0)?.version ?? 0
@@ -40,7 +40,7 @@ struct CurrentValueTests {
         #expect(value.value == 7)
     }
 
-    @Test("Cancelling ends the wait of the task that was cancelled, and no other")
+    @Test("Cancelling ends only the wait of the cancelled task")
     func cancelled() async {
         let value = CurrentValue(0)
         let seen = await value.next(after: 0)?.version ?? 0
@@ -52,13 +52,13 @@ struct CurrentValueTests {
         #expect(await patient.value == 1)
     }
 
-    @Test("Of changes at once from many tasks none is lost from sight")
+    @Test("Concurrent changes from many tasks are all observed")
     func concurrent() async {
         let value = CurrentValue(0)
         await withTaskGroup(of: Void.self) { group in
             for number in 1...200 { group.addTask { value.update { number } } }
             var seen: UInt64 = 0
-            // Each is another value than the one before it, and so a change.
+            // Each value differs from the previous one and is therefore a change.
             while seen < 201, let next = await value.next(after: seen) { seen = next.version }
         }
         #expect(value.value > 0)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The event loop")
 struct EventLoopTests {
-    /// Notes when it fired, and answers with what the test wants.
+    /// A timer target that records when it fired and returns the next time that the test wants.
     private final class Target: TimerTarget {
         let fired = OneShot<MonotonicTime>()
         let count = Atomic(0)
@@ -34,7 +34,7 @@ struct EventLoopTests {
         #expect(fired >= deadline)
     }
 
-    @Test("A timer that answers with a later time is called again")
+    @Test("A timer that returns a later time is called again")
     func lazyTimer() async throws {
         let loop = try EventLoop.shared.get()
         let target = Target(again: .milliseconds(1))
@@ -43,9 +43,9 @@ struct EventLoopTests {
         #expect(target.count.load(ordering: .relaxed) == 3)
     }
 
-    @Test("A timer does not keep its target in memory")
+    @Test("A timer does not retain its target")
     func weakTimer() async throws {
-        // One of its own: where other tests arm timers too, a sweep may hold the target in the moment of the look.
+        // The test has its own loop: in a shared one a sweep for other tests can hold the target during the check.
         let loop = try EventLoop.start()
         defer { loop.stop() }
         weak var reference: Target?
@@ -57,7 +57,7 @@ struct EventLoopTests {
         #expect(reference == nil)
     }
 
-    @Test("Timers whose targets are gone are swept out long before their time, and the others still fire")
+    @Test("Timers whose targets are released are removed early, and the other timers still fire")
     func sweeps() async throws {
         let loop = try EventLoop.start()
         defer { loop.stop() }
@@ -73,7 +73,7 @@ struct EventLoopTests {
         #expect(kept.allSatisfy { $0.count.load(ordering: .relaxed) == 0 })
     }
 
-    @Test("A timer armed for sooner than the one the loop sleeps for is in time")
+    @Test("A timer that is set earlier than the one the loop sleeps for fires in time")
     func overtakes() async throws {
         let loop = try EventLoop.start()
         defer { loop.stop() }
@@ -88,7 +88,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test("Tasks that prefer the loop run on its thread, also after they have waited")
+    @Test("Tasks that prefer the loop run on its thread, also after a suspension")
     func executor() async throws {
         let loop = try EventLoop.start()
         defer { loop.stop() }

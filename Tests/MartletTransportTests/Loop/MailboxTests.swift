@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Mailboxes")
 struct MailboxTests {
-    @Test("Values come in the order in which they were sent, and behind the last one the end")
+    @Test("Values are delivered in the order in which they were sent, followed by the end")
     func order() async {
         let mailbox = Mailbox<Int>()
         for number in 1...3 { mailbox.send(number) }
@@ -14,7 +14,7 @@ struct MailboxTests {
         #expect(await mailbox.next() == nil)
     }
 
-    @Test("Who waits gets what is sent, or the end")
+    @Test("A waiter receives the next value or the end")
     func waits() async {
         let mailbox = Mailbox<Int>()
         async let taken = [mailbox.next(), mailbox.next(), mailbox.next()]
@@ -27,7 +27,7 @@ struct MailboxTests {
         #expect(await taken == [1, 2, nil])
     }
 
-    @Test("A task that is cancelled takes what is there, and then nothing; what comes later is for others")
+    @Test("A cancelled task receives a value that is available and then nothing, and later values go to others")
     func cancelled() async {
         let mailbox = Mailbox<Int>()
         mailbox.send(1)
@@ -41,7 +41,7 @@ struct MailboxTests {
         #expect(await mailbox.next() == 2)
     }
 
-    @Test("A cancelled wait ends, and no other")
+    @Test("Cancellation ends the cancelled wait and no other")
     func cancelledWait() async {
         for _ in 0..<200 {
             let mailbox = Mailbox<Int>()
@@ -55,7 +55,7 @@ struct MailboxTests {
         }
     }
 
-    @Test("Of values from many senders for many takers each comes once, also while takers are cancelled")
+    @Test("Each value from many senders is received once, also while receivers are cancelled")
     func concurrent() async {
         let mailbox = Mailbox<Int>()
         let taken = await withTaskGroup(of: [Int].self) { group in
@@ -82,7 +82,7 @@ struct MailboxTests {
         #expect(taken.sorted() == Array(0..<2_000))
     }
 
-    @Test("A sender that holds a lock has nobody to resume where nobody waits")
+    @Test("Posting without a waiter returns no continuation to resume")
     func posting() async {
         let mailbox = Mailbox<Int>()
         #expect(mailbox.post(1).map { _ in true } == nil)

@@ -11,7 +11,7 @@ struct MonotonicTimeTests {
         #expect(first.since(second) == .zero)
     }
 
-    @Test("An instant moves by durations of either sign, to the nanosecond")
+    @Test("An instant moves by positive and negative durations with nanosecond precision")
     func moves() {
         let instant = MonotonicTime(nanoseconds: 5_000_000_000)
         #expect(instant.advanced(by: .milliseconds(1500)).nanoseconds == 6_500_000_000)
@@ -20,14 +20,16 @@ struct MonotonicTimeTests {
         #expect(instant.advanced(by: .zero) == instant)
     }
 
-    @Test("What cannot be told is the distant future, not a trap", arguments: [Int64.max, 9_300_000_000_000])
+    @Test(
+        "An instant that cannot be represented is the distant future and does not trap",
+        arguments: [Int64.max, 9_300_000_000_000])
     func overflows(seconds: Int64) {
         let instant = MonotonicTime(nanoseconds: .max - 1)
         #expect(instant.advanced(by: .seconds(seconds)) == .distantFuture)
         #expect(MonotonicTime(nanoseconds: 1).advanced(by: .seconds(-seconds)).nanoseconds == 0)
     }
 
-    @Test("The distant future stays where it is, and no duration is no deadline")
+    @Test("The distant future does not move, and no duration means no deadline")
     func distant() {
         #expect(MonotonicTime.distantFuture.advanced(by: .seconds(-5)) == .distantFuture)
         #expect(MonotonicTime.now().deadline(after: nil) == .distantFuture)

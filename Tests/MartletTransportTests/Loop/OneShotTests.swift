@@ -7,7 +7,7 @@ struct OneShotTests {
         try EventLoop.shared.get()
     }
 
-    @Test("A value delivered before the wait is there at once")
+    @Test("A value that is delivered before the wait is returned immediately")
     func early() async throws {
         let shot = OneShot<Int>()
         #expect(shot.fulfill(7))
@@ -17,7 +17,7 @@ struct OneShotTests {
         }
     }
 
-    @Test("The first of two values counts, and the second is told that it lost")
+    @Test("The first of two values wins, and the second delivery returns that it lost")
     func twice() async throws {
         let shot = OneShot<Int>()
         #expect(shot.fulfill(1))
@@ -29,7 +29,7 @@ struct OneShotTests {
         }
     }
 
-    @Test("A deadline ends the wait, and the value that comes later is refused")
+    @Test("A deadline ends the wait, and a later value is rejected")
     func timeout() async throws {
         let shot = OneShot<Int>()
         let deadline = MonotonicTime.now().advanced(by: .milliseconds(5))
@@ -41,7 +41,7 @@ struct OneShotTests {
         #expect(!shot.fulfill(1))
     }
 
-    @Test("Of a thousand deliveries that race an interruption, each ends exactly one way")
+    @Test("Each of a thousand deliveries that race an interruption ends exactly one way")
     func races() async throws {
         let loop = try loop()
         for round in 0..<1000 {

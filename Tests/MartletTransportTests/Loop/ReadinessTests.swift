@@ -2,23 +2,23 @@ import Testing
 
 @testable import MartletTransport
 
-@Suite("Readiness: waking whoever waits")
+@Suite("Readiness: resuming waiters")
 struct ReadinessTests {
     private static let never = MonotonicTime(nanoseconds: 0)
 
     @Test(
-        "Who is woken just before a wait does not wait, once",
+        "A wake-up just before a wait is consumed by that wait, once",
         arguments: [Readiness.Direction.read, .write])
     func earlyWake(_ direction: Readiness.Direction) async throws {
         let loop = try EventLoop.shared.get()
         let readiness = Readiness(loop: loop)
         if direction == .read { readiness.wakeReader() } else { readiness.wakeWriter() }
-        // Without a deadline: a wake that was lost would never be made up for.
+        // There is no deadline, because a lost wake-up must block the test.
         #expect(await readiness.wait(for: direction, until: .distantFuture) == .ready)
         #expect(await readiness.wait(for: direction, until: ReadinessTests.never) == .timedOut)
     }
 
-    @Test("Waking one direction leaves the other as it is")
+    @Test("Waking one direction does not affect the other")
     func apart() async throws {
         let readiness = Readiness(loop: try EventLoop.shared.get())
         readiness.wakeReader()
@@ -31,7 +31,7 @@ struct ReadinessTests {
     }
 
     @Test(
-        "A watcher is released when the watch ends, whichever came first",
+        "An observer is released when the observation ends, in any order of the calls",
         arguments: ["end", "close", "close before"])
     func watcherReleased(_ how: String) throws {
         let readiness = Readiness(loop: try EventLoop.shared.get())

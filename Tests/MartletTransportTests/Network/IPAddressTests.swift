@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Addresses without ports")
 struct IPAddressTests {
-    @Test("An address of a socket is read without its port")
+    @Test("The address of a socket is read without its port")
     func sockets() {
         #expect(IPAddress(socket: "192.0.2.1:80") == IPAddress("192.0.2.1"))
         #expect(IPAddress(socket: "[2001:db8::1]:443") == IPAddress("2001:db8::1"))
@@ -13,7 +13,7 @@ struct IPAddressTests {
         }
     }
 
-    @Test("Addresses that reach no farther than the machine or the link are known")
+    @Test("Loopback and link-local addresses are recognized")
     func reach() throws {
         for text in ["127.0.0.1", "127.255.0.1", "::1"] { #expect(try #require(IPAddress(text)).isLoopback) }
         for text in ["169.254.0.1", "fe80::1", "febf::1"] {

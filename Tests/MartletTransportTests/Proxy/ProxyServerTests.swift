@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Proxies")
 struct ProxyServerTests {
-    @Test("Credentials are shown in no description")
+    @Test("Credentials appear in no description")
     func secrecy() {
         let credentials = ProxyCredentials(user: "agent", password: "hunter2")
         let proxy = ProxyServer(kind: .https, host: "::1", port: 3128, credentials: credentials)

@@ -6,8 +6,8 @@ struct Socks5MachineTests {
     private static let greeting: [UInt8] = [5, 1, 0]
     private static let success: [UInt8] = [5, 0, 0, 1, 127, 0, 0, 1, 0x1F, 0x90]
 
-    /// Runs a whole handshake against literal bytes, handed over in pieces of a size.
-    /// - Returns: Everything sent, and how many of the bytes were wanted.
+    /// Runs a complete handshake against literal bytes that arrive in pieces of the given size.
+    /// - Returns: The sent bytes and the number of consumed bytes.
     private func run(
         _ target: Socks5Machine.Target, _ credentials: ProxyCredentials? = nil, answers: [UInt8],
         pieces: Int = .max
@@ -31,7 +31,7 @@ struct Socks5MachineTests {
         .address(try #require(SocketAddress(literal: literal, port: port)))
     }
 
-    @Test("A name goes out with its length and its port", arguments: [1, 2, 3, .max])
+    @Test("A name is sent with its length and its port", arguments: [1, 2, 3, .max])
     func name(pieces: Int) throws {
         let (sent, used) = try run(
             .name("example.com", port: 443), answers: [5, 0] + Self.success, pieces: pieces)
@@ -39,20 +39,20 @@ struct Socks5MachineTests {
         #expect(used == 12)
     }
 
-    @Test("An IPv4 address goes out as four bytes")
+    @Test("An IPv4 address is sent as four bytes")
     func ipv4() throws {
         let (sent, _) = try run(try address("192.0.2.7", 80), answers: [5, 0] + Self.success)
         #expect(sent == [Self.greeting, [5, 1, 0, 1, 192, 0, 2, 7, 0, 80]])
     }
 
-    @Test("An IPv6 address goes out as sixteen bytes")
+    @Test("An IPv6 address is sent as sixteen bytes")
     func ipv6() throws {
         let (sent, _) = try run(try address("2001:db8::1", 8080), answers: [5, 0] + Self.success)
         let bytes: [UInt8] = [0x20, 1, 0xD, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]
         #expect(sent == [Self.greeting, [5, 1, 0, 4] + bytes + [0x1F, 0x90]])
     }
 
-    @Test("User and password go out when the proxy asks for them", arguments: [1, .max])
+    @Test("The user name and password are sent when the proxy requests them", arguments: [1, .max])
     func credentials(pieces: Int) throws {
         let (sent, used) = try run(
             .name("a", port: 1), ProxyCredentials(user: "me", password: "pässe"),
@@ -62,14 +62,14 @@ struct Socks5MachineTests {
         #expect(used == 14)
     }
 
-    @Test("Credentials that are not asked for stay here")
+    @Test("Credentials that are not requested are not sent")
     func unaskedCredentials() throws {
         let (sent, _) = try run(
             .name("a", port: 1), ProxyCredentials(user: "me", password: "p"), answers: [5, 0] + Self.success)
         #expect(sent.count == 2)
     }
 
-    @Test("What follows the reply is left to the tunnel, whatever kind of address it names")
+    @Test("Bytes after the reply are left to the tunnel for each address type in the reply")
     func replyLengths() throws {
         let replies: [[UInt8]] = [
             Self.success,
@@ -83,7 +83,7 @@ struct Socks5MachineTests {
         }
     }
 
-    @Test("Every reply code but success is an error of its own, at once", arguments: UInt8(1)...255)
+    @Test("Each reply code other than success is immediately a distinct error", arguments: UInt8(1)...255)
     func codes(code: UInt8) throws {
         let fault = #expect(throws: Socks5Error.self) {
             _ = try run(.name("a", port: 1), answers: [5, 0, 5, code])
@@ -92,7 +92,7 @@ struct Socks5MachineTests {
         #expect(fault?.isAboutAddress == [1, 3, 4, 5, 6, 8].contains(code))
     }
 
-    @Test("Another version is refused at its first byte")
+    @Test("Another version is rejected at its first byte")
     func versions() throws {
         for answers in [[4], [72, 84, 84, 80], [0], [5, 0, 4], [5, 0, 0]] as [[UInt8]] {
             let fault = #expect(throws: Socks5Error.self) {
@@ -108,7 +108,7 @@ struct Socks5MachineTests {
         #expect(fault == .wrongVersion(5))
     }
 
-    @Test("A way to authenticate that was not offered is refused")
+    @Test("An authentication method that was not offered is rejected")
     func methods() throws {
         for (answer, expected) in [
             (0xFF, Socks5Error.noAcceptableMethod), (2, .unofferedMethod(2)), (1, .unofferedMethod(1)),
@@ -120,7 +120,7 @@ struct Socks5MachineTests {
         }
     }
 
-    @Test("Refused credentials are told as such")
+    @Test("Rejected credentials are reported as such")
     func refusedCredentials() throws {
         let fault = #expect(throws: Socks5Error.self) {
             _ = try run(
@@ -129,7 +129,7 @@ struct Socks5MachineTests {
         #expect(fault == .credentialsRefused)
     }
 
-    @Test("An unknown type of address in the reply is refused")
+    @Test("An unknown address type in the reply is rejected")
     func addressType() throws {
         let fault = #expect(throws: Socks5Error.self) {
             _ = try run(.name("a", port: 1), answers: [5, 0, 5, 0, 0, 2, 1])
@@ -137,7 +137,7 @@ struct Socks5MachineTests {
         #expect(fault == .invalidAddressType(2))
     }
 
-    @Test("An end at any point before the tunnel is a truncation")
+    @Test("The end of the stream before the tunnel is a truncation")
     func truncation() throws {
         let whole = [5, 0] + Self.success
         for length in 0..<whole.count {
@@ -148,7 +148,7 @@ struct Socks5MachineTests {
         }
     }
 
-    @Test("After a fault the same fault comes again, and nothing is wanted")
+    @Test("After an error the same error is thrown again, and no bytes are requested")
     func faultStays() throws {
         var machine = try Socks5Machine(target: .name("a", port: 1), credentials: nil)
         _ = machine.start()
@@ -158,7 +158,7 @@ struct Socks5MachineTests {
         #expect(machine.receiveEndOfStream() == .wrongVersion(4))
     }
 
-    @Test("Names and credentials that do not fit are refused before anything is sent")
+    @Test("Names and credentials that are too long are rejected before anything is sent")
     func lengths() throws {
         let long = String(repeating: "x", count: 256)
         #expect(throws: Socks5Error.invalidName(byteCount: 256)) {
@@ -181,7 +181,7 @@ struct Socks5MachineTests {
         #expect(sent.map(\.count) == [4, 513, 262])
     }
 
-    @Test("Whatever bytes come, the handshake ends in the tunnel or in a fault")
+    @Test("Random bytes end the handshake in the tunnel or in an error")
     func garbage() throws {
         var state: UInt64 = 42
         for _ in 0..<2_000 {
@@ -192,7 +192,7 @@ struct Socks5MachineTests {
             do throws(Socks5Error) {
                 while machine.wantedByteCount > 0 {
                     state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-                    // Small numbers get further than any.
+                    // Small numbers reach later states.
                     let byte = UInt8(truncatingIfNeeded: state >> 40) % (count % 3 == 0 ? 6 : 4)
                     _ = try machine.receive([byte])
                     count += 1

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("TLS inside of TLS")
 struct TLSInTLSTests {
-    /// Both ends of a connection on which TLS with a proxy carries TLS with a server.
+    /// Both ends of a connection with TLS to a server inside TLS to a proxy.
     private struct Ends {
         let client: TLSStream
         let server: TLSStream
@@ -39,7 +39,7 @@ struct TLSInTLSTests {
             certificateChainPEM: issued.certificateChainPEM, privateKeyPEM: issued.privateKeyPEM)
     }
 
-    @Test("Each layer is verified by its own trust")
+    @Test("Each layer is verified with its own trust")
     func trust() async throws {
         let (outer, inner) = (try CertificateAuthority(), try CertificateAuthority())
         let pair = try TLSPair()
@@ -54,14 +54,14 @@ struct TLSInTLSTests {
         }
     }
 
-    /// A handshake that one side refuses.
+    /// The reason for which one side rejects the handshake.
     enum Refusal: CaseIterable {
         case unknownAuthority, wrongName, expired, notYetValid, pinMismatch, denied, oldVersion
     }
 
-    // The outer layer emptied OpenSSL's error queue when the inner one sent its alert, and the reason was lost.
+    // The outer layer once cleared OpenSSL's error queue when the inner one sent its alert, and the reason was lost.
     @Test(
-        "A server is refused for the same reason with and without TLS around it", arguments: Refusal.allCases)
+        "A server is rejected for the same reason with and without an outer TLS layer", arguments: Refusal.allCases)
     func refusals(_ refusal: Refusal) async throws {
         var template = CertificateTemplate.loopback
         var settings = TLSSettings(trust: try Certificates.authority.get().trust)
@@ -104,7 +104,7 @@ struct TLSInTLSTests {
         #expect(nested == expected)
     }
 
-    /// Why a client refuses a server behind a proxy over TLS.
+    /// Returns the error with which a client rejects a server through a TLS proxy.
     private func nestedFault(_ client: TLSContext, _ server: TLSContext) async throws -> TLSError.Kind? {
         let pair = try TLSPair()
         let outer = await pair.handshake(client: try Certificates.client(), server: try Certificates.server())
@@ -121,7 +121,7 @@ struct TLSInTLSTests {
         return error.kind
     }
 
-    @Test("Megabytes pass both ways at once, and none is lost")
+    @Test("Megabytes pass in both directions concurrently without loss")
     func transfer() async throws {
         let authority = try CertificateAuthority()
         let ends = try await ends(try TLSPair(), authority, authority)
@@ -138,7 +138,7 @@ struct TLSInTLSTests {
         ends.server.close()
     }
 
-    @Test("Small pieces read one byte at a time come whole")
+    @Test("Small pieces that are read one byte at a time arrive complete")
     func oneByOne() async throws {
         let authority = try CertificateAuthority()
         let ends = try await ends(try TLSPair(), authority, authority)
@@ -151,7 +151,7 @@ struct TLSInTLSTests {
         ends.server.close()
     }
 
-    @Test("The end of the inner layer is clean, that of the outer alone is not")
+    @Test("The end of the inner layer is clean, and the end of only the outer layer is not")
     func endings() async throws {
         let authority = try CertificateAuthority()
         let first = try await ends(try TLSPair(), authority, authority)
@@ -170,11 +170,11 @@ struct TLSInTLSTests {
         second.client.close()
     }
 
-    @Test("Idle, it is quiet until bytes come or it ends")
+    @Test("An idle stream is quiet until bytes arrive or it ends")
     func probing() async throws {
         let authority = try CertificateAuthority()
         let ends = try await ends(try TLSPair(), authority, authority)
-        // Tickets of the inner layer are bytes of the outer one, and no reason to give up.
+        // Session tickets of the inner layer are bytes of the outer layer and do not make the stream unusable.
         #expect(ends.client.probe() == .quiet)
         try await ends.server.send([1])
         while ends.client.probe() == .quiet { await Task.yield() }
@@ -184,7 +184,7 @@ struct TLSInTLSTests {
         ends.server.close()
     }
 
-    @Test("Interrupting ends a wait in the inner handshake, and leaves nothing open")
+    @Test("An interrupt ends a wait in the inner handshake and leaves nothing open")
     func interruption() async throws {
         let authority = try CertificateAuthority()
         let pair = try TLSPair()
@@ -197,7 +197,7 @@ struct TLSInTLSTests {
                 socket: pair.client, carrier: carrier, context: context, serverName: "localhost", port: 443,
                 deadline: .distantFuture)
         }
-        // The greeting of the inner handshake shows that it waits for an answer.
+        // The first message of the inner handshake shows that it waits for a response.
         #expect(try await !outer.server.get().receive().1.isEmpty)
         carrier.interrupt()
         await #expect(throws: TransportError.self) { try await task.value }

@@ -1,11 +1,11 @@
-/// Bytes to send that show at the other end whether any was lost, doubled or moved.
+/// Test bytes that show whether any byte was lost, duplicated or moved.
 enum BytePattern {
-    /// So many bytes, which depend on the seed alone.
+    /// Returns `count` bytes that depend only on the seed.
     ///
-    /// Quick to make where debug code is slow: meanwhile a test has a thread of the few that all tests share.
+    /// The function is fast in debug builds, where all tests share a few threads.
     static func bytes(_ count: Int, seed: UInt8) -> [UInt8] {
         var value = UInt32(seed) &+ 1
-        // A block of a length that no record or buffer has, repeated.
+        // A repeated block whose length differs from that of every record and buffer.
         let block = (0..<4093).map { _ in
             value = value &* 1_664_525 &+ 1_013_904_223
             return UInt8(truncatingIfNeeded: value >> 24)

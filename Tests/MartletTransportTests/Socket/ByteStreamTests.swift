@@ -1,9 +1,9 @@
 @testable import MartletTransport
 import Testing
 
-@Suite("Streams of bytes, over loopback and in memory")
+@Suite("Byte streams over loopback and in memory")
 struct ByteStreamTests {
-    @Test("What is written on one end is read on the other, both ways", arguments: StreamPair.allCases)
+    @Test("Bytes that are written on one end are read on the other, in both directions", arguments: StreamPair.allCases)
     func bothWays(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         try await client.send([1, 2, 3])
@@ -13,7 +13,7 @@ struct ByteStreamTests {
     }
 
     @Test(
-        "Ten megabytes arrive whole and in order while the writer is held back",
+        "Ten megabytes arrive complete and in order under backpressure",
         arguments: StreamPair.allCases)
     func bulk(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
@@ -26,7 +26,7 @@ struct ByteStreamTests {
         #expect(received == bytes)
     }
 
-    @Test("An edge between the failed call and the wait is not lost", arguments: StreamPair.allCases)
+    @Test("Bytes that arrive between a failed read and its wait wake the reader", arguments: StreamPair.allCases)
     func edges(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         for round in 0..<2000 {
@@ -38,7 +38,7 @@ struct ByteStreamTests {
     }
 
     @Test(
-        "Bytes that a read left behind are told of, though no edge comes for them",
+        "Bytes that a read did not consume wake the next wait without a new edge",
         arguments: StreamPair.allCases)
     func leftBehind(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
@@ -46,7 +46,7 @@ struct ByteStreamTests {
         #expect(try await client.receive(atMost: 2) == [1, 2])
         #expect(client.stopObservingIdle())
         #expect(try await client.receive(atMost: 2) == [3])
-        // The edge of the bytes may come only now, behind the read that took them: one read of nothing answers it.
+        // The edge for the bytes may arrive only after the read that consumed them. An empty read clears it.
         var lateEdges = 0
         while client.stopObservingIdle(), lateEdges < 10 {
             #expect(try client.readsNothing())
@@ -55,7 +55,7 @@ struct ByteStreamTests {
         #expect(lateEdges < 10)
     }
 
-    @Test("The end comes after the bytes, and stays", arguments: StreamPair.allCases)
+    @Test("The end follows the bytes and persists", arguments: StreamPair.allCases)
     func end(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         try await client.send([9])
@@ -67,7 +67,7 @@ struct ByteStreamTests {
         #expect(try await client.receive() == [8])
     }
 
-    @Test("A wait ends at its deadline, and the next one works", arguments: StreamPair.allCases)
+    @Test("A wait ends at its deadline, and the next wait works", arguments: StreamPair.allCases)
     func deadlines(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         _ = try? await client.waitUntilReadable(until: MonotonicTime.now())
@@ -85,7 +85,7 @@ struct ByteStreamTests {
     }
 
     @Test(
-        "A deadline that moves forward and back between waits is kept each time",
+        "A deadline that moves forward and back between waits is honored each time",
         arguments: StreamPair.allCases)
     func movingDeadlines(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
@@ -101,7 +101,7 @@ struct ByteStreamTests {
                     while true {
                         try await client.waitUntilReadable(
                             until: MonotonicTime.now().advanced(by: .milliseconds(milliseconds)))
-                        // The last edge may still stand in the latch; a read that finds nothing clears it.
+                        // The last edge may still be latched. An empty read clears it.
                         #expect(try client.readsNothing())
                     }
                 }
@@ -109,7 +109,7 @@ struct ByteStreamTests {
         }
     }
 
-    @Test("Interrupting ends a wait, and every later one", arguments: StreamPair.allCases)
+    @Test("An interrupt ends a wait and every later one", arguments: StreamPair.allCases)
     func interruption(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         async let waiting: Void = client.waitUntilReadable(until: StreamPair.soon)
@@ -128,7 +128,7 @@ struct ByteStreamTests {
     }
 
     @Test(
-        "A closed stream refuses to read and to write, and closing twice is closing once",
+        "A closed stream rejects reads and writes, and closing twice has no further effect",
         arguments: StreamPair.allCases)
     func closing(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
@@ -141,7 +141,7 @@ struct ByteStreamTests {
     }
 
     @Test(
-        "Writing to a peer that has reset is an error, and the process lives", arguments: StreamPair.allCases)
+        "Writing to a peer that has reset is an error and does not end the process", arguments: StreamPair.allCases)
     func brokenPipe(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         server.reset()
@@ -151,7 +151,7 @@ struct ByteStreamTests {
     }
 
     @Test(
-        "A look at an idle stream tells whether it is fit, without taking anything",
+        "Probing an idle stream reports whether it is usable without consuming bytes",
         arguments: StreamPair.allCases)
     func probing(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
@@ -163,13 +163,13 @@ struct ByteStreamTests {
         #expect(client.probe() == .quiet)
         server.close()
         try await client.waitUntilReadable(until: StreamPair.soon)
-        // The edge of the byte may have come twice, and the wait ended before the end of the stream is there.
+        // The edge for the byte may arrive twice and end the wait before the end of the stream arrives.
         let deadline = StreamPair.soon
         while client.probe() == .quiet, MonotonicTime.now() < deadline { await Task.yield() }
         #expect(client.probe() == .unusable)
     }
 
-    @Test("Whoever watches an idle stream is told when its peer ends it", arguments: StreamPair.allCases)
+    @Test("The observer of an idle stream is notified when the peer ends it", arguments: StreamPair.allCases)
     func watching(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         let noticed = OneShot<Void>()
@@ -181,7 +181,7 @@ struct ByteStreamTests {
         }
     }
 
-    @Test("A second reader makes the first look again instead of being forgotten")
+    @Test("A second reader resumes the first instead of displacing it")
     func displacement() async throws {
         let (client, server) = try await StreamPair.memory.make()
         let waits = (0..<2).map { _ in
@@ -192,7 +192,7 @@ struct ByteStreamTests {
         #expect(client.probe() == .unusable)
     }
 
-    @Test("A reader that never catches up does not make a stream in memory keep what was read")
+    @Test("A memory stream with a slow reader does not retain bytes that were read")
     func slowReader() async throws {
         let (client, server) = MemoryStream.pair(capacity: 1_000, loop: try EventLoop.shared.get())
         try await server.send([UInt8](repeating: 0, count: 1_000))

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Whether a number is an open descriptor of this process.
+/// Returns whether a number is an open descriptor of this process.
 func isOpen(_ descriptor: Int32) -> Bool {
     fcntl(descriptor, F_GETFD) >= 0
 }

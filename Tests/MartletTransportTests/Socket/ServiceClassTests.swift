@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Service classes")
 struct ServiceClassTests {
-    @Test("Sockets are marked with the service class, whichever the family", arguments: [false, true])
+    @Test("Sockets of both families are marked with the service class", arguments: [false, true])
     func mark(isIPv6: Bool) async throws {
         let loop = try EventLoop.shared.get()
         let literal = isIPv6 ? "::1" : "127.0.0.1"
@@ -48,7 +48,7 @@ struct ServiceClassTests {
         }
     }
 
-    @Test("Code points are 0–63", arguments: [-1, 64, Int.max, Int.min])
+    @Test("Code points range from 0 to 63", arguments: [-1, 64, Int.max, Int.min])
     func range(number: Int) {
         #expect(ServiceClass.codePoint(number) == nil)
     }

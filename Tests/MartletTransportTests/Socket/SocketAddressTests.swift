@@ -1,10 +1,10 @@
 import MartletTransport
 import Testing
 
-@Suite("Addresses of sockets")
+@Suite("Socket addresses")
 struct SocketAddressTests {
     @Test(
-        "Literals are read and written",
+        "Literals are parsed and formatted",
         arguments: [
             ("127.0.0.1", "127.0.0.1:80"), ("0.0.0.0", "0.0.0.0:80"), ("::1", "[::1]:80"),
             ("2001:db8::8:800:200c:417a", "[2001:db8::8:800:200c:417a]:80"),
@@ -20,19 +20,19 @@ struct SocketAddressTests {
     }
 
     @Test(
-        "What is no literal is refused",
+        "Text that is not a literal is rejected",
         arguments: ["", "localhost", "127.1", "1.2.3.4.5", "[::1]", "::1%lo", "1.2.3.4\0"])
     func refused(text: String) {
         #expect(SocketAddress(literal: text, port: 80) == nil)
     }
 
-    @Test("A port out of range is refused", arguments: [-1, 65_536])
+    @Test("A port out of range is rejected", arguments: [-1, 65_536])
     func ports(port: Int) {
         #expect(SocketAddress(literal: "127.0.0.1", port: port) == nil)
     }
 
     @Test(
-        "Paths of unix domain sockets are read and written, abstract ones too",
+        "Paths of Unix domain sockets, including abstract ones, are parsed and formatted",
         arguments: ["/tmp/a.sock", "@name"])
     func unixPaths(path: String) throws {
         let address = try #require(SocketAddress(unixPath: path))
@@ -41,7 +41,7 @@ struct SocketAddressTests {
         #expect(address.port == nil)
     }
 
-    @Test("A path that does not fit is refused")
+    @Test("A path that is too long is rejected")
     func longPaths() {
         #expect(SocketAddress(unixPath: String(repeating: "a", count: 107)) != nil)
         #expect(SocketAddress(unixPath: String(repeating: "a", count: 108)) == nil)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Sockets and their descriptors")
 struct SocketTests {
-    @Test("A descriptor stays open while a call uses it, though the socket is closed meanwhile")
+    @Test("A descriptor stays open while a call uses it, even if the socket is closed")
     func guardedDescriptor() async throws {
         let loop = try EventLoop.shared.get()
         let socket = try Descriptor(.ipv4).register(with: loop)
@@ -16,7 +16,7 @@ struct SocketTests {
         #expect(socket.withDescriptor { $0 } == nil)
     }
 
-    @Test("Closing from many threads at once, in the midst of calls, closes once")
+    @Test("Concurrent closing from many threads during calls closes once")
     func closingRaces() async throws {
         let loop = try EventLoop.shared.get()
         for _ in 0..<300 {
@@ -30,7 +30,7 @@ struct SocketTests {
                 }
                 return await group.reduce(into: []) { $0.append($1) }
             }
-            // A call either had an open descriptor, or none at all.
+            // A call has an open descriptor or none.
             #expect(numbers.allSatisfy { $0 != nil })
             #expect(socket.isClosed)
         }
@@ -46,11 +46,11 @@ struct SocketTests {
         try await attempt.finish(until: StreamPair.soon)
     }
 
-    @Test("An address where nobody listens is refused with its reason")
+    @Test("Connecting to an address without a listener fails with the reason")
     func refused() async throws {
         let loop = try EventLoop.shared.get()
         let free = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
-        // Bound as long as the test needs it, without listening: nobody else can begin to listen there meanwhile.
+        // The port is bound without a listener during the test, so that no other process can listen there.
         let descriptor = try Descriptor(.ipv4)
         try descriptor.bind(to: free)
         let holder = try descriptor.register(with: loop)
@@ -67,7 +67,7 @@ struct SocketTests {
         #expect(failures.first?.address == address.description)
     }
 
-    @Test("A listener that is closed ends the wait for a connection")
+    @Test("Closing a listener ends the wait for a connection")
     func closedListener() async throws {
         let loop = try EventLoop.shared.get()
         let free = try #require(SocketAddress(literal: "127.0.0.1", port: 0))

@@ -1,7 +1,7 @@
 @testable import MartletTransport
 import Testing
 
-/// Two ends of a connection, in memory or over loopback.
+/// The two ends of a connection, in memory or over loopback.
 enum StreamPair: String, CaseIterable, Sendable {
     case memory
     case tcp
@@ -26,7 +26,7 @@ enum StreamPair: String, CaseIterable, Sendable {
         }
     }
 
-    /// A deadline that a working stream never meets, not even where the machine stalls, or other tests have all threads.
+    /// A deadline in 600 s, which a working stream never reaches even on a stalled machine.
     static var soon: MonotonicTime { MonotonicTime.now().advanced(by: .seconds(600)) }
 }
 
@@ -41,7 +41,7 @@ extension ByteStream {
         }
     }
 
-    /// Reads what there is, waiting for it; `nil` at the end.
+    /// Reads the available bytes and waits for them if necessary; `nil` at the end.
     func receive(atMost count: Int = 65_536) async throws(TransportError) -> [UInt8]? {
         while true {
             var outcome = Result<ReadOutcome, TransportError>.success(.wouldBlock)
@@ -62,7 +62,7 @@ extension ByteStream {
         }
     }
 
-    /// Tries to read, and tells whether there was nothing.
+    /// Tries to read and returns whether no bytes were available.
     func readsNothing() throws(TransportError) -> Bool {
         var byte: UInt8 = 0
         var outcome = Result<ReadOutcome, TransportError>.success(.wouldBlock)

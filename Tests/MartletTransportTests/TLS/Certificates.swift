@@ -1,14 +1,14 @@
 import MartletTestSupport
 import MartletTransport
 
-/// One authority for all tests, and contexts made with it.
+/// One certificate authority for all tests, and contexts that use it.
 enum Certificates {
     static let authority = Result { () throws(TLSError) in try CertificateAuthority() }
     private static let loopback = Result { () throws(TLSError) in
         try authority.get().issue(CertificateTemplate.loopback)
     }
 
-    /// A server's context with a certificate of the authority's.
+    /// Returns a server context with a certificate of the authority.
     static func server(
         _ template: CertificateTemplate? = nil, change: (inout TLSServerSettings) -> Void = { _ in }
     ) throws -> TLSContext {
@@ -18,7 +18,7 @@ enum Certificates {
         return try TLSContext(server: settings)
     }
 
-    /// A client's context that trusts the authority.
+    /// Returns a client context that trusts the authority.
     static func client(_ change: (inout TLSSettings) -> Void = { _ in }) throws -> TLSContext {
         var settings = TLSSettings(trust: try authority.get().trust)
         change(&settings)

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// A folder for one test, removed by the test that made it.
+/// A directory for one test, which the test removes.
 final class PEMFolder {
     let path: String
     private var files: [String] = []
@@ -11,7 +11,7 @@ final class PEMFolder {
         unsafe mkdir(path, 0o700)
     }
 
-    /// Removes the folder and its files.
+    /// Removes the directory and its files.
     func remove() {
         for file in files { unsafe unlink(file) }
         unsafe rmdir(path)

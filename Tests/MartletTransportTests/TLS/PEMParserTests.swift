@@ -5,8 +5,8 @@ import Testing
 
 @Suite("Keys in DER")
 struct PEMParserTests {
-    // Every fourth small key has the byte of a hyphen somewhere, and was taken for a text.
-    @Test("A small key in DER is read as such, whatever bytes are in it")
+    // Every fourth small key contains the byte of a hyphen and was once treated as text.
+    @Test("A small DER key is parsed as DER, whatever its bytes are")
     func hyphens() {
         let key = [UInt8](repeating: UInt8(ascii: "-"), count: 32)
         let secret: [UInt8] = [
@@ -17,11 +17,11 @@ struct PEMParserTests {
             return
         }
         let open: [UInt8] = [0x30, 0x2A, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x03, 0x21, 0x00]
-        // Half of all bytes are points of the curve, which reading a key does not ask about.
+        // Half of all byte strings are points of the curve, and parsing a key does not check that.
         #expect(PEMParser.publicKey(in: open + key) != nil)
     }
 
-    @Test("A text that begins as a sequence does is read as one")
+    @Test("Text that begins like a DER sequence is parsed as text")
     func text() throws {
         let issued = try Certificates.authority.get().issue(.client("caller"))
         let text = "0) a note\n" + issued.privateKeyPEM

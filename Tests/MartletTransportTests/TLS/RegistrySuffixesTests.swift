@@ -2,7 +2,7 @@ import Testing
 
 @testable import MartletTransport
 
-@Suite("The suffixes of registries")
+@Suite("Public suffixes")
 struct RegistrySuffixesTests {
     private static let text = """
         // A comment with co.uk
@@ -23,7 +23,7 @@ struct RegistrySuffixesTests {
         """
 
     @Test(
-        "A domain is a suffix where a line of the first section says so",
+        "A domain is a suffix if a line of the first section lists it",
         arguments: [
             ("uk", true), ("co.uk", true), ("o.uk", false), ("x.co.uk", false), ("co.u", false),
             ("a.ck", true), ("www.ck", false), ("x.a.ck", false), ("xn--55qx5d.cn", true),
@@ -36,7 +36,7 @@ struct RegistrySuffixesTests {
         #expect(suffixes.contains(domain) == isSuffix)
     }
 
-    @Test("What is no list, or not all of one, has no suffixes")
+    @Test("A file that is not a complete list has no suffixes")
     func malformed() {
         let texts = [
             "", "co.uk\n", "// ===BEGIN ICANN DOMAINS===\nco.uk\n",

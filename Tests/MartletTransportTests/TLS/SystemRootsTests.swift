@@ -14,7 +14,7 @@ struct SystemRootsTests {
             knownFolders: knownFolders)
     }
 
-    @Test("OpenSSL's own file is used where it is")
+    @Test("OpenSSL's own file is used if it exists")
     func openSSLsFile() throws {
         let folder = PEMFolder()
         defer { folder.remove() }
@@ -25,7 +25,7 @@ struct SystemRootsTests {
     }
 
     @Test(
-        "Without OpenSSL's places, as in static builds, the distributions' are looked at in order"
+        "Without OpenSSL's paths, as in static builds, the distributions' paths are checked in order"
     )
     func knownFiles() throws {
         let folder = PEMFolder()
@@ -42,7 +42,7 @@ struct SystemRootsTests {
             ])
     }
 
-    @Test("Where there is nothing anywhere, every place is told")
+    @Test("If no roots exist, the error lists every searched path")
     func nothing() {
         let roots = load(
             file: "/nowhere/cert.pem", folders: ["/nowhere/certs"], knownFiles: ["/nowhere/a.pem"],
@@ -51,7 +51,7 @@ struct SystemRootsTests {
         #expect(roots.searched == ["/nowhere/cert.pem", "/nowhere/certs", "/nowhere/a.pem", "/nowhere/b"])
     }
 
-    @Test("Where the environment names the places, no others are trusted")
+    @Test("If the environment sets the paths, no other paths are trusted")
     func environment() throws {
         let folder = PEMFolder()
         defer { folder.remove() }
@@ -59,7 +59,7 @@ struct SystemRootsTests {
         #expect(load(file: "/nowhere/cert.pem", byEnvironment: true, knownFiles: [file]).isEmpty)
     }
 
-    @Test("A folder counts only with files named after hashes")
+    @Test("A directory is used only if it has files named after hashes")
     func hashedPEMFolder() throws {
         let folder = PEMFolder()
         defer { folder.remove() }
@@ -71,7 +71,7 @@ struct SystemRootsTests {
         #expect(SystemRoots.isHashed(folder.path))
     }
 
-    @Test("Roots of the machine and roots of one's own are trusted together")
+    @Test("System roots and additional roots are trusted together")
     func together() async throws {
         let folder = PEMFolder()
         defer { folder.remove() }
@@ -86,7 +86,7 @@ struct SystemRootsTests {
         }
     }
 
-    @Test("A file of roots that has changed is read again")
+    @Test("A changed file of roots is read again")
     func changed() throws {
         let folder = PEMFolder()
         defer { folder.remove() }

@@ -14,7 +14,7 @@ struct TLSClientCertificateTests {
         }
     }
 
-    /// The error of a client, which under TLS 1.3 comes with the first read only.
+    /// Returns the error of a client, which under TLS 1.3 is thrown only by the first read.
     private func clientError(_ outcome: TLSPair.Outcome) async -> TLSError? {
         do {
             let stream = try outcome.client.get()
@@ -27,8 +27,8 @@ struct TLSClientCertificateTests {
         }
     }
 
-    /// Whether a client says in its first flight that it can be asked for a certificate later: an extension of no bytes
-    /// (RFC 8446 §4.2.6).
+    /// Returns whether the client's first flight has the empty extension for post-handshake authentication (RFC 8446
+    /// §4.2.6).
     private func offersLaterAuthentication(_ client: TLSContext) async throws -> Bool {
         let pair = try TLSPair()
         async let connected = TLSPair.connect(pair.client, client, "localhost", 443)
@@ -50,15 +50,15 @@ struct TLSClientCertificateTests {
         return hello.indices.contains { hello[$0...].starts(with: wanted) }
     }
 
-    // Servers that ask for a certificate for a part of a site answered 403 without asking.
-    @Test("A client that has an identity can be asked for it after the handshake, and others cannot")
+    // Servers that require a certificate only for a part of a site once responded with 403 without requesting one.
+    @Test("A client with an identity can be asked for it after the handshake, and others cannot")
     func laterAuthentication() async throws {
         let identity = try Certificates.authority.get().issue(.client("caller")).identity
         #expect(try await offersLaterAuthentication(try Certificates.client { $0.identity = identity }))
         #expect(try await !offersLaterAuthentication(try Certificates.client()))
     }
 
-    @Test("A certificate that is demanded and given is accepted", arguments: TLSVersion.allCases)
+    @Test("A required certificate that the client sends is accepted", arguments: TLSVersion.allCases)
     func given(version: TLSVersion) async throws {
         let identity = try Certificates.authority.get().issue(.client("caller")).identity
         let client = try Certificates.client { $0.identity = identity }
@@ -70,7 +70,7 @@ struct TLSClientCertificateTests {
     }
 
     @Test(
-        "A certificate that is demanded and missing is an error that says so", arguments: TLSVersion.allCases)
+        "A required certificate that is missing is a specific error", arguments: TLSVersion.allCases)
     func missing(version: TLSVersion) async throws {
         let outcome = await (try TLSPair()).handshake(
             client: try Certificates.client(), server: try demanding(version))
@@ -78,13 +78,13 @@ struct TLSClientCertificateTests {
         #expect(outcome.serverError != nil)
     }
 
-    @Test("A writer to a server that refused the client's certificate learns of the alert")
+    @Test("A writer receives the alert of a server that rejected the client's certificate")
     func writerLearns() async throws {
         let outcome = await (try TLSPair()).handshake(
             client: try Certificates.client(), server: try demanding(.tls13))
         let client = try outcome.client.get()
         #expect {
-            // The server has closed the socket, so nothing is taken.
+            // The server has closed the socket and accepts nothing more.
             while true {
                 _ = try unsafe [UInt8](repeating: 0, count: 16_384).withUnsafeBytes {
                     try unsafe client.write($0)
@@ -100,7 +100,8 @@ struct TLSClientCertificateTests {
     }
 
     @Test(
-        "A client certificate of a stranger is refused, and both sides know", arguments: TLSVersion.allCases)
+        "A client certificate of an unknown authority is rejected, and both peers report it",
+        arguments: TLSVersion.allCases)
     func stranger(version: TLSVersion) async throws {
         let identity = try CertificateAuthority(commonName: "Stranger").issue(.client("caller")).identity
         let client = try Certificates.client { $0.identity = identity }
@@ -112,7 +113,7 @@ struct TLSClientCertificateTests {
         }
     }
 
-    @Test("A server's certificate is no client's")
+    @Test("A server certificate is not accepted as a client certificate")
     func wrongUsage() async throws {
         let identity = try Certificates.authority.get().issue(.loopback).identity
         let client = try Certificates.client { $0.identity = identity }
@@ -123,7 +124,7 @@ struct TLSClientCertificateTests {
         }
     }
 
-    @Test("An encrypted key is opened by its pass phrase")
+    @Test("An encrypted key is decrypted with its passphrase")
     func passphrase() throws {
         let issued = try Certificates.authority.get().issue(.client("caller"))
         let key = try issued.encryptedPrivateKeyPEM(passphrase: "correct horse")
@@ -163,7 +164,7 @@ struct TLSClientCertificateTests {
         }
     }
 
-    @Test("A wrong pass phrase, and none, are different faults of the identity")
+    @Test("A wrong and a missing passphrase are different identity errors")
     func wrongPassphrase() throws {
         let issued = try Certificates.authority.get().issue(.client("caller"))
         let key = try issued.encryptedPrivateKeyPEM(passphrase: "correct horse")
@@ -180,7 +181,7 @@ struct TLSClientCertificateTests {
         #expect(try kind(nil) == .passphraseRequired(source: source))
     }
 
-    @Test("A key that belongs to another certificate is a fault of the identity")
+    @Test("A key of another certificate is an identity error")
     func mismatchedKey() throws {
         let authority = try Certificates.authority.get()
         let (one, two) = (try authority.issue(.client("one")), try authority.issue(.client("two")))
@@ -197,7 +198,7 @@ struct TLSClientCertificateTests {
         #expect(fault?.reason.contains("No such file") == true)
     }
 
-    @Test("Text without a certificate, and without a key, is a fault of the identity")
+    @Test("Text without a certificate or without a key is an identity error")
     func notPEM() throws {
         #expect(
             try identityFault(TLSIdentity(certificateChain: .text("hello")))?.reason.contains("certificate")
@@ -207,7 +208,7 @@ struct TLSClientCertificateTests {
         #expect(fault?.reason.contains("private key") == true)
     }
 
-    @Test("Neither a pass phrase nor a key shows in a description")
+    @Test("No description contains a passphrase or a key")
     func secrets() throws {
         let issued = try Certificates.authority.get().issue(.client("caller"))
         let identity = TLSIdentity(

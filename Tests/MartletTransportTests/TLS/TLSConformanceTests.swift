@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletTransport
 
-/// Chains as the collections of hard cases for certificate verifiers have them.
+/// Chains from published collections of hard cases for certificate verifiers.
 @Suite("Certificate conformance")
 struct TLSConformanceTests {
     private typealias Template = CertificateTemplate
@@ -35,13 +35,13 @@ struct TLSConformanceTests {
         return try root.issue(template)
     }
 
-    /// Whether a chain is refused as a bad certificate for a reason in these words.
+    /// Returns whether a chain is rejected as a bad certificate with a reason that contains the words.
     private func isBad(_ kind: TLSError.Kind?, _ words: String) -> Bool {
         if case .badCertificate(let reason, _) = kind { reason.contains(words) } else { false }
     }
 
     @Test(
-        "Names and addresses are held to the constraints of each authority above",
+        "Names and addresses must satisfy the constraints of each authority above",
         arguments: [
             (["excluded;DNS:localhost"], "localhost", false),
             (["excluded;DNS:example.com"], "localhost", true),
@@ -63,7 +63,7 @@ struct TLSConformanceTests {
         if !isGood, case .badCertificate(_, let code) = kind { #expect([47, 48].contains(code)) }
     }
 
-    @Test("Name constraints that are empty, have a wildcard or half a mask are refused")
+    @Test("Name constraints that are empty, have a wildcard or an incomplete mask are rejected")
     func malformedConstraints() async throws {
         let kind = "2.5.29.30"
         let dns: [UInt8] = [0x30, 0x0B, 0xA1, 0x09, 0x30, 0x07, 0x82, 0x05] + Array("*.a.b".utf8)
@@ -81,13 +81,13 @@ struct TLSConformanceTests {
         }
     }
 
-    @Test("A leaf with name constraints is refused")
+    @Test("A leaf with name constraints is rejected")
     func constraintsInLeaf() async throws {
         let kind = try await fault(try leaf { $0.permittedDomains = ["localhost"] })
         #expect(isBad(kind, "name constraints"))
     }
 
-    @Test("An authority whose extended key usage leaves servers out signs for none")
+    @Test("An authority whose extended key usage excludes servers cannot sign for a server")
     func authorityUsage() async throws {
         let below = try root.intermediate { $0.usages = [.client] }
         guard case .wrongPurpose = try await fault(try below.issue(.loopback)) else {
@@ -98,7 +98,7 @@ struct TLSConformanceTests {
         #expect(try await fault(try fitting.issue(.loopback)) == nil)
     }
 
-    @Test("A certificate with an extension twice is refused, the leaf or an authority")
+    @Test("A leaf or an authority with a duplicate extension is rejected")
     func duplicates() async throws {
         let twice = CertificateTemplate.Extension("1.2.3.4.5", value: [5, 0])
         #expect(isBad(try await fault(try leaf { $0.extensions = [twice, twice] }), "twice"))
@@ -110,7 +110,7 @@ struct TLSConformanceTests {
         #expect(try await fault(try leaf { $0.extensions = [names] }) != nil)
     }
 
-    @Test("An unknown extension that is critical is refused, and one that is not is passed over")
+    @Test("An unknown critical extension is rejected, and a noncritical one is ignored")
     func unknownExtensions() async throws {
         let value: [UInt8] = [5, 0]
         #expect(
@@ -122,19 +122,19 @@ struct TLSConformanceTests {
     }
 
     @Test(
-        "A serial number of zero, or too long, is refused",
+        "A serial number that is zero or too long is rejected",
         arguments: [([0], false), ([UInt8](repeating: 0x7F, count: 21), false), ([1], true)])
     func serialNumbers(number: [UInt8], isGood: Bool) async throws {
         let kind = try await fault(try leaf { $0.serialNumber = number })
         #expect(isGood ? kind == nil : isBad(kind, "serial number"))
     }
 
-    @Test("Alternative names that are critical beside a subject are refused")
+    @Test("Critical alternative names in a certificate with a subject are rejected")
     func criticalNames() async throws {
         #expect(isBad(try await fault(try leaf { $0.hasCriticalNames = true }), "critical"))
     }
 
-    @Test("Information on the authority that is malformed or critical is refused")
+    @Test("Authority information that is malformed or critical is rejected")
     func authorityInformation() async throws {
         let kind = "1.3.6.1.5.5.7.1.1"
         let good: [UInt8] =
@@ -149,14 +149,14 @@ struct TLSConformanceTests {
         #expect(try await fault(try leaf { $0.extensions = [.init(kind, value: good)] }) == nil)
     }
 
-    @Test("A certificate of version 1 names nobody and signs nothing")
+    @Test("A version 1 certificate has no names and cannot sign")
     func versionOne() async throws {
         #expect(try await fault(try leaf { $0.version = 0 }) != nil)
         let below = try root.intermediate { $0.version = 0 }
         #expect(try await fault(try below.issue(.loopback)) != nil)
     }
 
-    @Test("An RSA key whose bits are no whole number of bytes is refused")
+    @Test("An RSA key whose size is not a whole number of bytes is rejected")
     func oddKeys() async throws {
         let kind = try await fault(try leaf { $0.key = .rsa(2050) })
         guard case .weakKey = kind else {
@@ -165,7 +165,7 @@ struct TLSConformanceTests {
         }
     }
 
-    @Test("A DSA key anywhere in a chain is refused")
+    @Test("A DSA key anywhere in a chain is rejected")
     func dsa() throws {
         let pem = """
             -----BEGIN CERTIFICATE-----
@@ -202,7 +202,7 @@ struct TLSConformanceTests {
         }
     }
 
-    @Test("An intermediate authority that is trusted itself needs no root")
+    @Test("A trusted intermediate authority needs no root")
     func trustedIntermediate() async throws {
         let below = try root.intermediate()
         let issued = try below.issue(.loopback)
@@ -212,7 +212,7 @@ struct TLSConformanceTests {
     }
 
     @Test(
-        "A wildcard directly below a public suffix counts for nothing, but a name in full does",
+        "A wildcard directly below a public suffix matches nothing, but a full name matches",
         arguments: [
             (["*.co.uk"], "example.co.uk", false), (["*.example.co.uk"], "www.example.co.uk", true),
             (["*.co.uk", "example.co.uk"], "example.co.uk", true), (["*.CO.UK"], "example.co.uk", false),
@@ -227,7 +227,7 @@ struct TLSConformanceTests {
 
     // OpenSSL compares a wildcard with the constraints as if it were a name.
     @Test(
-        "A wildcard that stands for an excluded host is refused, whatever name was asked for",
+        "A wildcard that covers an excluded host is rejected for any requested name",
         arguments: [
             (["excluded;DNS:bad.example.com"], ["*.example.com"], "good.example.com", false),
             (["excluded;DNS:BAD.Example.COM"], ["*.example.com"], "good.example.com", false),
@@ -238,7 +238,7 @@ struct TLSConformanceTests {
             (["excluded;DNS:bad.example.com"], ["*.example.com", "host.test"], "host.test", false),
             (["excluded;DNS:bad.example.com"], ["good.example.com"], "good.example.com", true),
             (["excluded;DNS:bad.example.com"], ["*.example.org"], "a.example.org", true),
-            // A wildcard stands for one label.
+            // A wildcard matches one label.
             (["excluded;DNS:a.bad.example.com"], ["*.example.com"], "good.example.com", true),
             (["excluded;DNS:bad.example.com"], ["*.good.example.com"], "a.good.example.com", true),
             (["excluded;DNS:badexample.com"], ["*.example.com"], "a.example.com", true),
@@ -261,16 +261,16 @@ struct TLSConformanceTests {
     }
 
     @Test(
-        "A wildcard directly below a registry's suffix counts for nothing where the list is installed",
+        "A wildcard directly below a public suffix matches nothing if the suffix list is installed",
         .enabled(if: !RegistrySuffixes.installed.isEmpty),
         arguments: [
             ("*.co.uk", "example.co.uk", false), ("*.com.au", "example.com.au", false),
             ("*.example.co.uk", "www.example.co.uk", true), ("*.example.com", "www.example.com", true),
-            // A rule `*.ck`, and its exception.
+            // The rule `*.ck` and its exception.
             ("*.co.ck", "example.co.ck", false), ("*.www.ck", "a.www.ck", true),
-            // The list has it in Chinese.
+            // The list contains this suffix in Chinese.
             ("*.xn--55qx5d.cn", "example.xn--55qx5d.cn", false),
-            // A private domain, whose owner answers for all of it.
+            // A private domain, whose owner is responsible for all of it.
             ("*.github.io", "example.github.io", true),
         ])
     func registrySuffixes(name: String, host: String, fits: Bool) async throws {
@@ -281,7 +281,7 @@ struct TLSConformanceTests {
     }
 
     @Test(
-        "Names that are not plain host names fit nothing",
+        "Names that are not plain host names match nothing",
         arguments: [
             ("example.com.", "example.com"), ("bücher.example", "xn--bcher-kva.example"),
             ("xn--*.example.com", "xn--a.example.com"), ("*a.example.com", "aa.example.com"),

@@ -16,7 +16,7 @@ struct TLSCustomTrustTests {
         return await (try TLSPair()).handshake(client: client, server: server, name: name)
     }
 
-    @Test("The closure gets the chain, the host and the verdict", arguments: TLSVersion.allCases)
+    @Test("The closure receives the chain, the host and the verification result", arguments: TLSVersion.allCases)
     func question(version: TLSVersion) async throws {
         let authority = try CertificateAuthority()
         let below = try authority.intermediate()
@@ -45,7 +45,7 @@ struct TLSCustomTrustTests {
         #expect(try leaf.publicKey == PublicKeyPin(of: .text(issued.certificateChainPEM)))
     }
 
-    @Test("It may accept what would be refused", arguments: TLSVersion.allCases)
+    @Test("The closure can accept a chain that the verification rejects", arguments: TLSVersion.allCases)
     func accepts(version: TLSVersion) async throws {
         let issued = try CertificateAuthority.selfSigned(CertificateTemplate(hostNames: ["other.example"]))
         let server = try TLSContext.server(
@@ -66,7 +66,7 @@ struct TLSCustomTrustTests {
         #expect(seen.first != .some(nil))
     }
 
-    @Test("It may deny what would be accepted, and the server hears of it", arguments: TLSVersion.allCases)
+    @Test("The closure can reject a valid chain, and the server receives an alert", arguments: TLSVersion.allCases)
     func denies(version: TLSVersion) async throws {
         let trust = try Certificates.authority.get().trust.evaluated { _, _ in .deny(reason: "not today") }
         let outcome = try await handshake(trust, try Certificates.server(), version: version)
@@ -78,7 +78,7 @@ struct TLSCustomTrustTests {
         }
     }
 
-    @Test("Pins count whatever it says")
+    @Test("Pins are enforced whatever the closure returns")
     func pins() async throws {
         let authority = try Certificates.authority.get()
         let root = try PublicKeyPin(of: .text(authority.rootPEM)).base64
@@ -93,7 +93,7 @@ struct TLSCustomTrustTests {
         }
     }
 
-    @Test("It is asked for each connection: none is resumed", arguments: TLSVersion.allCases)
+    @Test("The closure is called for each connection, and no session is resumed", arguments: TLSVersion.allCases)
     func eachConnection(version: TLSVersion) async throws {
         let count = Atomic<Int>(0)
         let trust = try Certificates.authority.get().trust.evaluated { _, _ in
@@ -117,10 +117,10 @@ struct TLSCustomTrustTests {
         }
     }
 
-    @Test("A closure that never answers ends with the deadline, and its task is cancelled")
+    @Test("A closure that never returns is cancelled at the deadline, and the handshake ends")
     func deadline() async throws {
-        // A slow machine may reach the deadline before the handshake has asked: then the deadline was no test of the
-        // closure, and a later one is tried.
+        // On a slow machine the deadline can pass before the closure is called. The test then retries with a later
+        // deadline.
         var patience = Duration.milliseconds(300)
         while try await !endsWithDeadline(after: patience) {
             patience *= 3
@@ -128,13 +128,13 @@ struct TLSCustomTrustTests {
         }
     }
 
-    /// Connects with a closure that never answers, which has to end with the deadline.
+    /// Connects with a closure that never returns, so that the deadline must end the handshake.
     ///
-    /// - Returns: Whether the closure was asked before the deadline came.
+    /// - Returns: Whether the closure was called before the deadline.
     private func endsWithDeadline(after patience: Duration) async throws -> Bool {
         let asked = Atomic<Bool>(false)
         let cancelled = OneShot<Void>()
-        // The closure does not answer before the test is over; then its task ends.
+        // The closure does not return before the end of the test, and then its task ends.
         let end = OneShot<Void>()
         defer { end.fulfill(()) }
         let trust = try Certificates.authority.get().trust.evaluated { _, _ in
@@ -169,7 +169,7 @@ struct TLSCustomTrustTests {
         return true
     }
 
-    @Test("Cancelling the connection while the closure waits ends it")
+    @Test("Cancelling the connection while the closure runs ends the handshake")
     func cancel() async throws {
         let asked = OneShot<Void>()
         let end = OneShot<Void>()

@@ -29,7 +29,7 @@ struct TLSEndTests {
         #expect(try await client.receive().0 == .endOfStream(isClean: false))
     }
 
-    @Test("After the writing direction has ended, the other one goes on")
+    @Test("After the write direction has ended, the read direction still works")
     func halfClosed() async throws {
         let (client, server) = try await connected()
         try await client.send([1])
@@ -45,7 +45,7 @@ struct TLSEndTests {
         #expect(try await client.receive(exactly: 2) == [2, 3])
     }
 
-    @Test("Writing to a peer that is gone is an error and no signal")
+    @Test("Writing to a closed peer is an error and raises no signal")
     func brokenPipe() async throws {
         let (client, server) = try await connected()
         server.reset()
@@ -54,7 +54,7 @@ struct TLSEndTests {
         }
     }
 
-    @Test("A closed stream throws closed")
+    @Test("A closed stream throws the error for a closed stream")
     func closed() async throws {
         let (client, _) = try await connected()
         client.close()

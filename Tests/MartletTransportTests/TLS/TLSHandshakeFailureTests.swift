@@ -5,7 +5,7 @@ import Testing
 
 @Suite("TLS handshakes that fail")
 struct TLSHandshakeFailureTests {
-    /// What a client says of a peer that sends some bytes, and then ends if told so.
+    /// Returns the client's error for a peer that sends some bytes and then optionally ends.
     private func error(answer: String, ends: Bool) async throws -> TLSError? {
         let pair = try TLSPair()
         let bytes = Array(answer.utf8)
@@ -21,7 +21,7 @@ struct TLSHandshakeFailureTests {
         return error
     }
 
-    @Test("Plain HTTP in place of a handshake is told as no TLS")
+    @Test("Plain HTTP instead of a handshake is reported as not TLS")
     func plainHTTP() async throws {
         let error = try await error(answer: "HTTP/1.1 400 Bad Request\r\n\r\n", ends: true)
         guard case .handshake(let reason) = error?.kind else {
@@ -31,7 +31,7 @@ struct TLSHandshakeFailureTests {
         #expect(reason.contains("does not seem to speak TLS"))
     }
 
-    @Test("Garbage in place of a handshake is a failed handshake")
+    @Test("Garbage instead of a handshake is a failed handshake")
     func garbage() async throws {
         let error = try await error(answer: "\u{16}\u{03}\u{03}\u{00}\u{04}abcd", ends: false)
         guard case .handshake = error?.kind else {
@@ -40,13 +40,13 @@ struct TLSHandshakeFailureTests {
         }
     }
 
-    @Test("An end in the handshake is a truncation")
+    @Test("The end of the stream during the handshake is a truncation")
     func endsEarly() async throws {
         #expect(try await error(answer: "", ends: true)?.kind == .truncated)
         #expect(try await error(answer: "\u{16}\u{03}", ends: true)?.kind == .truncated)
     }
 
-    @Test("Sides without a common version say so")
+    @Test("Peers without a common version report a version error")
     func versions() async throws {
         let client = try Certificates.client { $0.minimumVersion = .tls13 }
         let server = try Certificates.server { $0.maximumVersion = .tls12 }
@@ -55,7 +55,7 @@ struct TLSHandshakeFailureTests {
         #expect(outcome.serverError?.kind == .protocolVersion)
     }
 
-    @Test("Sides without a common cipher fail with an alert")
+    @Test("Peers without a common cipher fail with an alert")
     func ciphers() async throws {
         let client = try Certificates.client {
             $0.maximumVersion = .tls12
@@ -90,7 +90,7 @@ struct TLSHandshakeFailureTests {
     func interrupt() async throws {
         let pair = try TLSPair()
         async let result = TLSPair.connect(pair.client, try Certificates.client(), "localhost", 443)
-        // The first bytes of the client's greeting tell that the handshake is under way.
+        // The first bytes of the ClientHello show that the handshake has started.
         try await pair.server.wait(for: .read, until: TLSPair.soon)
         pair.client.readiness.interrupt()
         guard case .failure(.interrupted) = try await result else {
@@ -100,7 +100,7 @@ struct TLSHandshakeFailureTests {
         #expect(pair.client.isClosed)
     }
 
-    @Test("Settings that cannot be carried out are refused")
+    @Test("Settings that cannot be applied are rejected")
     func settings() throws {
         let faults: [(inout TLSSettings) -> Void] = [
             {
@@ -124,7 +124,7 @@ struct TLSHandshakeFailureTests {
         }
     }
 
-    @Test("A refused certificate closes both sockets")
+    @Test("A rejected certificate closes both sockets")
     func closesBoth() async throws {
         let pair = try TLSPair()
         let server = try Certificates.server(CertificateTemplate(hostNames: ["other.example"]))

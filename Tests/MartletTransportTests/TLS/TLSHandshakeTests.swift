@@ -28,7 +28,7 @@ struct TLSHandshakeTests {
         stream.close()
     }
 
-    @Test("Bytes go both ways", arguments: TLSVersion.allCases)
+    @Test("Bytes pass in both directions", arguments: TLSVersion.allCases)
     func bothWays(version: TLSVersion) async throws {
         let outcome = try await outcome(version)
         let (client, server) = (try outcome.client.get(), try outcome.server.get())

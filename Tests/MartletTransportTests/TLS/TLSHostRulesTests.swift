@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletTransport
 
-@Suite("TLS settings for single hosts")
+@Suite("TLS settings for individual hosts")
 struct TLSHostRulesTests {
     private func settings(_ patterns: String...) -> TLSSettings {
         var settings = TLSSettings()
@@ -13,14 +13,14 @@ struct TLSHostRulesTests {
         return settings
     }
 
-    /// The pattern whose rule applies.
+    /// Returns the pattern of the rule that applies to a host.
     private func pattern(_ settings: TLSSettings, _ host: String) -> String? {
         guard case .pem(let source, _)? = settings.settings(for: host).identity?.material else { return nil }
         return source.description
     }
 
     @Test(
-        "A host's own rule goes before wildcards, and the longer wildcard before the shorter",
+        "An exact host rule precedes wildcards, and a longer wildcard precedes a shorter one",
         arguments: [
             ("api.example.com", "api.example.com"), ("API.Example.COM.", "api.example.com"),
             ("www.example.com", "*.example.com"), ("a.b.example.com", "*.b.example.com"),
@@ -35,9 +35,9 @@ struct TLSHostRulesTests {
         #expect(pattern(settings, host) == expected)
     }
 
-    // These never applied, and with them no pin and no private root.
+    // Rules with these patterns once never applied, and neither did their pins and private roots.
     @Test(
-        "However a pattern is written, its rule applies",
+        "A rule applies in every spelling of its pattern",
         arguments: [
             ("*.example.com.", "a.example.com"), ("*.Example.COM.", "b.a.example.com."),
             ("a.example.com.", "A.example.com"), ("*.my_zone.example", "a.my_zone.example"),
@@ -51,7 +51,7 @@ struct TLSHostRulesTests {
         #expect(settings.hosts.byPattern.count == 1)
     }
 
-    @Test("What is read back of a pattern names the same hosts")
+    @Test("A pattern that is read back matches the same hosts")
     func byPattern() {
         var rules = TLSHostOverrides()
         rules["*.Example.com."] = TLSHostSettings(verifiesHostName: false)
@@ -59,7 +59,7 @@ struct TLSHostRulesTests {
         #expect(Set(rules.byPattern.keys) == ["*.example.com", "2001:db8::1"])
     }
 
-    @Test("What a rule leaves out is as in the session's settings")
+    @Test("Settings that a rule omits come from the session")
     func inheritance() {
         var settings = TLSSettings(trust: .only(.file("root")), minimumVersion: .tls13)
         settings.identity = TLSIdentity(certificateChain: .file("own"))
@@ -77,7 +77,7 @@ struct TLSHostRulesTests {
         #expect(settings.settings(for: "c.example").trust == settings.trust)
     }
 
-    @Test("A rule is read back and taken away by its pattern")
+    @Test("A rule is read and removed by its pattern")
     func subscripts() {
         var rules = TLSHostOverrides()
         #expect(rules.isEmpty)
@@ -89,7 +89,7 @@ struct TLSHostRulesTests {
         #expect(rules.isEmpty)
     }
 
-    @Test("Hosts with equal settings share a context, and with it sessions; others do not")
+    @Test("Only hosts with equal settings share a context and its sessions")
     func contexts() async throws {
         var settings = TLSSettings(trust: try Certificates.authority.get().trust)
         settings.hosts["a.example"] = TLSHostSettings(verifiesHostName: false)

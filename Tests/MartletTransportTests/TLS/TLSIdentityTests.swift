@@ -18,7 +18,7 @@ struct TLSIdentityTests {
         }
     }
 
-    /// Whether a server that demands a certificate is content with the identity, its chain included.
+    /// Returns whether a server that requires a certificate accepts the identity and its chain.
     private func isAccepted(_ identity: TLSIdentity) async throws -> Bool {
         let root = try Certificates.authority.get().rootPEM
         let server = try Certificates.server {
@@ -31,7 +31,7 @@ struct TLSIdentityTests {
     }
 
     @Test(
-        "A PKCS#12 file with a pass phrase, an empty one and none is read, its chain too",
+        "A PKCS#12 file with a passphrase, an empty one or none is read together with its chain",
         arguments: ["correct horse", "", nil])
     func pkcs12(passphrase: String?) async throws {
         let file = try issued().pkcs12(passphrase: passphrase)
@@ -44,7 +44,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("A PKCS#12 file that needs a pass phrase tells a wrong one from a missing one")
+    @Test("A PKCS#12 file reports a wrong and a missing passphrase as different errors")
     func pkcs12Passphrase() async throws {
         let file = try issued().pkcs12(passphrase: "correct horse")
         #expect(
@@ -58,7 +58,7 @@ struct TLSIdentityTests {
                 == .wrongPassphrase(source: "PEM text of \(file.count) bytes"))
     }
 
-    @Test("A PKCS#12 file of the old kind is read by the legacy provider, or the error names it")
+    @Test("An old PKCS#12 file is read by the legacy provider, or the error names it")
     func legacy() async throws {
         guard LegacyOpenSSLContext() != nil else {
             Issue.record("OpenSSL's legacy provider is not installed")
@@ -73,7 +73,7 @@ struct TLSIdentityTests {
                 == .wrongPassphrase(source: "PEM text of \(file.count) bytes"))
     }
 
-    @Test("Bytes that are no PKCS#12 file, cut short or empty, are a fault of the identity")
+    @Test("Invalid, truncated or empty PKCS#12 files are identity errors")
     func notPKCS12() async throws {
         let file = try issued().pkcs12(passphrase: "x")
         for bytes in [
@@ -93,7 +93,7 @@ struct TLSIdentityTests {
         #expect(reason.contains("No such file"))
     }
 
-    @Test("An encrypted key is opened in PKCS#8 and in the traditional form")
+    @Test("An encrypted key is decrypted in PKCS#8 and in the traditional format")
     func encryptedKeys() async throws {
         let issued = try issued()
         for key in [
@@ -115,7 +115,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("A certificate in DER is read as one in PEM is")
+    @Test("A DER certificate is read like a PEM certificate")
     func der() async throws {
         let issued = try Certificates.authority.get().issue(.client("caller"))
         let identity = TLSIdentity(
@@ -123,7 +123,7 @@ struct TLSIdentityTests {
         #expect(try await isAccepted(identity))
     }
 
-    @Test("A damaged certificate is told by its number and line")
+    @Test("The error for a damaged certificate has its number and line")
     func damaged() async throws {
         let issued = try Certificates.authority.get().issue(.client("caller"))
         let good = issued.certificateChainPEM
@@ -142,7 +142,7 @@ struct TLSIdentityTests {
         #expect(error?.description.contains("certificate 2 (line \(lines + 2))") == true)
     }
 
-    @Test("A key of another certificate is refused when the identity is read, and both files are named")
+    @Test("A key of another certificate is rejected on loading, and the error names both files")
     func mismatch() throws {
         let folder = PEMFolder()
         defer { folder.remove() }
@@ -161,7 +161,7 @@ struct TLSIdentityTests {
         }
     }
 
-    @Test("Neither pass phrase nor key shows in a dump, a mirror or a description of the settings")
+    @Test("No dump, mirror or description of the settings contains the passphrase or the key")
     func secrets() throws {
         let issued = try issued()
         let identity = TLSIdentity(
@@ -178,7 +178,7 @@ struct TLSIdentityTests {
         #expect(!text.contains(bytes))
     }
 
-    @Test("Identities are equal where files and pass phrases are, and no other")
+    @Test("Identities are equal only if their files and passphrases are equal")
     func equality() {
         func identity(_ passphrase: String?) -> TLSIdentity {
             TLSIdentity(certificateChain: .file("a"), privateKey: .file("b"), passphrase: passphrase)

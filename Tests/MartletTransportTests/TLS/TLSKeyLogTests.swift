@@ -16,7 +16,7 @@ struct TLSKeyLogTests {
         return String(decoding: bytes.prefix(max(0, count)), as: UTF8.self)
     }
 
-    @Test("Secrets of each connection are appended to a file that only its owner can read")
+    @Test("The secrets of each connection are appended to a file that only its owner can read")
     func logs() async throws {
         let path = temporaryPath()
         defer { unsafe unlink(path) }
@@ -34,7 +34,7 @@ struct TLSKeyLogTests {
         #expect(lines.contains { $0.hasPrefix("CLIENT_TRAFFIC_SECRET_0 ") })
     }
 
-    @Test("A pipe is refused, for nobody reading it would end the process")
+    @Test("A pipe is rejected because a missing reader would end the process")
     func pipe() throws {
         let path = temporaryPath()
         #expect(unsafe mkfifo(path, 0o600) == 0)

@@ -1,9 +1,9 @@
 import MartletTransport
 import Testing
 
-/// A peer of TLS 1.3 may renew its keys at any time and demand the same of this side (RFC 8446 §4.6.3): a read may leave
-/// something to write.
-@Suite("Renewed TLS keys")
+/// A TLS 1.3 peer can update its keys at any time and request the same of this side (RFC 8446 §4.6.3). A read can
+/// therefore produce bytes to write.
+@Suite("TLS key updates")
 struct TLSKeyUpdateTests {
     private func pair() async throws -> (client: TLSStream, server: TLSStream) {
         let outcome = await (try TLSPair()).handshake(
@@ -11,7 +11,7 @@ struct TLSKeyUpdateTests {
         return (try outcome.client.get(), try outcome.server.get())
     }
 
-    /// Writes until the socket takes no more; how many bytes it took.
+    /// Writes until the socket accepts no more and returns the number of written bytes.
     private func fill(_ stream: TLSStream) throws -> Int {
         let bytes = [UInt8](repeating: 0x78, count: 16_384)
         var total = 0
@@ -24,7 +24,7 @@ struct TLSKeyUpdateTests {
         }
     }
 
-    @Test("Bytes behind a renewal of keys arrive, and those of this side too")
+    @Test("Bytes after a key update arrive in both directions")
     func renewal() async throws {
         let (client, server) = try await pair()
         for round in 0..<5 {
@@ -36,20 +36,20 @@ struct TLSKeyUpdateTests {
         }
     }
 
-    @Test("A renewal of keys that cannot be answered yet holds up neither reading nor writing")
+    @Test("A key update that cannot be acknowledged yet blocks neither reading nor writing")
     func unanswered() async throws {
         let (client, server) = try await pair()
         let written = try fill(client)
         try server.renewKeys()
         try await server.send([1, 2, 3])
         #expect(try await client.receive(exactly: 3) == [1, 2, 3])
-        // The answer goes out in front of the next bytes, which go on where the last write stopped.
+        // The key update is sent before the next bytes, which resume where the last write stopped.
         async let rest: Void = client.send([UInt8](repeating: 0x78, count: 16_384))
         #expect(try await server.receive(exactly: written + 16_384).allSatisfy { $0 == 0x78 })
         try await rest
     }
 
-    /// Fills a socket beside TLS, so that nothing of TLS's own is begun and not out; how many bytes it took.
+    /// Fills a socket below TLS, so that no TLS record is partly written, and returns the number of written bytes.
     private func fillBesideTLS(_ socket: Socket) throws -> Int {
         let bytes = [UInt8](repeating: 0x78, count: 16_384)
         var total = 0
@@ -62,7 +62,7 @@ struct TLSKeyUpdateTests {
         }
     }
 
-    /// Takes so many bytes off a socket beside TLS.
+    /// Reads `count` bytes from a socket below TLS.
     private func drainBesideTLS(_ socket: Socket, _ count: Int) async throws {
         var buffer = [UInt8](repeating: 0, count: 16_384)
         var left = count
@@ -79,7 +79,7 @@ struct TLSKeyUpdateTests {
         }
     }
 
-    @Test("A close_notify that found no room goes out when there is some, while a reader waits for the peer")
+    @Test("A delayed close_notify is sent as soon as there is room, while a reader waits for the peer")
     func owedCloseNotify() async throws {
         let (client, server) = try await pair()
         let written = try fillBesideTLS(client.socket)
@@ -92,7 +92,7 @@ struct TLSKeyUpdateTests {
         #expect(try await received == [1, 2, 3])
     }
 
-    @Test("A reader with something left to write looks again when that may go out, and not before")
+    @Test("A reader with pending output reads again only when the output can be sent")
     func waitsWithoutLooking() async throws {
         let (client, server) = try await pair()
         _ = try fill(client)
@@ -117,7 +117,7 @@ struct TLSKeyUpdateTests {
         server.close()
     }
 
-    /// Has one side look for bytes; what it is told.
+    /// Reads once on one side and returns the outcome.
     private func look(_ stream: TLSStream) throws -> ReadOutcome {
         var buffer = [UInt8](repeating: 0, count: 16)
         return try unsafe buffer.withUnsafeMutableBytes { raw throws(TransportError) in
@@ -125,18 +125,18 @@ struct TLSKeyUpdateTests {
         }
     }
 
-    @Test("A peer that sends messages of TLS and nothing else is given up")
+    @Test("A peer that sends only key updates fails the connection")
     func flood() async throws {
         let (client, server) = try await pair()
         var byteCount = 0
         await #expect {
-            // A renewal is 27 bytes.
+            // A key update has 27 bytes.
             while byteCount < 1 << 20 {
                 for _ in 0..<100 { try server.renewKeys() }
                 byteCount += 2700
                 try await client.waitUntilReadable(until: TLSPair.soon)
                 #expect(try look(client) == .wouldBlock)
-                // The answers, so that there is room for more.
+                // Reads the replies to make room for more.
                 _ = try look(server)
             }
         } throws: { error in
@@ -145,7 +145,7 @@ struct TLSKeyUpdateTests {
         #expect(byteCount < 400_000)
     }
 
-    @Test("What comes of the application in between lets it go on")
+    @Test("Application data between key updates keeps the connection usable")
     func interspersed() async throws {
         let (client, server) = try await pair()
         for round in 0..<200 {
@@ -157,7 +157,7 @@ struct TLSKeyUpdateTests {
         }
     }
 
-    @Test("An idle connection on which nothing but they come, and ever more, is of no use")
+    @Test("An idle connection becomes unusable after too many key updates")
     func floodWhileIdle() async throws {
         let (client, server) = try await pair()
         var byteCount = 0

@@ -1,12 +1,12 @@
 import Glibc
 import MartletTransport
 
-/// Two connected sockets, and the two ends of a handshake over them.
+/// Two connected sockets and both ends of a TLS handshake over them.
 struct TLSPair {
     let client: Socket
     let server: Socket
 
-    /// Connected by a socket pair.
+    /// Connects the sockets as a socket pair.
     init() throws {
         let loop = try EventLoop.shared.get()
         var descriptors: [Int32] = [-1, -1]
@@ -18,7 +18,7 @@ struct TLSPair {
         server = try Socket(adopting: descriptors[1], loop: loop)
     }
 
-    /// How both sides of a handshake ended.
+    /// The outcome of the handshake on both sides.
     struct Outcome {
         let client: Result<TLSStream, TransportError>
         let server: Result<TLSStream, TransportError>
@@ -31,10 +31,10 @@ struct TLSPair {
         }
     }
 
-    /// A deadline that a working stream never meets.
+    /// A deadline that a working stream never reaches.
     static var soon: MonotonicTime { StreamPair.soon }
 
-    /// Shakes hands on both sides at once.
+    /// Performs the handshake on both sides concurrently.
     func handshake(
         client clientContext: TLSContext, server serverContext: TLSContext, name: String = "localhost",
         port: Int = 443
@@ -66,7 +66,7 @@ struct TLSPair {
 }
 
 extension TLSStream {
-    /// Writes all of some bytes.
+    /// Writes all of the bytes.
     func send(_ bytes: [UInt8]) async throws {
         var offset = 0
         while offset < bytes.count {
@@ -78,7 +78,7 @@ extension TLSStream {
         }
     }
 
-    /// Reads once, waiting where need be.
+    /// Reads once and waits for bytes if necessary.
     func receive(upTo limit: Int = 65_536) async throws -> (ReadOutcome, [UInt8]) {
         var buffer = [UInt8](repeating: 0, count: limit)
         while true {
@@ -93,7 +93,7 @@ extension TLSStream {
         }
     }
 
-    /// Reads so many bytes.
+    /// Reads exactly `count` bytes.
     func receive(exactly count: Int) async throws -> [UInt8] {
         var all: [UInt8] = []
         while all.count < count {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("TLS public key and certificate pins")
 struct TLSPinTests {
-    /// A key's certificate and the digest that OpenSSL's command line gives for it.
+    /// A certificate of a key whose digest was computed with the OpenSSL command line.
     private static let certificate = """
         -----BEGIN CERTIFICATE-----
         MIIBcjCCARmgAwIBAgIUTyWjhIbQS2YWNDFFuEdEOs3ekhkwCgYIKoZIzj0EAwIw
@@ -25,7 +25,7 @@ struct TLSPinTests {
         -----END PUBLIC KEY-----
         """
     private static let digest = "iIYWKkEgT74KrsNjEx+oQb0lSkR3k+tF7tYXe3JDeiU="
-    /// A pin that no key has.
+    /// A pin that matches no key.
     private static let spare = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
     private static let other = "AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
@@ -49,7 +49,7 @@ struct TLSPinTests {
     }
 
     @Test(
-        "A pin is the same from a certificate, from its public key, and as the command line of OpenSSL has it"
+        "A pin from a certificate, from its public key and from the OpenSSL command line is the same"
     )
     func digests() throws {
         #expect(try PublicKeyPin(of: .text(TLSPinTests.certificate)).base64 == TLSPinTests.digest)
@@ -61,7 +61,7 @@ struct TLSPinTests {
     }
 
     @Test(
-        "Text that is no pin is refused, and shown",
+        "Text that is not a pin is rejected, and the error shows it",
         arguments: [
             "", "sha256//", "AAAA", "sha1//AAAAAAAAAAAAAAAAAAAAAAAAAAA=",
             "iIYWKkEgT74KrsNjEx+oQb0lSkR3k+tF7tYXe3JDeiV=", "iIYWKkEgT74KrsNjEx+oQb0lSkR3k+tF7tYXe3JDeiUA",
@@ -73,7 +73,7 @@ struct TLSPinTests {
         #expect(error?.description.contains("“\(text)”") == true)
     }
 
-    @Test("Pins without a backup, or whose backup is the pin itself, are refused")
+    @Test("Pins without a backup, or with the pin itself as backup, are rejected")
     func backup() throws {
         for backup in [[], [TLSPinTests.digest]] {
             let error = #expect(throws: TLSError.self) {
@@ -90,7 +90,7 @@ struct TLSPinTests {
     }
 
     @Test(
-        "A chain with a pinned key passes: the server's, its authority's, or the backup",
+        "A chain with a pinned server key, authority key or backup key is accepted",
         arguments: TLSVersion.allCases)
     func matches(version: TLSVersion) async throws {
         let authority = try Certificates.authority.get()
@@ -106,7 +106,7 @@ struct TLSPinTests {
     }
 
     @Test(
-        "A valid chain without a pinned key is a pin mismatch that tells its keys",
+        "A valid chain without a pinned key is a pin mismatch that lists the keys of the chain",
         arguments: TLSVersion.allCases)
     func mismatch(version: TLSVersion) async throws {
         let authority = try Certificates.authority.get()
@@ -121,7 +121,7 @@ struct TLSPinTests {
         #expect(TLSError(.pinMismatch(found: keys)).description.contains(keys[0].base64))
     }
 
-    @Test("A pinned certificate that is sent along, but is not on the verified path, does not count")
+    @Test("A pinned certificate that the server sends outside the verified path does not match")
     func decoy() async throws {
         let authority = try Certificates.authority.get()
         let decoy = try CertificateAuthority(commonName: "Pinned")
@@ -139,7 +139,7 @@ struct TLSPinTests {
         }
     }
 
-    @Test("A pinned key makes no chain valid: an unknown authority and a wrong name come first")
+    @Test("A pinned key does not make a chain valid: unknown authority and name mismatch are reported first")
     func validityFirst() async throws {
         let stranger = try CertificateAuthority(commonName: "Stranger")
         let issued = try stranger.issue(.loopback)
@@ -152,7 +152,7 @@ struct TLSPinTests {
         #expect(try await fault(named, try server(other)) == .nameMismatch(["other.example"]))
     }
 
-    @Test("A single pin counts for the server's own key alone, also where any certificate is accepted")
+    @Test("A single pin matches only the server's own key, even if any certificate is accepted")
     func single() async throws {
         let authority = try Certificates.authority.get()
         let issued = try authority.issue(.loopback)
@@ -171,7 +171,7 @@ struct TLSPinTests {
     }
 
     @Test(
-        "Pinned certificates are trusted by themselves: a server's own, an intermediate, a root, and no other"
+        "Only the pinned certificates are trusted: a server's own, an intermediate or a root"
     )
     func certificates() async throws {
         let authority = try CertificateAuthority()
@@ -196,11 +196,11 @@ struct TLSPinTests {
     }
 
     @Test(
-        "A self-made certificate that says it is an authority's serves where it is pinned or a root, and nowhere else"
+        "A self-signed certificate that claims to be an authority is accepted only as a pin or a root"
     )
     func selfMade() async throws {
         var template = CertificateTemplate.loopback
-        // As `openssl req -x509` makes them.
+        // `openssl req -x509` creates such certificates.
         template.isAuthority = true
         template.keyUsage = ""
         template.usages = []
@@ -220,7 +220,7 @@ struct TLSPinTests {
             try await fault(.pinnedCertificates(.text(expired.certificateChainPEM)), past) == .expired)
     }
 
-    @Test("A resumed connection is held to the pins", arguments: TLSVersion.allCases)
+    @Test("Pins are enforced on a resumed connection", arguments: TLSVersion.allCases)
     func resumed(version: TLSVersion) async throws {
         let authority = try Certificates.authority.get()
         let server = try Certificates.server()
@@ -234,7 +234,7 @@ struct TLSPinTests {
         for expectation in [false, true] {
             #expect(try await exchange(pinned, server) == expectation)
         }
-        // As if a session of a connection without these pins had got into the store.
+        // This simulates a session in the store from a connection without these pins.
         #expect(try await exchange(open, server) == false)
         let key = TLSSessionCache.Key(host: "localhost", port: 443)
         let foreign = try #require(open.sessions?.take(for: key))
@@ -246,7 +246,7 @@ struct TLSPinTests {
         #expect(outcome.clientError?.kind == .pinMismatch(found: []))
     }
 
-    /// Connects, has tickets arrive, and closes; whether the session was resumed.
+    /// Connects, receives session tickets and closes; returns whether the session was resumed.
     private func exchange(_ client: TLSContext, _ server: TLSContext) async throws -> Bool {
         let outcome = await (try TLSPair()).handshake(client: client, server: server)
         let (near, far) = (try outcome.client.get(), try outcome.server.get())
@@ -257,7 +257,7 @@ struct TLSPinTests {
         return near.information.tls?.isResumed ?? false
     }
 
-    @Test("Policies with other pins are not equal, so that nothing is shared between them")
+    @Test("Policies with different pins are not equal and share nothing")
     func equality() throws {
         let one = try TrustPolicy.pinnedPublicKeys(TLSPinTests.digest, backup: TLSPinTests.spare)
         let two = try TrustPolicy.pinnedPublicKeys(TLSPinTests.digest, backup: TLSPinTests.other)
@@ -268,7 +268,7 @@ struct TLSPinTests {
         #expect(TrustPolicy.custom { _, _ in .accept } != TrustPolicy.custom { _, _ in .accept })
     }
 
-    @Test("A file of pinned certificates that cannot be read is named")
+    @Test("The error for an unreadable file of pinned certificates names the file")
     func missingFile() {
         let error = #expect(throws: TLSError.self) {
             try TLSContext(client: TLSSettings(trust: .system.pinningCertificates(.file("/nowhere/pin.pem"))))

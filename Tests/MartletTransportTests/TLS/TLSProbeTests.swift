@@ -1,7 +1,7 @@
 import MartletTransport
 import Testing
 
-@Suite("A look at an idle TLS stream")
+@Suite("Probing an idle TLS stream")
 struct TLSProbeTests {
     private func connected() async throws -> (TLSStream, TLSStream) {
         let outcome = await (try TLSPair()).handshake(
@@ -9,13 +9,13 @@ struct TLSProbeTests {
         return (try outcome.client.get(), try outcome.server.get())
     }
 
-    /// Lets what the peer did arrive: loopback is fast, but not instantaneous.
+    /// Waits until the peer's bytes arrive: loopback is fast, but not instantaneous.
     private func noticed(_ client: TLSStream) async {
         let deadline = TLSPair.soon
         while client.probe() == .quiet, MonotonicTime.now() < deadline { await Task.yield() }
     }
 
-    @Test("Tickets that arrived meanwhile leave the stream quiet")
+    @Test("Session tickets that arrived leave the stream quiet")
     func tickets() async throws {
         let (client, server) = try await connected()
         #expect(client.probe() == .quiet)
@@ -24,7 +24,7 @@ struct TLSProbeTests {
         #expect(try await client.receive().1 == [7])
     }
 
-    @Test("Bytes that nobody asked for make the stream unusable, and are not lost")
+    @Test("Unexpected bytes make the stream unusable and are not lost")
     func bytes() async throws {
         let (client, server) = try await connected()
         try await server.send([7])
@@ -34,7 +34,7 @@ struct TLSProbeTests {
         #expect(try await client.receive().1 == [7])
     }
 
-    @Test("The end of the stream makes it unusable, with close_notify or without", arguments: [true, false])
+    @Test("The end of the stream makes it unusable, with or without close_notify", arguments: [true, false])
     func ends(isClean: Bool) async throws {
         let (client, server) = try await connected()
         if isClean { server.close() } else { server.closeWithoutNotifying() }

@@ -4,7 +4,8 @@ import Testing
 
 @Suite("TLS session tickets")
 struct TLSResumptionTests {
-    /// Connects, moves a byte each way so that tickets arrive, and closes; whether the session was resumed.
+    /// Connects, sends a byte in each direction so that session tickets arrive, and closes; returns whether the session
+    /// was resumed.
     private func connect(
         _ client: TLSContext, _ server: TLSContext, name: String = "localhost", port: Int = 443,
         isClean: Bool = true
@@ -19,7 +20,7 @@ struct TLSResumptionTests {
         return near.information.tls?.isResumed ?? false
     }
 
-    @Test("The second connection to a place resumes the session of the first", arguments: TLSVersion.allCases)
+    @Test("The second connection to an origin resumes the session of the first", arguments: TLSVersion.allCases)
     func resumes(version: TLSVersion) async throws {
         let client = try Certificates.client { $0.maximumVersion = version }
         let server = try Certificates.server()
@@ -28,7 +29,7 @@ struct TLSResumptionTests {
         #expect(try await connect(client, server) == true)
     }
 
-    @Test("A session whose connection ended without close_notify is resumed", arguments: TLSVersion.allCases)
+    @Test("A session is resumed even if its connection ended without close_notify", arguments: TLSVersion.allCases)
     func resumesAfterTruncation(version: TLSVersion) async throws {
         let client = try Certificates.client { $0.maximumVersion = version }
         let server = try Certificates.server()
@@ -36,7 +37,7 @@ struct TLSResumptionTests {
         #expect(try await connect(client, server) == true)
     }
 
-    @Test("A resumed session still knows the peer's certificate")
+    @Test("A resumed session retains the peer's certificate")
     func certificate() async throws {
         let (client, server) = (try Certificates.client(), try Certificates.server())
         #expect(try await connect(client, server) == false)
@@ -46,7 +47,7 @@ struct TLSResumptionTests {
         #expect(tls.peerCertificate.first == 0x30)
     }
 
-    @Test("Another context never resumes the session")
+    @Test("A different context never resumes the session")
     func otherContext() async throws {
         let server = try Certificates.server()
         #expect(try await connect(try Certificates.client(), server) == false)
@@ -57,7 +58,7 @@ struct TLSResumptionTests {
         #expect(try await connect(try Certificates.client(), server) == false)
     }
 
-    @Test("Another host or port never resumes the session")
+    @Test("A different host or port never resumes the session")
     func otherPlace() async throws {
         let (client, server) = (try Certificates.client(), try Certificates.server())
         #expect(try await connect(client, server) == false)
@@ -66,7 +67,7 @@ struct TLSResumptionTests {
         #expect(try await connect(client, server, name: "LOCALHOST") == true)
     }
 
-    @Test("A context without tickets resumes nothing", arguments: TLSVersion.allCases)
+    @Test("A context without tickets resumes no session", arguments: TLSVersion.allCases)
     func off(version: TLSVersion) async throws {
         let client = try Certificates.client {
             $0.maximumVersion = version
@@ -77,7 +78,7 @@ struct TLSResumptionTests {
         #expect(try await connect(client, server) == false)
     }
 
-    @Test("A session of TLS 1.3 serves once unless it is the last, and the cache stays within its bounds")
+    @Test("A TLS 1.3 session is used once unless it is the last, and the cache stays within its limit")
     func bounds() async throws {
         let client = try Certificates.client()
         let server = try Certificates.server()
@@ -97,8 +98,9 @@ struct TLSResumptionTests {
         #expect(small.placeCount == 3)
     }
 
-    // Such a server was offered a session again with every connection, and none came about until the sessions were too old.
-    @Test("Sessions of a place whose handshake failed are not offered again", arguments: TLSVersion.allCases)
+    // Such a server once received the session again with every connection, and every handshake failed until the
+    // sessions expired.
+    @Test("After a failed handshake the sessions of that origin are not offered again", arguments: TLSVersion.allCases)
     func refusedSession(version: TLSVersion) async throws {
         let client = try Certificates.client { $0.maximumVersion = version }
         let server = try Certificates.server()
@@ -112,7 +114,7 @@ struct TLSResumptionTests {
         #expect(try await connect(client, server) == true)
     }
 
-    @Test("Nor are those of a place that was silent", arguments: TLSVersion.allCases)
+    @Test("After a handshake timeout the sessions of that origin are not offered again", arguments: TLSVersion.allCases)
     func swallowedSession(version: TLSVersion) async throws {
         let client = try Certificates.client { $0.maximumVersion = version }
         let server = try Certificates.server()
@@ -129,7 +131,7 @@ struct TLSResumptionTests {
         pair.server.close()
     }
 
-    @Test("An alert against an offered session costs the sessions of that place alone")
+    @Test("An alert for an offered session removes only the sessions of that origin")
     func alert() async throws {
         let client = try Certificates.client { $0.maximumVersion = .tls12 }
         let server = try Certificates.server()
@@ -142,7 +144,7 @@ struct TLSResumptionTests {
         #expect(try await connect(client, server, port: 444) == true)
     }
 
-    @Test("A session whose time is over is dropped")
+    @Test("An expired session is dropped")
     func tooOld() async throws {
         let client = try Certificates.client()
         #expect(try await connect(client, try Certificates.server()) == false)

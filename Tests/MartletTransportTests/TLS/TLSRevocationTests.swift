@@ -25,7 +25,7 @@ struct TLSRevocationTests {
         return await (try TLSPair()).handshake(client: client, server: server).clientError?.kind
     }
 
-    @Test("A revoked certificate is revoked, not merely bad; one that is not listed passes")
+    @Test("A revoked certificate is reported as revoked, and an unlisted one is accepted")
     func revokedLeaf() async throws {
         let upper = PEMSource.text(try root.revocationList())
         let clean = PEMSource.text(try below.revocationList())
@@ -36,14 +36,14 @@ struct TLSRevocationTests {
         #expect(try await fault(.none) == nil)
     }
 
-    @Test("A revoked intermediate is found where the whole chain is looked up")
+    @Test("A revoked intermediate is found if the whole chain is checked")
     func revokedIntermediate() async throws {
         let text = try root.revocationList(revoking: [below.certificatePEM]) + below.revocationList()
         #expect(try await fault(.lists(.text(text))) == .revoked)
         #expect(try await fault(.lists(.text(text), scope: .leaf)) == nil)
     }
 
-    @Test("An authority without a list leaves revocation unknown, unless that is accepted")
+    @Test("Without a list for an authority the revocation status is unknown, unless that is allowed")
     func missing() async throws {
         let clean = PEMSource.text(try below.revocationList())
         guard case .revocationUnknown = try await fault(.lists(clean)) else {
@@ -56,7 +56,7 @@ struct TLSRevocationTests {
         #expect(try await fault(.lists(dirty, acceptsMissingLists: true)) == .revoked)
     }
 
-    @Test("A list whose time is over leaves revocation unknown, unless that is accepted")
+    @Test("With an expired list the revocation status is unknown, unless that is allowed")
     func expired() async throws {
         let old = Duration.seconds(-7200)
         let list = PEMSource.text(try below.revocationList(issued: old, until: .seconds(-3600)))
@@ -71,7 +71,7 @@ struct TLSRevocationTests {
         #expect(try await fault(.lists(dirty, scope: .leaf, acceptsExpiredLists: true)) == .revoked)
     }
 
-    @Test("A list of the future, and one that another key has signed, leave revocation unknown")
+    @Test("With a future list or one signed by another key the revocation status is unknown")
     func forged() async throws {
         let impostor = try CertificateAuthority(commonName: "Martlet test intermediate")
         for text in [
@@ -87,7 +87,7 @@ struct TLSRevocationTests {
         }
     }
 
-    @Test("A file that cannot be read or has no list is an error that names it, and the list that is damaged")
+    @Test("The error for an unreadable file, or one without a list, names the file and the damaged list")
     func badFiles() throws {
         let list = try below.revocationList()
         let damaged = list + list.replacing("X509 CRL-----\nM", with: "X509 CRL-----\n!")

@@ -12,7 +12,7 @@ struct TLSServerNameTests {
     }
 
     @Test(
-        "A host's name is sent in lower case and without a trailing dot",
+        "The host name is sent in lower case and without a trailing dot",
         arguments: ["localhost", "LocalHost."])
     func hostName(name: String) async throws {
         #expect(try await nameSeen(name) == "localhost")
@@ -23,7 +23,7 @@ struct TLSServerNameTests {
         #expect(try await nameSeen(name) == nil)
     }
 
-    @Test("A peer's name is a host, an address or nothing")
+    @Test("A peer's name is a host, an address or absent")
     func peerNames() {
         #expect(PeerName("Example.COM.") == .host("example.com"))
         #expect(PeerName("[2001:db8::1]") == .address("2001:db8::1"))

@@ -2,9 +2,9 @@ import Testing
 
 @testable import MartletTransport
 
-@Suite("Bytes over TLS")
+@Suite("Data transfer over TLS")
 struct TLSTransferTests {
-    @Test("Ten megabytes go both ways at once and arrive as they were", arguments: TLSVersion.allCases)
+    @Test("Ten megabytes pass unchanged in both directions concurrently", arguments: TLSVersion.allCases)
     func bothWays(version: TLSVersion) async throws {
         let settings = try Certificates.client { $0.maximumVersion = version }
         let outcome = await (try TLSPair()).handshake(client: settings, server: try Certificates.server())
@@ -29,7 +29,7 @@ struct TLSTransferTests {
         async let sent: Void = server.send(bytes)
         var received: [UInt8] = []
         while received.count < bytes.count {
-            // Waiting before each read: what OpenSSL holds must not be waited for.
+            // Waits before each read, because bytes in OpenSSL's buffer must not require a wait.
             try await client.waitUntilReadable(until: TLSPair.soon)
             let (outcome, part) = try await client.receive(upTo: 1)
             if case .endOfStream = outcome { break }

@@ -7,7 +7,7 @@ import Testing
 struct TLSVerificationTests {
     private typealias Template = CertificateTemplate
 
-    /// What a client that trusts the authority says of a server with a certificate.
+    /// Returns the error of a client that trusts the authority for a server with the certificate.
     private func verdict(
         on template: CertificateTemplate, name: String = "localhost", client: TLSContext? = nil
     ) async throws -> TLSError? {
@@ -17,7 +17,7 @@ struct TLSVerificationTests {
         return outcome.clientError
     }
 
-    @Test("A certificate for another name is a name mismatch that tells the names")
+    @Test("The error for a name mismatch lists the names of the certificate")
     func wrongName() async throws {
         let error = try await verdict(
             on: Template(hostNames: ["one.example", "two.example"], addresses: ["192.0.2.1"]),
@@ -27,7 +27,7 @@ struct TLSVerificationTests {
         #expect(error?.description.contains("one.example") == true)
     }
 
-    @Test("The server hears of a refusal by an alert")
+    @Test("The server receives an alert when its certificate is rejected")
     func serverHears() async throws {
         let outcome = await (try TLSPair()).handshake(
             client: try Certificates.client(),
@@ -40,27 +40,27 @@ struct TLSVerificationTests {
         #expect(number == 42)
     }
 
-    @Test("An expired certificate is expired, not merely bad")
+    @Test("An expired certificate is reported as expired")
     func expired() async throws {
         let error = try await verdict(
             on: Template(hostNames: ["localhost"], notBefore: .seconds(-7200), notAfter: .seconds(-3600)))
         #expect(error?.kind == .expired)
     }
 
-    @Test("A certificate of the future is not yet valid")
+    @Test("A certificate of the future is reported as not yet valid")
     func notYetValid() async throws {
         let error = try await verdict(on: Template(hostNames: ["localhost"], notBefore: .seconds(3600)))
         #expect(error?.kind == .notYetValid)
     }
 
-    @Test("A certificate of an authority that is not trusted has an unknown authority")
+    @Test("A certificate of an untrusted authority has an unknown authority")
     func unknownAuthority() async throws {
         let stranger = try CertificateAuthority(commonName: "Stranger")
         let client = try Certificates.client { $0.trust = stranger.trust }
         #expect(try await verdict(on: .loopback, client: client)?.kind == .unknownAuthority)
     }
 
-    @Test("A certificate that vouches for itself is self-signed")
+    @Test("A certificate that signs itself is reported as self-signed")
     func selfSigned() async throws {
         let issued = try CertificateAuthority.selfSigned(.loopback)
         let server = try TLSContext.server(
@@ -69,7 +69,7 @@ struct TLSVerificationTests {
         #expect(outcome.clientError?.kind == .selfSigned)
     }
 
-    @Test("A self-signed certificate that is trusted itself is accepted")
+    @Test("A trusted self-signed certificate is accepted")
     func trustedSelfSigned() async throws {
         let issued = try CertificateAuthority.selfSigned(.loopback)
         let server = try TLSContext.server(
@@ -79,7 +79,7 @@ struct TLSVerificationTests {
         #expect(throws: Never.self) { try outcome.client.get() }
     }
 
-    @Test("A chain through an intermediate authority is followed")
+    @Test("A chain with an intermediate authority is accepted")
     func intermediate() async throws {
         let issued = try Certificates.authority.get().intermediate().issue(.loopback)
         let server = try TLSContext.server(
@@ -88,7 +88,7 @@ struct TLSVerificationTests {
         #expect(throws: Never.self) { try outcome.client.get() }
     }
 
-    /// What a client says of a server that shows a chain.
+    /// Returns the client's error for a server with the chain.
     private func verdict(
         of issued: IssuedCertificate, root: CertificateAuthority
     ) async throws -> TLSError.Kind? {
@@ -101,7 +101,7 @@ struct TLSVerificationTests {
     }
 
     @Test(
-        "A root that is given need not say what its key is for, as those of `openssl req -x509` do not; others must"
+        "A given root can omit its key usage, as `openssl req -x509` does, and other authorities cannot"
     )
     func rootWithoutKeyUsage() async throws {
         let root = try CertificateAuthority { $0.keyUsage = "" }
@@ -117,8 +117,8 @@ struct TLSVerificationTests {
         #expect(code == 92)
     }
 
-    // Only the missing key usage was overlooked.
-    @Test("Nothing else that old roots leave out counts against one that is given, and does against others")
+    // Only the missing key usage was once accepted.
+    @Test("Other omissions of old roots are accepted in given roots only")
     func oldRoots() async throws {
         let changes: [(inout CertificateTemplate) -> Void] = [
             { $0.hasCriticalConstraints = false },
@@ -141,9 +141,9 @@ struct TLSVerificationTests {
         }
     }
 
-    // OpenSSL's wildcards stand for letters, digits and hyphens alone.
+    // OpenSSL's wildcards match only letters, digits and hyphens.
     @Test(
-        "A wildcard stands for a label with an underscore, and for no more than one label",
+        "A wildcard matches one label, with or without an underscore",
         arguments: [
             ("my_host.example.com", "*.example.com", true), ("my_host.example.com", "*.Example.COM", true),
             ("a.my_zone.example", "*.my_zone.example", true),
@@ -157,7 +157,7 @@ struct TLSVerificationTests {
         #expect(error?.kind == (isGood ? nil : .nameMismatch([name])))
     }
 
-    @Test("A wildcard for a host with an underscore spares nothing else of the verification")
+    @Test("A wildcard that matches a host with an underscore skips no other check")
     func underscoreAlone() async throws {
         var template = Template(hostNames: ["*.example.com"])
         template.notAfter = .seconds(-60)
@@ -174,7 +174,7 @@ struct TLSVerificationTests {
         #expect(wide?.kind == .nameMismatch(["*.example.com"]))
     }
 
-    @Test("A certificate outside the domains that its authority may sign for is refused")
+    @Test("A certificate outside the domains of its authority is rejected")
     func nameConstraints() async throws {
         let root = try CertificateAuthority()
         let elsewhere = try root.intermediate { $0.permittedDomains = ["example.com"] }
@@ -184,7 +184,7 @@ struct TLSVerificationTests {
         #expect(try await verdict(of: here.issue(Template(hostNames: ["localhost"])), root: root) == nil)
     }
 
-    @Test("A chain with more authorities than one of them allows below itself is refused")
+    @Test("A chain that exceeds the path length of an authority is rejected")
     func pathLength() async throws {
         let root = try CertificateAuthority { $0.pathLength = 0 }
         #expect(try await verdict(of: root.issue(.loopback), root: root) == nil)
@@ -192,7 +192,7 @@ struct TLSVerificationTests {
         #expect(kind == .badCertificate(reason: "path length constraint exceeded", code: 25))
     }
 
-    @Test("A chain through a certificate that is no authority's is refused")
+    @Test("A chain through a certificate that is not an authority's is rejected")
     func leafAsAuthority() async throws {
         let root = try CertificateAuthority()
         let leaf = try root.intermediate { $0.isAuthority = false }
@@ -202,7 +202,7 @@ struct TLSVerificationTests {
         }
     }
 
-    @Test("A key that is too short is refused, the server's or an authority's")
+    @Test("A server or authority key that is too short is rejected")
     func weakKeys() async throws {
         let root = try CertificateAuthority()
         var weak = Template.loopback
@@ -217,7 +217,7 @@ struct TLSVerificationTests {
         #expect(try await verdict(of: root.issue(strong), root: root) == nil)
     }
 
-    @Test("A signature over a broken digest is refused", arguments: [Template.Digest.sha1, .md5])
+    @Test("A signature with a broken digest is rejected", arguments: [Template.Digest.sha1, .md5])
     func weakDigests(_ digest: CertificateTemplate.Digest) async throws {
         let root = try CertificateAuthority { $0.key = .rsa(2048) }
         var weak = Template.loopback
@@ -226,7 +226,7 @@ struct TLSVerificationTests {
         #expect(kind == .weakSignature(reason: "CA signature digest algorithm too weak"))
     }
 
-    @Test("A chain that lacks its intermediate has an unknown authority")
+    @Test("A chain without its intermediate has an unknown authority")
     func missingIntermediate() async throws {
         let issued = try Certificates.authority.get().intermediate().issue(.loopback)
         let leaf = try #require(issued.certificateChainPEM.firstRange(of: "-----END CERTIFICATE-----\n"))
@@ -237,25 +237,25 @@ struct TLSVerificationTests {
         #expect(outcome.clientError?.kind == .unknownAuthority)
     }
 
-    @Test("An address is checked against the address names", arguments: ["127.0.0.1", "::1", "[::1]"])
+    @Test("An address is compared with the address names", arguments: ["127.0.0.1", "::1", "[::1]"])
     func addressNames(name: String) async throws {
         #expect(try await verdict(on: .loopback, name: name) == nil)
     }
 
-    @Test("An address among the host names does not count as an address")
+    @Test("An address among the host names does not match the address")
     func addressAsHostName() async throws {
         let error = try await verdict(on: Template(hostNames: ["192.0.2.7"]), name: "192.0.2.7")
         #expect(error?.kind == .nameMismatch(["192.0.2.7"]))
     }
 
-    @Test("A wildcard never stands for an address")
+    @Test("A wildcard never matches an address")
     func wildcardForAddress() async throws {
         let error = try await verdict(on: Template(hostNames: ["*.0.2.7"]), name: "192.0.2.7")
         #expect(error?.kind == .nameMismatch(["*.0.2.7"]))
     }
 
     @Test(
-        "A wildcard is the whole left-most label and stands for one label",
+        "A wildcard must be the whole leftmost label and matches one label",
         arguments: [
             ("*.example.com", "a.example.com", true), ("*.example.com", "A.Example.COM", true),
             ("*.example.com", "a.example.com.", true), ("*.example.com", "a.b.example.com", false),
@@ -269,14 +269,14 @@ struct TLSVerificationTests {
         #expect(error?.kind == (fits ? nil : .nameMismatch([pattern])))
     }
 
-    @Test("The subject's common name is no host name")
+    @Test("The subject's common name is not used as a host name")
     func commonName() async throws {
         #expect(try await verdict(on: Template(commonName: "localhost"))?.kind == .nameMismatch([]))
         let error = try await verdict(on: Template(commonName: "localhost", hostNames: ["other.example"]))
         #expect(error?.kind == .nameMismatch(["other.example"]))
     }
 
-    @Test("A name with a NUL in it fits no host")
+    @Test("A name with a NUL matches no host")
     func embeddedNUL() async throws {
         let error = try await verdict(
             on: Template(hostNames: ["good.example\0.evil.example"]), name: "good.example")
@@ -284,7 +284,7 @@ struct TLSVerificationTests {
     }
 
     @Test(
-        "A certificate whose extended key usage does not name servers is refused",
+        "A certificate whose extended key usage excludes servers is rejected",
         arguments: [[Template.Usage.client], [.codeSigning], [.any]])
     func wrongUsage(usages: [CertificateTemplate.Usage]) async throws {
         let error = try await verdict(on: Template(hostNames: ["localhost"], usages: usages))
@@ -295,7 +295,7 @@ struct TLSVerificationTests {
     }
 
     @Test(
-        "A certificate without extended key usage, and one with several, serve",
+        "A certificate with no or several extended key usages is accepted",
         arguments: [
             [], [Template.Usage.client, .server],
         ])
@@ -303,7 +303,7 @@ struct TLSVerificationTests {
         #expect(try await verdict(on: Template(hostNames: ["localhost"], usages: usages)) == nil)
     }
 
-    @Test("An authority's certificate is no server's")
+    @Test("An authority's certificate is not accepted as a server certificate")
     func authorityAsLeaf() async throws {
         var template = Template(hostNames: ["localhost"], isAuthority: true)
         guard case .wrongPurpose = try await verdict(on: template)?.kind else {
@@ -319,7 +319,7 @@ struct TLSVerificationTests {
         #expect(!reason.isEmpty)
     }
 
-    @Test("Without any roots the error tells where they were looked for")
+    @Test("Without any roots the error lists the searched paths")
     func noRoots() async throws {
         let client = try TLSContext(client: TLSSettings()) {
             SystemRoots(store: nil, folders: [], searched: ["/nowhere/cert.pem", "/nowhere/certs"])
@@ -329,13 +329,13 @@ struct TLSVerificationTests {
         #expect(error?.description.contains("/nowhere/cert.pem") == true)
     }
 
-    @Test("A policy that accepts any certificate accepts a stranger's for another name")
+    @Test("A policy that accepts any certificate accepts an unknown authority and a wrong name")
     func acceptsAny() async throws {
         let client = try Certificates.client { $0.trust = .dangerouslyAcceptingAnyCertificate }
         #expect(try await verdict(on: Template(hostNames: ["other.example"]), client: client) == nil)
     }
 
-    @Test("Without the check of names, another name is accepted and a stranger is not")
+    @Test("Without the name check a wrong name is accepted and an unknown authority is not")
     func namesUnchecked() async throws {
         let client = try Certificates.client { $0.verifiesHostName = false }
         #expect(try await verdict(on: Template(hostNames: ["other.example"]), client: client) == nil)
@@ -348,7 +348,7 @@ struct TLSVerificationTests {
     }
 
     @Test(
-        "A host that no certificate could name is refused before a byte is sent",
+        "A host that no certificate can match is rejected before a byte is sent",
         arguments: ["", ".", ".a.com", "a b"])
     func unverifiableHost(name: String) async throws {
         let pair = try TLSPair()

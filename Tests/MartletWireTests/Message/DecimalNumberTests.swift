@@ -1,12 +1,12 @@
 import MartletWire
 import Testing
 
-@Suite("Plain numbers")
+@Suite("Decimal numbers")
 struct DecimalNumberTests {
     private func number(_ text: String) -> DecimalNumber { DecimalNumber(Array(text.utf8)[...]) }
 
     @Test(
-        "Digits are a number up to 2^63 − 1",
+        "Digits are parsed as a number up to 2^63 − 1",
         arguments: [("0", 0), ("007", 7), ("9223372036854775807", UInt64(Int64.max))])
     func value(text: String, expected: UInt64) {
         #expect(number(text) == .value(expected))
@@ -14,7 +14,7 @@ struct DecimalNumberTests {
     }
 
     @Test(
-        "More is an overflow, however many digits",
+        "A larger number is an overflow, however many digits it has",
         arguments: ["9223372036854775808", "18446744073709551616", "36893488147419103232"])
     func overflow(text: String) {
         #expect(number(text) == .overflow)
@@ -22,13 +22,13 @@ struct DecimalNumberTests {
     }
 
     @Test(
-        "Anything but digits is no number, also behind an overflow",
+        "Text other than digits is not a number, even after an overflow",
         arguments: ["", "+1", "-1", " 1", "1 ", "1.0", "0x1", "99999999999999999999x"])
     func invalid(text: String) {
         #expect(number(text) == .invalid)
     }
 
-    @Test("Every byte that is a hexadecimal digit has its value, and no other byte has one")
+    @Test("Each hexadecimal digit has its value, and all other bytes have none")
     func hexDigits() {
         for byte in UInt8.min...UInt8.max {
             let expected = UInt64(String(UnicodeScalar(byte)), radix: 16)

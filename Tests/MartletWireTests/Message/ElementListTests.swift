@@ -1,14 +1,14 @@
 import MartletWire
 import Testing
 
-@Suite("Comma lists")
+@Suite("Comma-separated lists")
 struct ElementListTests {
     private func elements(_ text: String) -> [String] {
         ElementList(Array(text.utf8)[...]).map { String(decoding: $0, as: UTF8.self) }
     }
 
     @Test(
-        "Members are trimmed and empty ones skipped",
+        "Members are trimmed and empty ones are skipped",
         arguments: [
             ("a,b", ["a", "b"]), (" a ,\tb\t", ["a", "b"]), (",,a,,", ["a"]), ("", []), (" , ", []),
             ("a b, c", ["a b", "c"]),
@@ -18,7 +18,7 @@ struct ElementListTests {
     }
 
     @Test(
-        "Commas in quoted strings do not separate, not behind an escaped quote either",
+        "Commas in quoted strings, also after an escaped quote, do not separate members",
         arguments: [
             ("a=\"b,c\",d", ["a=\"b,c\"", "d"]), ("\"a\\\",b\",c", ["\"a\\\",b\"", "c"]),
             ("\"\\\\\",c", ["\"\\\\\"", "c"]),
@@ -39,7 +39,7 @@ struct ElementListTests {
         #expect(!block.contains("Connection", token: "close"))
     }
 
-    @Test("A megabyte of members has as many")
+    @Test("A megabyte of members is split into all of its members")
     func manyMembers() {
         let text = String(repeating: "a,", count: 1 << 19)
         var count = 0

@@ -19,7 +19,7 @@ struct FieldBlockTests {
     }
 
     @Test(
-        "A name is found whatever its length, and none is taken for one of another length", arguments: 1...140
+        "Names of any length are found, and names of different lengths never match", arguments: 1...140
     )
     func lengths(length: Int) {
         let name = String(repeating: "n", count: length)
@@ -30,7 +30,7 @@ struct FieldBlockTests {
         #expect(!block.contains(name + "aa"))
     }
 
-    @Test("Only letters ignore case: an @ is no grave accent")
+    @Test("Only letters are case-insensitive: an @ does not match a grave accent")
     func caseOfLettersOnly() {
         let block = FieldBlock([("a`b", "1"), ("a^", "2")])
         #expect(!block.contains("a@b"))
@@ -38,7 +38,7 @@ struct FieldBlockTests {
         #expect(block.contains("A`B"))
     }
 
-    @Test("A token is a whole member of the list, in any case and on any line")
+    @Test("A token matches a whole list member, in any case and on any line")
     func tokens() {
         #expect(block.contains("vary", token: "y"))
         #expect(block.contains("vary", token: "W"))
@@ -47,7 +47,7 @@ struct FieldBlockTests {
         #expect(!block.contains("missing", token: "x"))
     }
 
-    @Test("Fields can be walked over as names and values")
+    @Test("Fields are iterated as names and values")
     func walk() {
         var lines: [String] = []
         for (name, value) in block.prefix(2) { lines.append("\(name)=\(value)") }
@@ -55,7 +55,7 @@ struct FieldBlockTests {
         #expect(block.count == 4)
     }
 
-    @Test("Blocks with the same lines are equal wherever their bytes lie")
+    @Test("Blocks with equal lines are equal wherever their bytes are stored")
     func equality() {
         let parsed = WireScript("HTTP/1.1 204 N\r\nA:  b \r\nC: d\r\n\r\n").run().head?.fields
         #expect(parsed == FieldBlock([("A", "b"), ("C", "d")]))
@@ -65,7 +65,7 @@ struct FieldBlockTests {
         #expect(parsed != FieldBlock([("A", "b"), ("C", "e")]))
     }
 
-    @Test("A value is UTF-8 if it can be, else Latin-1, and Latin-1 loses no byte")
+    @Test("A value is decoded as UTF-8 if it is valid, else as Latin-1 without loss")
     func text() {
         var block = FieldBlock()
         block.append(name: "A".utf8, value: [0xC3, 0xBC])

@@ -4,7 +4,7 @@ import Testing
 @Suite("HTTP dates")
 struct HTTPDateTests {
     @Test(
-        "All three forms mean the same instant",
+        "All three formats denote the same instant",
         arguments: [
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
         ])
@@ -13,7 +13,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "An instant is written as IMF-fixdate",
+        "An instant is formatted as IMF-fixdate",
         arguments: [
             (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"), (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
             (-1, "Wed, 31 Dec 1969 23:59:59 GMT"), (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
@@ -33,13 +33,13 @@ struct HTTPDateTests {
         }
     }
 
-    @Test("Instants beyond the calendar's four digits are held at its ends")
+    @Test("Instants beyond four-digit years are clamped")
     func extremes() {
         #expect(HTTPDate(secondsSinceEpoch: .max).text == "Fri, 31 Dec 9999 23:59:59 GMT")
         #expect(HTTPDate(secondsSinceEpoch: .min).text == "Sat, 01 Jan 0000 00:00:00 GMT")
     }
 
-    @Test("A two-digit year lies at most 50 years ahead")
+    @Test("A two-digit year is at most 50 years in the future")
     func shortYears() {
         let now = HTTPDate("Sat, 21 Nov 2026 00:00:00 GMT")
         #expect(HTTPDate("Sunday, 06-Nov-76 08:49:37 GMT", now: now)?.text.contains("2076") == true)
@@ -49,13 +49,13 @@ struct HTTPDateTests {
         #expect(HTTPDate("Sunday, 06-Nov-10 08:49:37 GMT", now: later)?.text.contains("2110") == true)
     }
 
-    @Test("Without a present, years from 70 on are of the 20th century")
+    @Test("Without a current time, two-digit years from 70 on belong to the 20th century")
     func shortYearsWithoutNow() {
         #expect(HTTPDate("Sunday, 06-Nov-70 08:49:37 GMT")?.text.contains("1970") == true)
         #expect(HTTPDate("Sunday, 06-Nov-69 08:49:37 GMT")?.text.contains("2069") == true)
     }
 
-    @Test("An absurd present does not trap")
+    @Test("An extreme current time does not trap")
     func absurdNow() {
         for seconds in [Int64.min, .max, 0, -1] {
             let now = HTTPDate(secondsSinceEpoch: seconds)
@@ -64,7 +64,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "Where case is ignored, the letters of each form may be in any",
+        "The letters of each format can be in any case",
         arguments: [
             "sun, 06 nov 1994 08:49:37 gmt", "SUN, 06 NOV 1994 08:49:37 GMT",
             "SunDAY, 06-nOV-94 08:49:37 Gmt", "sUN nOV  6 08:49:37 1994",
@@ -81,7 +81,7 @@ struct HTTPDateTests {
     }
 
     @Test(
-        "What is none of the forms is no date",
+        "Text in none of the formats is not a date",
         arguments: [
             "", "0", "-1", "now", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
             "Sun, 6 Nov 1994 08:49:37 GMT",

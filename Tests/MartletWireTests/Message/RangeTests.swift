@@ -4,7 +4,7 @@ import Testing
 @Suite("Byte ranges")
 struct RangeTests {
     @Test(
-        "A Range field is read and written",
+        "A Range field is parsed and formatted",
         arguments: [
             ("bytes=0-499", [ByteRange.closed(0, 499)]), ("bytes=500-", [.from(500)]),
             ("bytes=-500", [.suffix(500)]),
@@ -15,13 +15,13 @@ struct RangeTests {
         #expect(RangeField(ranges)?.text == text)
     }
 
-    @Test("Units in any case and blanks around commas are read")
+    @Test("Units in any case and blanks around commas are accepted")
     func lenientRange() {
         #expect(RangeField(parsing: "Bytes= 1-2 , 4- ,")?.ranges == [.closed(1, 2), .from(4)])
     }
 
     @Test(
-        "A malformed Range field is none",
+        "A malformed Range field is ignored",
         arguments: [
             "", "bytes", "bytes=", "bytes=,", "bytes=a-b", "bytes=5-2", "bytes=-", "items=0-1", "bytes=1",
             "bytes=0x1-2",
@@ -32,7 +32,7 @@ struct RangeTests {
         #expect(RangeField(parsing: text) == nil)
     }
 
-    @Test("More than 64 ranges are none")
+    @Test("A Range field with more than 64 ranges is ignored")
     func rangeFlood() {
         let flood = "bytes=" + String(repeating: "0-1,", count: 65)
         #expect(RangeField(parsing: flood) == nil)
@@ -64,7 +64,7 @@ struct RangeTests {
     }
 
     @Test(
-        "A Content-Range field is read and written",
+        "A Content-Range field is parsed and formatted",
         arguments: [
             ("bytes 0-499/1234", ContentRange.satisfied(0..<500, total: 1234)),
             ("bytes 0-499/*", .satisfied(0..<500, total: nil)),
@@ -76,7 +76,7 @@ struct RangeTests {
     }
 
     @Test(
-        "A Content-Range that is malformed or contradicts itself is none",
+        "A malformed or contradictory Content-Range is ignored",
         arguments: [
             "", "bytes", "bytes 0-499", "bytes */*", "bytes 5-4/10", "bytes 0-10/10", "bytes 0-1/x",
             "bytes -1/10", "bytes 1-/10",

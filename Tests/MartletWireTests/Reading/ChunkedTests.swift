@@ -16,7 +16,7 @@ struct ChunkedTests {
         outcome(body, limits: limits).fault
     }
 
-    @Test("Chunks are joined and the connection lives on")
+    @Test("Chunks are joined and the connection is reusable")
     func chunks() {
         let outcome = outcome("5\r\nhello\r\n7\r\n, world\r\n0\r\n\r\n")
         #expect(outcome.body == "hello, world")
@@ -24,7 +24,7 @@ struct ChunkedTests {
         #expect(outcome.isReusable)
     }
 
-    @Test("A body of the last chunk alone is empty")
+    @Test("A body with only the last chunk is empty")
     func empty() {
         let outcome = outcome("0\r\n\r\n")
         #expect(outcome.isComplete)
@@ -32,13 +32,13 @@ struct ChunkedTests {
     }
 
     @Test(
-        "Sizes are hexadecimal in either case, with zeros before and after",
+        "Chunk sizes are hexadecimal in either case, with leading and trailing zeros",
         arguments: ["A", "a", "0a", "000000000000000a"])
     func sizes(size: String) {
         #expect(outcome("\(size)\r\n0123456789\r\n000\r\n\r\n").body == "0123456789")
     }
 
-    @Test("Payload that looks like framing is payload")
+    @Test("Payload that resembles framing is payload")
     func framingInPayload() {
         #expect(outcome("7\r\n\r\n0\r\n\r\n\r\n0\r\n\r\n").body == "\r\n0\r\n\r\n")
     }
@@ -48,12 +48,12 @@ struct ChunkedTests {
         #expect(outcome("2\(text)\r\nhi\r\n0\(text)\r\n\r\n").body == "hi")
     }
 
-    @Test("Blanks after a size are tolerated, since servers pad")
+    @Test("Blanks after a size are tolerated because servers pad sizes")
     func paddedSize() {
         #expect(outcome("2  \r\nhi\r\n0 \r\n\r\n").body == "hi")
     }
 
-    @Test("Strict mode refuses blanks after a size")
+    @Test("Strict mode rejects blanks after a size")
     func strictPaddedSize() {
         var limits = WireLimits()
         limits.isStrict = true
@@ -61,7 +61,7 @@ struct ChunkedTests {
     }
 
     @Test(
-        "A chunk size that is not plain hexadecimal digits is refused",
+        "A chunk size with other bytes than hexadecimal digits is rejected",
         arguments: [
             ("-5", 0), ("+5", 0), ("0x5", 1), ("", 0), ("5_", 1), (" 5", 0), ("g", 0), ("5 5", 2), (";a", 0),
             ("5,", 1),
@@ -72,13 +72,13 @@ struct ChunkedTests {
     }
 
     @Test(
-        "A chunk size of more than 16 digits is refused at the 17th, zeros or not",
+        "A chunk size of more than 16 digits is rejected at the 17th, zeros included",
         arguments: ["10000000000000005", "00000000000000005"])
     func tooManyDigits(size: String) {
         #expect(fault("\(size)\r\n") == WireError(.chunkSizeTooLong(limit: 16), at: base + 16))
     }
 
-    @Test("Megabytes of zeros are refused at the 17th, while they still come")
+    @Test("Megabytes of zeros are rejected at the 17th while they still arrive")
     func endlessZeros() {
         var decoder = ChunkedDecoder()
         let zeros = [UInt8](repeating: 0x30, count: 2_000_000)
@@ -86,7 +86,7 @@ struct ChunkedTests {
     }
 
     @Test(
-        "A chunk size of 2^63 or more is refused",
+        "A chunk size of 2^63 or more is rejected",
         arguments: ["8000000000000000", "FFFFFFFFFFFFFFFF", "fffffffffffffffb"])
     func sizeOverflow(size: String) {
         #expect(fault("\(size)\r\n") == WireError(.chunkSizeOverflow, at: base + 15))
@@ -106,7 +106,7 @@ struct ChunkedTests {
         #expect(fault(body) == WireError(.invalidChunkLineEnd, at: base + index))
     }
 
-    @Test("A control byte in an extension is refused")
+    @Test("A control byte in an extension is rejected")
     func controlInExtension() {
         #expect(fault("5;a\0\r\nhello\r\n") == WireError(.invalidChunkExtension(0), at: base + 3))
     }
@@ -120,7 +120,7 @@ struct ChunkedTests {
         #expect(fault(body) == WireError(.invalidChunkFooter, at: base + index))
     }
 
-    @Test("Data longer than their size are refused and no byte too many is delivered")
+    @Test("Data longer than its chunk size is rejected, and no excess byte is delivered")
     func longData() {
         let outcome = outcome("2\r\nhigh\r\n0\r\n\r\n")
         #expect(outcome.body == "hi")
@@ -128,7 +128,7 @@ struct ChunkedTests {
     }
 
     @Test(
-        "An end before the last chunk is a truncation that says what came",
+        "An end before the last chunk is a truncation that reports the received bytes",
         arguments: [WireScript.Ending.cleanClose, .brokenClose])
     func truncated(ending: WireScript.Ending) {
         let bodies: [(String, UInt64)] = [
@@ -146,7 +146,7 @@ struct ChunkedTests {
 
     // MARK: Trailers
 
-    @Test("Trailers come with the end and never with the head")
+    @Test("Trailers are delivered with the end and never with the head")
     func trailers() {
         let outcome = outcome("2\r\nhi\r\n0\r\nX-Sum: 1\r\nSet-Cookie: a=b\r\nContent-Length: 9\r\n\r\n")
         let expected = FieldBlock([("X-Sum", "1"), ("Set-Cookie", "a=b"), ("Content-Length", "9")])
@@ -163,7 +163,7 @@ struct ChunkedTests {
     }
 
     @Test(
-        "Trailers are fields and nothing else",
+        "Trailers must be valid fields",
         arguments: [
             ("bad", WireErrorCode.missingColon, 3), (": x", .emptyFieldName, 0),
             ("A : b", .whitespaceBeforeColon, 1),
@@ -175,7 +175,7 @@ struct ChunkedTests {
         #expect(fault("0\r\n\(line)\r\n\r\n") == WireError(code, at: base + 3 + index))
     }
 
-    @Test("Trailers above their limit are refused at the limit, while they still come")
+    @Test("Trailers above their limit are rejected at the limit while they still arrive")
     func trailerFlood() {
         var limits = WireLimits()
         limits.trailerByteLimit = 20
@@ -185,7 +185,7 @@ struct ChunkedTests {
         #expect(outcome("0\r\nAAAAAAAA: bbbbbb\r\n\r\n", limits: limits).trailers?.count == 1)
     }
 
-    @Test("20 MB of trailers are refused after 16 KiB of them")
+    @Test("20 MB of trailers are rejected after 16 KiB")
     func largeTrailerFlood() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -205,7 +205,7 @@ struct ChunkedTests {
 
     // MARK: Extensions
 
-    @Test("Extensions are bounded over all chunks of a message together")
+    @Test("The limit for extensions counts all chunks of a message together")
     func extensionFlood() {
         var limits = WireLimits()
         limits.chunkExtensionByteLimit = 8
@@ -215,7 +215,7 @@ struct ChunkedTests {
         #expect(outcome.fault == WireError(.chunkExtensionsTooLarge(limit: 8), at: base + 21))
     }
 
-    @Test("1500 extensions of 16 KiB are refused in the first 16 KiB and one byte of them")
+    @Test("1500 extensions of 16 KiB are rejected after 16 KiB and one byte")
     func largeExtensionFlood() {
         var decoder = ChunkedDecoder()
         let line = Array("1;".utf8) + [UInt8](repeating: 0x61, count: 16 * 1024)
@@ -224,7 +224,7 @@ struct ChunkedTests {
         }
     }
 
-    @Test("Blanks after a size count against the extensions")
+    @Test("Blanks after a size count toward the limit for extensions")
     func blankFlood() {
         var limits = WireLimits()
         limits.chunkExtensionByteLimit = 4
@@ -233,7 +233,7 @@ struct ChunkedTests {
         )
     }
 
-    @Test("Fewer digits than 16 may be set as the limit, more may not")
+    @Test("The limit for digits can be set below 16 but not above")
     func digitLimit() {
         var limits = WireLimits()
         limits.chunkSizeDigitLimit = 2

@@ -24,7 +24,7 @@ struct FramingTests {
 
     // MARK: Content-Length
 
-    @Test("A body has as many bytes as Content-Length says, and the connection lives on")
+    @Test("A body has as many bytes as Content-Length specifies, and the connection is reusable")
     func length() {
         let outcome = outcome("Content-Length: 5\r\n", "hello")
         #expect(outcome.framing == .length(5))
@@ -32,7 +32,7 @@ struct FramingTests {
         #expect(outcome.isReusable)
     }
 
-    @Test("A body of length 0 is complete at once")
+    @Test("A body of length 0 is complete immediately")
     func zeroLength() {
         let outcome = outcome("content-length:0\r\n")
         #expect(outcome.framing == .length(0))
@@ -41,7 +41,7 @@ struct FramingTests {
     }
 
     @Test(
-        "Equal Content-Lengths count as one, in lines and in a list",
+        "Equal Content-Lengths count as one, on several lines and in a list",
         arguments: [
             "Content-Length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5, 5\r\n",
             "Content-Length: 05\r\ncontent-length: 05\r\n",
@@ -51,7 +51,7 @@ struct FramingTests {
     }
 
     @Test(
-        "Differing Content-Lengths are refused",
+        "Different Content-Lengths are rejected",
         arguments: [
             ("Content-Length: 5\r\nContent-Length: 6\r\n", 52), ("Content-Length: 5, 6\r\n", 33),
             ("Content-Length: 5, 05\r\n", 33), ("Content-Length: 030, 30\r\n", 33),
@@ -61,7 +61,7 @@ struct FramingTests {
     }
 
     @Test(
-        "A Content-Length that is not plain digits is refused",
+        "A Content-Length that is not plain digits is rejected",
         arguments: [
             "+5", "-1", "0x5", "5 5", "5;", "1e1", "\u{665}", "", "5,", ",5", "5.0", "five", "\"5\"", "5, x",
             "1_000",
@@ -73,7 +73,7 @@ struct FramingTests {
     }
 
     @Test(
-        "A Content-Length of 2^63 or more is refused and nothing is allocated for it",
+        "A Content-Length of 2^63 or more is rejected without an allocation",
         arguments: [
             "9223372036854775808", "18446744073709551615", "18446744073709551616", "18446744073709551621",
             "99999999999999999999", "100000000000000000000000000000000000005",
@@ -83,7 +83,7 @@ struct FramingTests {
         #expect(fault == WireError(.contentLengthOverflow, at: start + 16))
     }
 
-    @Test("The largest Content-Length is a length like any other")
+    @Test("The largest Content-Length is accepted")
     func largestLength() {
         let outcome = WireScript(
             "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775807\r\n\r\nhi", ending: .cleanClose
@@ -95,7 +95,7 @@ struct FramingTests {
 
     // MARK: Transfer-Encoding
 
-    @Test("Transfer-Encoding wins over Content-Length, and the connection is not reused")
+    @Test("Transfer-Encoding overrides Content-Length, and the connection is not reused")
     func bothFields() {
         let fields = "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"
         let outcome = outcome(fields, "5\r\nhello\r\n0\r\n\r\n")
@@ -104,14 +104,14 @@ struct FramingTests {
         #expect(!outcome.isReusable)
     }
 
-    @Test("Strict mode refuses Transfer-Encoding together with Content-Length")
+    @Test("Strict mode rejects Transfer-Encoding together with Content-Length")
     func strictBothFields() {
         let fields = "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"
         #expect(outcome(fields, limits: strict).fault == WireError(.ambiguousFraming, at: start + 16))
     }
 
     @Test(
-        "The chunked coding is recognised in any case and in a list with empty members",
+        "The chunked coding is recognized in any case and in a list with empty members",
         arguments: ["Chunked", "CHUNKED", ", chunked ,"])
     func chunkedSpellings(value: String) {
         let outcome = outcome("transfer-encoding: \(value)\r\n", "2\r\nhi\r\n0\r\n\r\n")
@@ -120,7 +120,7 @@ struct FramingTests {
     }
 
     @Test(
-        "A transfer coding other than chunked is refused",
+        "A transfer coding other than chunked is rejected",
         arguments: [
             "xchunked", "chunkedx", "identity", "gzip", "gzip, chunked", "chunked;q=1", "\"chunked\"",
             "chun ked",
@@ -130,20 +130,20 @@ struct FramingTests {
         #expect(fault == WireError(.unsupportedTransferCoding, at: start + 19))
     }
 
-    @Test("A coding after chunked is refused", arguments: ["chunked, identity", "chunked, gzip"])
+    @Test("A coding after chunked is rejected", arguments: ["chunked, identity", "chunked, gzip"])
     func chunkedNotLast(value: String) {
         #expect(
             outcome("Transfer-Encoding: \(value)\r\n").fault == WireError(.chunkedNotLast, at: start + 19))
     }
 
-    @Test("A coding after chunked on another line is refused")
+    @Test("A coding after chunked on another line is rejected")
     func chunkedNotLastInLines() {
         let fields = "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n"
         #expect(outcome(fields).fault == WireError(.chunkedNotLast, at: start + 19))
     }
 
     @Test(
-        "Chunked twice is refused",
+        "A duplicate chunked coding is rejected",
         arguments: [
             "Transfer-Encoding: chunked, chunked\r\n",
             "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
@@ -152,21 +152,21 @@ struct FramingTests {
         #expect(outcome(fields).fault == WireError(.repeatedChunked, at: start + 19))
     }
 
-    @Test("A Transfer-Encoding that names nothing is refused", arguments: ["", ",", " , ,"])
+    @Test("An empty Transfer-Encoding is rejected", arguments: ["", ",", " , ,"])
     func emptyCoding(value: String) {
         let fault = outcome("Transfer-Encoding:\(value)\r\nContent-Length: 3\r\n").fault
         #expect(fault?.code == .emptyTransferEncoding)
     }
 
-    @Test("Transfer-Encoding in an HTTP/1.0 response is refused")
+    @Test("Transfer-Encoding in an HTTP/1.0 response is rejected")
     func chunkedInHTTP10() {
         let fault = outcome("Transfer-Encoding: chunked\r\n", version: "1.0").fault
         #expect(fault == WireError(.transferEncodingInHTTP10, at: start + 19))
     }
 
-    // MARK: Neither
+    // MARK: Bodies that end with the connection
 
-    @Test("Without either field the body ends with the connection, which is not reused")
+    @Test("A response without a length ends with its connection, which is not reused")
     func untilClose() {
         let outcome = outcome("", "hello", ending: .cleanClose)
         #expect(outcome.framing == .untilClose)
@@ -183,7 +183,7 @@ struct FramingTests {
     // MARK: Responses without a body
 
     @Test(
-        "HEAD, 204 and 304 have no body whatever their fields say; contradictory framing costs the connection",
+        "HEAD, 204 and 304 have no body, and contradictory framing makes the connection unusable",
         arguments: [
             ("HEAD", "200 OK"), ("GET", "204 No Content"), ("GET", "304 Not Modified"),
             ("HEAD", "404 Not Found"),
@@ -208,7 +208,7 @@ struct FramingTests {
     }
 
     @Test(
-        "Bytes behind a response that has no body are left unread and cost the connection",
+        "Bytes after a response without a body are left unread and make the connection unusable",
         arguments: ["HEAD", "GET"])
     func bytesBehindBodyless(method: String) {
         let status = method == "HEAD" ? "200 OK" : "204 No Content"
@@ -218,7 +218,7 @@ struct FramingTests {
         #expect(!outcome.isReusable)
     }
 
-    @Test("A 2xx answer to CONNECT has no body; the bytes behind it are the tunnel's")
+    @Test("A 2xx response to CONNECT has no body, and the following bytes belong to the tunnel")
     func connect() {
         let outcome = outcome("Content-Length: 5\r\n", "\u{16}\u{03}\u{01}", method: "CONNECT")
         #expect(outcome.framing == BodyFraming.none)
@@ -226,7 +226,7 @@ struct FramingTests {
         #expect(!outcome.isReusable)
     }
 
-    @Test("A refusal of CONNECT has a body")
+    @Test("An unsuccessful response to CONNECT has a body")
     func refusedConnect() {
         let status = "407 Proxy Authentication Required"
         let outcome = outcome("Content-Length: 2\r\n", "no", method: "CONNECT", status: status)
@@ -234,12 +234,12 @@ struct FramingTests {
         #expect(outcome.isReusable)
     }
 
-    @Test("A method spelt otherwise than HEAD is not HEAD")
+    @Test("A method in another spelling of HEAD is not HEAD")
     func lowerCaseHead() {
         #expect(outcome("Content-Length: 2\r\n", "hi", method: "head").body == "hi")
     }
 
-    @Test("A second response behind the first is left unread and costs the connection")
+    @Test("A second response after the first is left unread and makes the connection unusable")
     func queuePoisoning() {
         let second = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
         let outcome = outcome("Content-Length: 4\r\n", "good" + second)

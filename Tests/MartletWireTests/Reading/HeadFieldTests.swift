@@ -10,19 +10,19 @@ struct HeadFieldTests {
     /// The offset of the first field line.
     private let start = 25
 
-    @Test("Fields keep their order, case, duplicates and bytes")
+    @Test("Fields retain their order, case, duplicates and bytes")
     func order() {
         let fields = outcome("B: 1\r\na: 2\r\nB: 3\r\nx-unknown: ?\r\n").head?.fields
         #expect(fields == FieldBlock([("B", "1"), ("a", "2"), ("B", "3"), ("x-unknown", "?")]))
     }
 
-    @Test("White space around a value is trimmed, inside it is kept")
+    @Test("White space around a value is trimmed, and inside it is retained")
     func trimming() {
         let fields = outcome("A: \t one \t two\t \r\nB:three\r\nC: \r\nD:\r\n").head?.fields
         #expect(fields == FieldBlock([("A", "one \t two"), ("B", "three"), ("C", ""), ("D", "")]))
     }
 
-    @Test("A control byte is found wherever in a value it stands, however long that is", arguments: 1...20)
+    @Test("A control byte is found at any position of a value of any length", arguments: 1...20)
     func controlBytes(length: Int) {
         for (position, byte) in (0..<length).flatMap({ position in
             [0x00, 0x0B, 0x1F, 0x7F].map { (position, UInt8($0)) }
@@ -38,7 +38,7 @@ struct HeadFieldTests {
     }
 
     @Test(
-        "A tab inside a value, bytes above ASCII and what follows the value are no fault", arguments: 1...20)
+        "A tab inside a value, bytes above ASCII and bytes after the value are accepted", arguments: 1...20)
     func harmlessBytes(length: Int) {
         var value = [UInt8](repeating: 0xFF, count: length)
         if length > 2 { value[length / 2] = 0x09 }
@@ -46,14 +46,14 @@ struct HeadFieldTests {
         #expect((WireScript(bytes: bytes).run().head?.fields.value(at: 0)).map(Array.init) == value)
     }
 
-    @Test("Only SP and HTAB are white space: a no-break space stays")
+    @Test("Only SP and HTAB are white space: a no-break space is retained")
     func noOtherTrimming() {
         let bytes = Array("HTTP/1.1 204 N\r\nA: ".utf8) + [0xA0, 0x41, 0xA0] + Array("\r\n\r\n".utf8)
         let fields = WireScript(bytes: bytes).run().head?.fields
         #expect(fields?.value(at: 0) == [0xA0, 0x41, 0xA0])
     }
 
-    @Test("A value that is UTF-8 reads as UTF-8")
+    @Test("A UTF-8 value is decoded as UTF-8")
     func utf8() {
         #expect(outcome("A: gr\u{FC}n\r\n").head?.fields.firstValue(of: "a") == "gr\u{FC}n")
     }
@@ -63,20 +63,20 @@ struct HeadFieldTests {
         #expect(outcome("").head?.fields.isEmpty == true)
     }
 
-    @Test("A folded line joins its value with one space")
+    @Test("A folded line is joined to its value with one space")
     func fold() {
         let fields = outcome("X-A: one\r\n two\r\nB: x\r\n").head?.fields
         #expect(fields == FieldBlock([("X-A", "one two"), ("B", "x")]))
     }
 
-    @Test("Several folds, with blanks of all kinds around them, leave no line end in the value")
+    @Test("Several folds with any blanks around them leave no line end in the value")
     func manyFolds() {
         let fields = outcome("A: one \r\n\t  two\t\r\n \r\n three\r\nB:\r\n  late\r\nC: 1\n 2\r\n").head?
             .fields
         #expect(fields == FieldBlock([("A", "one two three"), ("B", "late"), ("C", "1 2")]))
     }
 
-    @Test("Strict mode refuses a folded line")
+    @Test("Strict mode rejects a folded line")
     func strictFold() {
         var limits = WireLimits()
         limits.isStrict = true
@@ -84,39 +84,40 @@ struct HeadFieldTests {
             outcome("X-A: one\r\n two\r\n", limits: limits).fault == WireError(.obsoleteFold, at: start + 10))
     }
 
-    @Test("A folded line with nothing before it is refused")
+    @Test("A folded line without a preceding field is rejected")
     func misplacedFold() {
         #expect(outcome(" A: b\r\n").fault == WireError(.misplacedFold, at: start))
     }
 
-    @Test("White space before the colon is refused", arguments: [" ", "\t", "  \t"])
+    @Test("White space before the colon is rejected", arguments: [" ", "\t", "  \t"])
     func whitespaceBeforeColon(blanks: String) {
         let fault = outcome("Transfer-Encoding\(blanks): chunked\r\n").fault
         #expect(fault == WireError(.whitespaceBeforeColon, at: start + 17))
     }
 
-    @Test("A line without a colon is refused", arguments: [("garbage", 7), ("some garbage", 4)])
+    @Test("A line without a colon is rejected", arguments: [("garbage", 7), ("some garbage", 4)])
     func missingColon(line: String, index: Int) {
         #expect(outcome("\(line)\r\nA: b\r\n").fault == WireError(.missingColon, at: start + index))
     }
 
-    @Test("A field without a name is refused", arguments: [":", ": value", ":a:b"])
+    @Test("A field without a name is rejected", arguments: [":", ": value", ":a:b"])
     func emptyName(line: String) {
         #expect(outcome("\(line)\r\n").fault == WireError(.emptyFieldName, at: start))
     }
 
-    @Test("A space inside a name is refused")
+    @Test("A space inside a name is rejected")
     func spaceInName() {
         #expect(outcome("a b: c\r\n").fault == WireError(.malformedFieldName(0x20), at: start + 1))
     }
 
-    @Test("Exactly the token bytes may be in a name", arguments: UInt8.min...UInt8.max)
+    @Test("A name accepts exactly the token bytes", arguments: UInt8.min...UInt8.max)
     func nameBytes(byte: UInt8) throws {
         let isToken = "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8
             .contains(byte)
         #expect(ByteClass.isToken(byte) == isToken)
         if byte == 0x3A || byte == 0x0A { return }
-        // At each place in a word of eight, and behind it: names are scanned eight bytes a step.
+        // The test covers each position in a word of eight bytes and after it, because names are scanned eight bytes at
+        // a time.
         for index in 0..<18 {
             var name = [UInt8](repeating: 0x61, count: 18)
             name[index] = byte
@@ -130,7 +131,7 @@ struct HeadFieldTests {
         }
     }
 
-    @Test("Exactly HTAB, SP and up but for DEL may be in a value", arguments: UInt8.min...UInt8.max)
+    @Test("A value accepts exactly HTAB and the bytes from SP up, except DEL", arguments: UInt8.min...UInt8.max)
     func valueBytes(byte: UInt8) throws {
         let isAllowed = byte == 0x09 || (byte >= 0x20 && byte != 0x7F)
         #expect(ByteClass.isFieldValue(byte) == isAllowed)
@@ -149,13 +150,13 @@ struct HeadFieldTests {
         }
     }
 
-    @Test("NUL in a value is refused with its place")
+    @Test("NUL in a value is rejected with its position")
     func nul() {
         #expect(outcome("A: b\0c\r\n").fault == WireError(.malformedFieldValue(0), at: start + 4))
     }
 
     @Test(
-        "A lone CR is refused wherever it is",
+        "A lone CR is rejected at any position",
         arguments: [("A: b\rc\r\n", 4), ("A\r: b\r\n", 1), ("\rA: b\r\n", 0), ("A: b\r\r\n", 4)])
     func carriageReturn(lines: String, index: Int) {
         #expect(outcome(lines).fault == WireError(.bareCarriageReturn, at: start + index))
@@ -168,21 +169,21 @@ struct HeadFieldTests {
         #expect(outcome.body == "hi")
     }
 
-    @Test("A bare LF is refused where that is not tolerated")
+    @Test("A bare LF is rejected unless it is tolerated")
     func intolerantLineFeed() {
         var limits = WireLimits()
         limits.toleratesBareLineFeed = false
         #expect(outcome("A: b\n", limits: limits).fault == WireError(.bareLineFeed, at: start + 4))
     }
 
-    @Test("Strict mode refuses a bare LF")
+    @Test("Strict mode rejects a bare LF")
     func strictLineFeed() {
         var limits = WireLimits()
         limits.isStrict = true
         #expect(outcome("A: b\n", limits: limits).fault == WireError(.bareLineFeed, at: start + 4))
     }
 
-    @Test("The fault of a refused head is thrown again and nothing behind it is read")
+    @Test("The error of a rejected head is thrown again, and nothing after it is read")
     func faultIsFinal() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Interim responses")
 struct InterimTests {
-    @Test("100, 102 and 103 are events before the final response", arguments: [100, 102, 103, 199])
+    @Test("100, 102 and 103 are delivered as events before the final response", arguments: [100, 102, 103, 199])
     func interim(status: Int) {
         let text =
             "HTTP/1.1 \(status) Wait\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
@@ -14,7 +14,7 @@ struct InterimTests {
         #expect(outcome.isReusable)
     }
 
-    @Test("The fields of an interim response stay with it")
+    @Test("The fields of an interim response belong to it alone")
     func noLeak() {
         let text =
             "HTTP/1.1 103 Early Hints\r\nSet-Cookie: evil=1\r\nContent-Length: 99\r\n\r\n"
@@ -25,7 +25,7 @@ struct InterimTests {
         #expect(outcome.isReusable)
     }
 
-    @Test("As many interim responses as the limit pass, one more is refused")
+    @Test("The maximum number of interim responses is accepted, and one more is rejected")
     func bounded() {
         var limits = WireLimits()
         limits.informationalResponseLimit = 2
@@ -38,7 +38,7 @@ struct InterimTests {
         #expect(refused.fault?.code == .tooManyInformationalResponses(limit: 2))
     }
 
-    @Test("A flood of interim responses is refused at the eleventh")
+    @Test("The eleventh interim response is rejected")
     func flood() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -48,7 +48,7 @@ struct InterimTests {
         #expect(events.last == .fault(WireError(.tooManyInformationalResponses(limit: 10), at: 0)))
     }
 
-    @Test("A 101 nobody asked for is refused")
+    @Test("An unrequested 101 is rejected")
     func unexpectedUpgrade() {
         let outcome = WireScript("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nx").run()
         #expect(outcome.fault == WireError(.unexpectedUpgrade, at: 0))

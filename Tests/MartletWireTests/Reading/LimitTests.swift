@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Limits of a head")
 struct LimitTests {
-    /// Feeds a machine growing pieces of an endless input; the fault, and after how many bytes it came.
+    /// Feeds a machine growing pieces of an endless input, and returns the error and the number of bytes before it.
     private func fault(
         start: String, endless: String, limits: WireLimits = .default, upTo byteLimit: Int = 1 << 20
     ) -> (error: WireError?, byteCount: Int) {
@@ -28,33 +28,33 @@ struct LimitTests {
         return limits
     }
 
-    @Test("An endless field line is refused at 64 KiB, not at its end")
+    @Test("An endless field line is rejected at 64 KiB, before its end")
     func endlessLine() {
         let outcome = fault(start: "HTTP/1.1 200 OK\r\nA: ", endless: "a")
         #expect(outcome.error == WireError(.lineTooLong(limit: 65_536), at: 17 + 65_536))
         #expect(outcome.byteCount < 17 + 65_536 + 8192)
     }
 
-    @Test("An endless status line is refused at 64 KiB")
+    @Test("An endless status line is rejected at 64 KiB")
     func endlessStatusLine() {
         let outcome = fault(start: "HTTP/1.1 200 ", endless: "a")
         #expect(outcome.error == WireError(.lineTooLong(limit: 65_536), at: 65_536))
     }
 
-    @Test("A head of many long lines is refused at 256 KiB")
+    @Test("A head of many long lines is rejected at 256 KiB")
     func endlessHead() {
         let line = "A: " + String(repeating: "b", count: 4091) + "\r\n"
         let outcome = fault(start: "HTTP/1.1 200 OK\r\n", endless: line)
         #expect(outcome.error == WireError(.headTooLarge(limit: 262_144), at: 262_144))
     }
 
-    @Test("A flood of tiny lines is refused at the thousand and first")
+    @Test("The 1,001st line of a head is rejected")
     func manyLines() {
         let outcome = fault(start: "HTTP/1.1 200 OK\r\n", endless: "A:\r\n")
         #expect(outcome.error == WireError(.tooManyLines(limit: 1000), at: 17 + 999 * 4))
     }
 
-    @Test("No setting allows more lines than the types that hold fields can take")
+    @Test("No setting allows more lines than the field types can hold")
     func lineCountMaximum() {
         let limits = limits {
             $0.lineCountLimit = .max
@@ -64,19 +64,19 @@ struct LimitTests {
         #expect(outcome.error == WireError(.tooManyLines(limit: 65_000), at: 17 + 64_999 * 4))
     }
 
-    @Test("A flood of empty lines before the status line is refused")
+    @Test("Too many empty lines before the status line are rejected")
     func manyEmptyLines() {
         let outcome = fault(start: "", endless: "\r\n")
         #expect(outcome.error == WireError(.tooManyLines(limit: 1000), at: 2000))
     }
 
-    @Test("A flood of folded lines is refused")
+    @Test("Too many folded lines are rejected")
     func manyFolds() {
         let outcome = fault(start: "HTTP/1.1 200 OK\r\nA: b\r\n", endless: " c\r\n")
         #expect(outcome.error?.code == .tooManyLines(limit: 1000))
     }
 
-    @Test("A line exactly as long as the limit passes, one byte more does not")
+    @Test("A line at the limit is accepted, and one byte more is rejected")
     func lineBoundary() {
         let limits = limits { $0.lineByteLimit = 30 }
         let fits = "HTTP/1.1 204 No Content\r\nA: " + String(repeating: "b", count: 25) + "\r\n\r\n"
@@ -85,7 +85,7 @@ struct LimitTests {
         #expect(WireScript(exceeds, limits: limits).run().fault == WireError(.lineTooLong(limit: 30), at: 55))
     }
 
-    @Test("A head exactly as long as the limit passes, one byte more does not")
+    @Test("A head at the limit is accepted, and one byte more is rejected")
     func headBoundary() {
         let head = "HTTP/1.1 204 No Content\r\nA: b\r\n\r\n"
         let fitting = limits { $0.headByteLimit = head.utf8.count }
@@ -95,7 +95,7 @@ struct LimitTests {
         #expect(fault == WireError(.headTooLarge(limit: 32), at: 32))
     }
 
-    @Test("As many lines as the limit pass, one more does not")
+    @Test("The maximum number of lines is accepted, and one more is rejected")
     func lineCountBoundary() {
         let head = "HTTP/1.1 204 No Content\r\nA: b\r\n\r\n"
         #expect(WireScript(head, limits: limits { $0.lineCountLimit = 3 }).run().isComplete)
@@ -104,7 +104,7 @@ struct LimitTests {
     }
 
     @Test(
-        "Limits of nothing, of less than nothing and of everything neither trap nor pass too much",
+        "Zero, negative and extreme limits neither trap nor accept too much",
         arguments: [0, -1, Int.min])
     func absurdLimits(value: Int) {
         let all = limits {
@@ -122,7 +122,7 @@ struct LimitTests {
         #expect(throws: WireError.self) { try decoder.decode(Array("1\r\n".utf8).span) }
     }
 
-    @Test("The largest limits there are do not overflow")
+    @Test("The largest possible limits do not overflow")
     func largestLimits() {
         let all = limits {
             $0.headByteLimit = .max
@@ -139,7 +139,7 @@ struct LimitTests {
         #expect(outcome.trailers?.count == 1)
     }
 
-    @Test("A head of 200 KiB that comes byte by byte is read without looking back")
+    @Test("A head of 200 KiB that arrives byte by byte is scanned once")
     func slowHead() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -160,7 +160,7 @@ struct LimitTests {
         #expect(last?.consumed == bytes.count)
     }
 
-    @Test("The defaults are the documented ones and survive being stored")
+    @Test("The defaults match the documentation and stay equal when stored")
     func defaults() {
         let limits = WireLimits.default
         #expect(limits.headByteLimit == 262_144)

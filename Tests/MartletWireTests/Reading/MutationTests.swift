@@ -21,7 +21,7 @@ struct MutationTests {
         "HTTP/1.0 404 Not Found\nConnection: keep-alive\nContent-Length: 2, 2\n\nno",
     ]
 
-    @Test("A response damaged anyhow is read alike however it is cut", arguments: 1...4)
+    @Test("A damaged response is read in the same way however it is split", arguments: 1...4)
     func responses(seed: UInt64) {
         var generator = Generator(state: seed)
         for _ in 0..<400 {
@@ -36,7 +36,7 @@ struct MutationTests {
         }
     }
 
-    @Test("No line end and no NUL ever reaches the caller in a name, a value or a reason", arguments: 5...6)
+    @Test("No name, value or reason ever contains a line end or NUL", arguments: 5...6)
     func cleanFields(seed: UInt64) {
         var generator = Generator(state: seed)
         for _ in 0..<400 {
@@ -52,7 +52,7 @@ struct MutationTests {
         }
     }
 
-    /// Changes, drops, doubles or adds some bytes, mostly those that mean something.
+    /// Changes, drops, duplicates or adds some bytes, mostly significant ones.
     private func damage(_ bytes: inout [UInt8], _ generator: inout Generator) {
         let telling = Array("\r\n :;,\t\0 0159aFx-+\u{7F}\u{FC}".utf8)
         for _ in 0..<Int.random(in: 0...3, using: &generator) {

@@ -4,13 +4,13 @@ import Testing
 @Suite("Truncation")
 struct TruncationTests {
     @Test(
-        "An end before any byte is an empty response",
+        "The end of the stream before any byte is an empty response",
         arguments: [WireScript.Ending.cleanClose, .brokenClose])
     func emptyResponse(ending: WireScript.Ending) {
         #expect(WireScript("", ending: ending).run().fault == WireError(.emptyResponse, at: 0))
     }
 
-    @Test("An end inside the head is a truncation at each byte of it")
+    @Test("The end of the stream at any byte of the head is a truncation")
     func cutHead() {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
         for count in 1..<head.utf8.count {
@@ -22,7 +22,7 @@ struct TruncationTests {
     }
 
     @Test(
-        "An end after an interim response alone is an empty response; a byte behind it makes it a truncation")
+        "An end after only an interim response is an empty response, and one byte more makes it a truncation")
     func endAfterInterim() {
         let outcome = WireScript("HTTP/1.1 103 Early Hints\r\n\r\n", ending: .cleanClose).run()
         #expect(outcome.informational.count == 1)
@@ -31,7 +31,7 @@ struct TruncationTests {
         #expect(begun.fault?.code == .truncated(.head(received: 1)))
     }
 
-    @Test("A body short by one byte is a truncation, and the bytes that came stay delivered")
+    @Test("A body that lacks one byte is a truncation, and the received bytes remain delivered")
     func shortBody() {
         let text = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello"
         let outcome = WireScript(text, ending: .cleanClose).run()
@@ -40,7 +40,7 @@ struct TruncationTests {
         #expect(outcome.fault?.description == "the stream ended after 5 of 6 bytes of the body")
     }
 
-    @Test("A body of known length that is complete stands, even when the stream then breaks off")
+    @Test("A complete body of known length is accepted even if the stream then breaks off")
     func completeThenBroken() {
         let text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
         let outcome = WireScript(text, ending: .brokenClose).run()
@@ -49,7 +49,7 @@ struct TruncationTests {
     }
 
     @Test(
-        "A close-delimited body is truncated when the stream breaks off, as TLS without close_notify"
+        "A close-delimited body is truncated if the stream breaks off, as TLS does without close_notify"
     )
     func brokenUntilClose() {
         let outcome = WireScript("HTTP/1.1 200 OK\r\n\r\nhello", ending: .brokenClose).run()
@@ -57,7 +57,7 @@ struct TruncationTests {
         #expect(outcome.fault?.code == .truncated(.untilClose(received: 5)))
     }
 
-    @Test("An end between exchanges is no fault but costs the connection")
+    @Test("An end between exchanges is not an error but makes the connection unusable")
     func endWhileIdle() {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")
@@ -70,7 +70,7 @@ struct TruncationTests {
         #expect(!isReusable)
     }
 
-    @Test("An end right behind the last byte, before the end was asked for, is no truncation")
+    @Test("An end immediately after the last byte is not a truncation")
     func endBeforeReport() throws {
         var machine = ClientMachine()
         machine.startRequest(method: "GET")

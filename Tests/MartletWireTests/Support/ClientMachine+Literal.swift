@@ -1,7 +1,7 @@
 import MartletWire
 
 extension ClientMachine {
-    /// Feeds literal bytes to the machine until it needs more, and returns what it made of them or the fault.
+    /// Feeds literal bytes to the machine until it needs more, and returns its events or the error.
     mutating func events(of text: String) -> [WireEvent] {
         var unread = Array(text.utf8)
         var events: [WireEvent] = []
@@ -27,7 +27,7 @@ extension ClientMachine {
         }
     }
 
-    /// The fault of ending the stream, or nil when there is none.
+    /// Returns the error of ending the stream, or `nil`.
     mutating func faultOfEnd(isClean: Bool) -> WireError? {
         do throws(WireError) {
             _ = try receiveEndOfStream(isClean: isClean)

@@ -1,7 +1,7 @@
 import MartletWire
 import Testing
 
-/// A request as literal bytes, read by the server's machine in every way they can arrive.
+/// A request as literal bytes that the server machine reads in every possible split.
 struct RequestScript {
     let bytes: [UInt8]
     var limits = WireLimits.default
@@ -16,7 +16,7 @@ struct RequestScript {
         self.limits = limits
     }
 
-    /// Reads in every way and returns what all of them came to.
+    /// Reads the bytes in every split and returns their common outcome.
     func run(sourceLocation: SourceLocation = #_sourceLocation) -> WireOutcome {
         let whole = read([bytes])
         #expect(read(bytes.map { [$0] }) == whole, "byte by byte", sourceLocation: sourceLocation)

@@ -1,6 +1,6 @@
 import MartletWire
 
-/// What a reader made of some bytes; neighbouring pieces of payload are one event, however they came.
+/// The events of a reader; adjacent pieces of payload are one event.
 enum WireEvent: Equatable {
     case informational(ResponseHead)
     case head(ResponseHead, BodyFraming)
@@ -11,7 +11,7 @@ enum WireEvent: Equatable {
 }
 
 extension [WireEvent] {
-    /// Adds an event, and joins payload to payload.
+    /// Appends an event, and joins adjacent payload.
     mutating func add(_ event: WireEvent) {
         if case .body(let more) = event, case .body(let bytes) = last {
             self[count - 1] = .body(bytes + more)

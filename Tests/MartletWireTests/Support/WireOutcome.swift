@@ -1,19 +1,19 @@
 import MartletWire
 
-/// All that can be seen of one reading of a script.
+/// The observable outcome of reading a script once.
 struct WireOutcome: Equatable {
     var events: [WireEvent] = []
-    /// Bytes that were left unread at the end.
+    /// The number of bytes that were left unread at the end.
     var unreadByteCount = 0
     var isReusable = false
 
-    /// The final head, if one came.
+    /// The final response head, or `nil` if none was read.
     var head: ResponseHead? {
         for case .head(let head, _) in events { return head }
         return nil
     }
 
-    /// How the final head's body is framed.
+    /// The framing of the final head's body.
     var framing: BodyFraming? {
         for case .head(_, let framing) in events { return framing }
         return nil
@@ -24,7 +24,7 @@ struct WireOutcome: Equatable {
         events.compactMap { if case .informational(let head) = $0 { head } else { nil } }
     }
 
-    /// The head of the request, if one came.
+    /// The request head, or `nil` if none was read.
     var request: RequestHead? {
         for case .request(let head, _) in events { return head }
         return nil
@@ -36,18 +36,18 @@ struct WireOutcome: Equatable {
         return ""
     }
 
-    /// The trailers, if there were any.
+    /// The trailers, or `nil` if there were none.
     var trailers: FieldBlock? {
         for case .end(let trailers) in events { return trailers }
         return nil
     }
 
-    /// Whether the message was reported complete.
+    /// Whether the message was reported as complete.
     var isComplete: Bool {
         events.contains { if case .end = $0 { true } else { false } }
     }
 
-    /// The fault, if one was thrown.
+    /// The error that was thrown, or `nil`.
     var fault: WireError? {
         for case .fault(let error) in events { return error }
         return nil

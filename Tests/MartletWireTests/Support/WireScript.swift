@@ -1,11 +1,10 @@
 import MartletWire
 import Testing
 
-/// A response as literal bytes, read in every way they can arrive: whole, byte by byte, cut in two at every
-/// point, with payload received past the machine, and with junk behind that must stay unread. Each must come
-/// to the same.
+/// A response as literal bytes, read in every possible split: whole, byte by byte, in two parts at every offset, with
+/// directly received payload, and with trailing junk that must stay unread. All outcomes must be equal.
 struct WireScript {
-    /// How the stream goes on after the bytes.
+    /// The state of the stream after the bytes.
     enum Ending {
         case open
         case cleanClose
@@ -37,7 +36,7 @@ struct WireScript {
         self.ending = ending
     }
 
-    /// Reads in every way and returns what all of them came to.
+    /// Reads the bytes in every split and returns their common outcome.
     func run(sourceLocation: SourceLocation = #_sourceLocation) -> WireOutcome {
         let whole = read([bytes])
         #expect(read(bytes.map { [$0] }) == whole, "byte by byte", sourceLocation: sourceLocation)
@@ -51,8 +50,8 @@ struct WireScript {
         return whole
     }
 
-    /// Junk behind a complete message stays unread and costs the connection; behind a fault it changes
-    /// nothing.
+    /// Checks that junk after a complete message stays unread and makes the connection unusable, and that junk after an
+    /// error has no effect.
     private func checkJunk(_ whole: WireOutcome, _ sourceLocation: SourceLocation) {
         guard ending == .open, whole.isComplete || whole.fault != nil else { return }
         let junk = Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n\0junk".utf8)
@@ -64,7 +63,7 @@ struct WireScript {
         #expect(!outcome.isReusable, "junk costs the connection", sourceLocation: sourceLocation)
     }
 
-    /// Reads pieces as one machine would get them.
+    /// Feeds the pieces to one machine.
     func read(_ pieces: [[UInt8]], direct: Bool = false) -> WireOutcome {
         var machine = ClientMachine(limits: limits)
         machine.startRequest(method: method, version: version)
@@ -98,7 +97,7 @@ struct WireScript {
         return outcome
     }
 
-    /// Takes all events that the unread bytes come to.
+    /// Collects all events of the unread bytes.
     private static func drain(
         _ machine: inout ClientMachine, _ unread: inout [UInt8], into outcome: inout WireOutcome
     ) throws(WireError) {

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Outgoing chunks")
 struct ChunkEncoderTests {
-    @Test("A chunk's footer goes out with the next header, and the last chunk ends the body")
+    @Test("A chunk's footer is sent with the next header, and the last chunk ends the body")
     func chunks() throws {
         var encoder = ChunkEncoder()
         #expect(encoder.header(byteCount: 5) == Array("5\r\n".utf8))
@@ -13,7 +13,7 @@ struct ChunkEncoderTests {
         #expect(try encoder.lastChunk().isEmpty)
     }
 
-    @Test("A chunk whose bytes are at hand is whole, for whoever waits for its end")
+    @Test("A chunk whose bytes are available is sent together with its footer")
     func wholeChunks() throws {
         var encoder = ChunkEncoder()
         let first = encoder.chunk(Array("hello".utf8))
@@ -24,21 +24,21 @@ struct ChunkEncoderTests {
         #expect(encoder.chunk([1]).bytes.isEmpty)
     }
 
-    @Test("An empty payload writes no chunk, since that would end the body")
+    @Test("An empty payload writes no chunk because an empty chunk would end the body")
     func emptyChunk() throws {
         var encoder = ChunkEncoder()
         #expect(encoder.header(byteCount: 0).isEmpty)
         #expect(try encoder.lastChunk() == Array("0\r\n\r\n".utf8))
     }
 
-    @Test("Trailers go behind the last chunk")
+    @Test("Trailers follow the last chunk")
     func trailers() throws {
         var encoder = ChunkEncoder()
         let bytes = try encoder.lastChunk(trailers: [("X-Sum", "1")])
         #expect(bytes == Array("0\r\nX-Sum: 1\r\n\r\n".utf8))
     }
 
-    @Test("A trailer that could split the message or change its framing is refused")
+    @Test("A trailer that could split the message or change its framing is rejected")
     func badTrailers() {
         var encoder = ChunkEncoder()
         #expect(throws: WireError(.invalidFieldValue, at: 1)) {
@@ -54,7 +54,7 @@ struct ChunkEncoderTests {
         }
     }
 
-    @Test("What the encoder frames the decoder takes apart again, trailers and all")
+    @Test("The decoder reads back the chunks and trailers of the encoder")
     func roundTrip() throws {
         var encoder = ChunkEncoder()
         var bytes: [UInt8] = Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8)

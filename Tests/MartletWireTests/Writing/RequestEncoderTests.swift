@@ -1,7 +1,7 @@
 import MartletWire
 import Testing
 
-@Suite("Request heads that cannot be split")
+@Suite("Request heads")
 struct RequestEncoderTests {
     private func text(_ encode: (inout RequestEncoder) throws -> Void) rethrows -> String {
         var encoder = RequestEncoder()
@@ -9,7 +9,7 @@ struct RequestEncoderTests {
         return String(decoding: encoder.bytes, as: UTF8.self)
     }
 
-    /// The fault of an encoding, and that it left nothing to send, even when the caller goes on regardless.
+    /// Returns the error of an encoding, and checks that nothing is left to send even if the caller continues.
     private func fault(_ encode: (inout RequestEncoder) throws(WireError) -> Void) -> WireError? {
         var encoder = RequestEncoder()
         do throws(WireError) {
@@ -26,7 +26,7 @@ struct RequestEncoderTests {
         }
     }
 
-    @Test("A head is its request line, its fields in order and an empty line")
+    @Test("A head consists of the request line, the fields in order and an empty line")
     func plain() throws {
         let text = try text {
             try $0.begin(method: "GET", target: "/a?b=c%20d")
@@ -39,7 +39,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "The other forms of a target and HTTP/1.0 are written as they are",
+        "Other forms of a target and HTTP/1.0 are written unchanged",
         arguments: ["*", "http://a/b", "a:443", "/"])
     func targets(target: String) throws {
         let text = try text {
@@ -50,7 +50,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "A method that is not a token is refused",
+        "A method that is not a token is rejected",
         arguments: [("GE T", 2), ("GET\r\nX: y", 3), ("", 0), ("G\0", 1), ("GÉT", 1), ("GET:", 3)])
     func method(method: String, index: Int) {
         let fault = fault { encoder throws(WireError) in try encoder.begin(method: method, target: "/") }
@@ -59,7 +59,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "A target that could end the line is refused",
+        "A target that could end the line is rejected",
         arguments: [
             ("/a b", 2), ("/a\r\nX: y", 2), ("/a\nb", 2), ("/\0", 1), ("", 0), ("/\t", 1), ("/\u{E9}", 1),
             ("/a HTTP/1.1\r\n\r\n", 2),
@@ -71,7 +71,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "A field name that is not a token is refused",
+        "A field name that is not a token is rejected",
         arguments: [
             ("", 0), ("A B", 1), ("A:", 1), ("A\r\nB", 1), ("A\n", 1), ("A\0", 1), ("\u{C4}", 0),
             ("aaaaaaaaaaaa\r", 12),
@@ -85,7 +85,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "A field value with a control byte is refused, as text and as bytes",
+        "A field value with a control byte is rejected, as text and as bytes",
         arguments: ["a\r\nb", "\r", "\n", "\0", "\u{1}", "\u{7F}", "\u{B}", "\r\nA: b", "aaaaaaaaaaaaaaaa\n"])
     func value(value: String) {
         let index = value.utf8.firstIndex { $0 < 0x20 || $0 == 0x7F }.map {
@@ -104,7 +104,7 @@ struct RequestEncoderTests {
         #expect(asBytes == expected)
     }
 
-    @Test("HTAB, UTF-8 and raw Latin-1 pass through unchanged")
+    @Test("HTAB, UTF-8 and raw Latin-1 are written unchanged")
     func highBytes() throws {
         var encoder = RequestEncoder()
         try encoder.begin(method: "GET", target: "/")
@@ -116,7 +116,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "A Host field given whole is refused where it could end the line or name two hosts",
+        "A complete Host field is rejected if it could end the line or name two hosts",
         arguments: ["a\r\nb", "a b", "a/b", "a@b", "a#b", "a?b", "a\\b", "a,b", "a, b", "a\0", "\u{E9}"])
     func badHostField(value: String) {
         let fault = fault { encoder throws(WireError) in
@@ -127,7 +127,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "A Host field given whole stands as it is, be it empty",
+        "A valid Host field is written unchanged, even if it is empty",
         arguments: ["a.example:8080", "[::1]:80", ""])
     func hostField(value: String) throws {
         let text = try text {
@@ -138,7 +138,7 @@ struct RequestEncoderTests {
         #expect(text == "GET / HTTP/1.1\r\nHost: \(value)\r\n\r\n")
     }
 
-    @Test("A second Cookie or Host line is refused", arguments: ["Cookie", "HOST"])
+    @Test("A second Cookie or Host line is rejected", arguments: ["Cookie", "HOST"])
     func repeated(name: String) {
         let fault = fault { encoder throws(WireError) in
             try encoder.begin(method: "GET", target: "/")
@@ -149,7 +149,7 @@ struct RequestEncoderTests {
     }
 
     @Test(
-        "Two framing fields are never both on the wire", arguments: ["Content-Length", "transfer-ENCODING"],
+        "A request never has two framing fields", arguments: ["Content-Length", "transfer-ENCODING"],
         ["content-length", "Transfer-Encoding"])
     func framingConflict(first: String, second: String) {
         let fault = fault { encoder throws(WireError) in
@@ -160,7 +160,7 @@ struct RequestEncoderTests {
         #expect(fault?.code == .conflictingFraming)
     }
 
-    @Test("A body is framed by its length or as chunks")
+    @Test("A body is framed by its length or in chunks")
     func framing() throws {
         let length = try text {
             try $0.begin(method: "POST", target: "/")
@@ -177,7 +177,7 @@ struct RequestEncoderTests {
         #expect(chunked == "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n")
     }
 
-    @Test("No request ends with the connection")
+    @Test("A request body never ends with the connection")
     func untilClose() {
         let fault = fault { encoder throws(WireError) in
             try encoder.begin(method: "POST", target: "/")
@@ -186,13 +186,13 @@ struct RequestEncoderTests {
         #expect(fault?.code == .conflictingFraming)
     }
 
-    @Test("A field before the start line is refused")
+    @Test("A field before the start line is rejected")
     func outOfOrder() {
         let fault = fault { encoder throws(WireError) in try encoder.field(name: "A", value: "b") }
         #expect(fault?.code == .encodingOutOfOrder)
     }
 
-    @Test("After a refusal the next request is whole again")
+    @Test("After a rejected request the next request is complete")
     func recovery() throws {
         var encoder = RequestEncoder()
         #expect(throws: WireError.self) { try encoder.begin(method: "G T", target: "/") }
@@ -201,7 +201,7 @@ struct RequestEncoderTests {
         #expect(encoder.bytes == Array("GET / HTTP/1.1\r\n\r\n".utf8))
     }
 
-    @Test("What the encoder writes the server's machine reads back")
+    @Test("The server machine reads back the requests of the encoder")
     func roundTrip() throws {
         var encoder = RequestEncoder()
         try encoder.begin(method: "PATCH", target: "/x?y#z")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Response heads")
 struct ResponseEncoderTests {
-    @Test("What the encoder writes the client's machine reads back")
+    @Test("The client machine reads back the responses of the encoder")
     func roundTrip() throws {
         var encoder = ResponseEncoder()
         try encoder.begin(status: 404, reason: "Not Found")
@@ -19,7 +19,7 @@ struct ResponseEncoderTests {
         #expect(outcome.body == "no")
     }
 
-    @Test("A chunked head is framed so, one that ends with the connection by nothing")
+    @Test("A chunked head has its framing field, and a head that ends with the connection has none")
     func framings() throws {
         var encoder = ResponseEncoder()
         try encoder.begin(status: 200, version: .http10)
@@ -32,14 +32,14 @@ struct ResponseEncoderTests {
         #expect(encoder.bytes == Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8))
     }
 
-    @Test("A status outside 100...999 is refused", arguments: [99, 1000, -1, Int.max])
+    @Test("A status outside 100...999 is rejected", arguments: [99, 1000, -1, Int.max])
     func badStatus(status: Int) {
         var encoder = ResponseEncoder()
         #expect(throws: WireError(.invalidStatus, at: 0)) { try encoder.begin(status: status) }
         #expect(encoder.bytes.isEmpty)
     }
 
-    @Test("A reason phrase that could end the line is refused")
+    @Test("A reason phrase that could end the line is rejected")
     func badReason() {
         var encoder = ResponseEncoder()
         #expect(throws: WireError(.invalidReason, at: 1)) {

@@ -1,7 +1,7 @@
 import MartletCore
 import MartletXML
 
-/// The samples of the documentation's pages that read XML, compiled; a test compares the two texts.
+/// The compiled samples of the documentation pages on XML. A test compares the two texts.
 enum XMLSamples {
     static func tree(_ session: HTTPSession) async throws -> [String] {
         let feed = try await session.get("https://example.org/feed.xml").decode(using: .xml)

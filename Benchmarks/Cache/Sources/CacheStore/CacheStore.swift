@@ -2,9 +2,9 @@ import MartletCache
 import MartletStorage
 import MartletWire
 
-/// Measures the store of the response cache in a folder that must not exist yet: `cache-store FOLDER [ENTRIES]`.
+/// Measures the store of the response cache in a new directory: `cache-store FOLDER [ENTRIES]`.
 ///
-/// It prints one line of JSON for each scenario. The folder is emptied at the end, and its own files stay.
+/// It prints one line of JSON per scenario. At the end it removes all entries, but not the directory's own files.
 @main
 struct CacheStore {
     static let now = WallTime(seconds: 1_800_000_010)
@@ -28,7 +28,7 @@ struct CacheStore {
 
     // MARK: Scenarios
 
-    /// A hit in memory: found, decided, and its answer made.
+    /// Measures a hit in memory: lookup, decision and response.
     static func measureMemory() {
         let memory = MemoryCache(limit: 64 << 20)
         for number in 0..<1_000 {
@@ -55,7 +55,7 @@ struct CacheStore {
         line("memory hit, 1 KB, found alone", count: served - count, found)
     }
 
-    /// Storing, and hits that read the whole body.
+    /// Measures storing, and hits that read the whole body.
     static func measureDisk(_ folder: String, _ name: String, byteCount: Int, count: Int) throws {
         let disk = try DiskCache(directory: folder, limit: 1 << 34)
         let body = body(byteCount)
@@ -81,7 +81,7 @@ struct CacheStore {
         disk.removeAll()
     }
 
-    /// A body of 100 MB: written in pieces of 64 KiB, and read.
+    /// Measures a body of 100 MB that is written in pieces of 64 KiB and then read.
     static func measureLarge(_ folder: String) throws {
         let disk = try DiskCache(directory: folder, limit: 1 << 34)
         let piece = body(65_536)
@@ -109,7 +109,7 @@ struct CacheStore {
         disk.removeAll()
     }
 
-    /// Opening a folder of many entries, with an index and without.
+    /// Measures opening a directory of many entries, with and without an index.
     static func measureOpening(_ folder: String, entryCount: Int) throws {
         let filler = try DiskCache(directory: folder, limit: 1 << 34)
         let body = body(1_000)
@@ -136,8 +136,8 @@ struct CacheStore {
         }
     }
 
-    /// The part of requests that either order answers from memory, on the same trace: 1,000,000 requests for 100,000
-    /// URLs by Zipf's law, and in another trace with a pass over all URLs in the midst, as a crawler makes it.
+    /// Measures the hit ratio of memory for both eviction orders on the same trace: 1,000,000 Zipf-distributed requests
+    /// for 100,000 URLs. A second trace includes a pass over all URLs, as a crawler makes it.
     static func measureOrders(skew: Double) {
         for hasScan in [false, true] {
             var trace = ZipfTrace(count: 100_000, skew: skew)
@@ -200,7 +200,7 @@ struct CacheStore {
 }
 
 extension MemoryCache {
-    /// The entry of a key, which counts as used.
+    /// Returns the entry of a key, and counts it as used.
     fileprivate func find(_ key: CacheKey) -> MemoryEntry? {
         let found = variants(of: key).first
         noteUse(of: found)
@@ -209,7 +209,7 @@ extension MemoryCache {
 }
 
 extension DiskCache {
-    /// Stores a response whose body is complete.
+    /// Stores a response with a complete body.
     fileprivate func store(_ head: StoredHead, body: [UInt8]) -> Bool {
         guard let writer = begin(head, expectedByteCount: UInt64(body.count)) else { return false }
         return writer.append(body) && writer.commit()

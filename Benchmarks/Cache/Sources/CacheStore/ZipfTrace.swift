@@ -1,11 +1,12 @@
 import Glibc
 
-/// Numbers by Zipf's law: the nth most frequent comes 1/n^skew as often as the first. The same each time.
+/// A reproducible sequence of Zipf-distributed numbers: the frequency of the nth number is 1/n^skew of that of the
+/// first.
 struct ZipfTrace {
     private let sums: [Double]
     private var state: UInt64 = 0x9E37_79B9_7F4A_7C15
 
-    /// Of so many numbers, from 0.
+    /// Creates a trace of numbers from 0 to `count - 1`.
     init(count: Int, skew: Double) {
         var sums: [Double] = []
         sums.reserveCapacity(count)
@@ -17,7 +18,7 @@ struct ZipfTrace {
         self.sums = sums
     }
 
-    /// The next one.
+    /// Returns the next number of the trace.
     mutating func next() -> Int {
         state ^= state << 13
         state ^= state >> 7

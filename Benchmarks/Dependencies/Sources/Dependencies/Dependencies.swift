@@ -5,7 +5,7 @@ import HeapModule
 import Logging
 import SystemPackage
 
-/// Uses a little of everything.
+/// A program that uses a little of every dependency.
 @main
 struct Dependencies {
     static func main() async throws {

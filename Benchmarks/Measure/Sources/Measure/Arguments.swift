@@ -1,13 +1,13 @@
 /// The command line of a contender: a scenario, a URL, and words of the form `name=value`.
 public struct Arguments: Sendable {
-    /// What to run.
+    /// The scenario to run.
     public let scenario: String
-    /// What to fetch.
+    /// The URL to fetch.
     public let url: String
     private let values: [String: String]
 
-    /// Reads the words behind the program's name.
-    /// - Throws: ``Mistake`` when scenario or URL is missing, or a word has no `=`.
+    /// Parses the arguments after the program's name.
+    /// - Throws: ``Mistake`` if the scenario or the URL is missing, or a word has no `=`.
     public init(_ words: [String]) throws(Mistake) {
         guard words.count >= 2 else { throw Mistake(text: "usage: SCENARIO URL [NAME=VALUE …]") }
         scenario = words[0]
@@ -21,27 +21,27 @@ public struct Arguments: Sendable {
         self.values = values
     }
 
-    /// What is wrong with a command line.
+    /// An error in the command line.
     public struct Mistake: Error, CustomStringConvertible {
-        /// What is wrong.
+        /// The explanation of the mistake.
         public let text: String
-        /// The same.
+        /// The explanation, the same as ``text``.
         public var description: String { text }
 
-        /// What is wrong, in words.
+        /// Creates a mistake from its explanation.
         public init(text: String) { self.text = text }
     }
 
-    /// A value as it was given.
+    /// The value of a name as given, or `nil`.
     public subscript(name: String) -> String? { values[name] }
 
-    /// A value that is a number.
-    /// - Returns: The default where it is missing or no number.
+    /// Returns the value of a name as a number.
+    /// - Returns: The default if the value is missing or not a number.
     public func number(_ name: String, _ preset: Int) -> Int {
         values[name].flatMap { Int($0) } ?? preset
     }
 
-    /// A number of seconds, if it was given.
+    /// Returns a number of seconds, or `nil` if it was not given.
     public func seconds(_ name: String) -> Double? {
         values[name].flatMap { Double($0) }
     }

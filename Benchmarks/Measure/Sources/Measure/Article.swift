@@ -1,33 +1,33 @@
 public import FoundationEssentials
 
-/// What the JSON of the benchmarks' server says: about a kilobyte of texts, numbers and a list.
+/// The JSON of the benchmark server: about a kilobyte of texts, numbers and a list.
 public struct Article: Decodable, Sendable {
-    /// Somebody who wrote about it.
+    /// A comment on the article.
     public struct Comment: Decodable, Sendable {
-        /// A number of its own.
+        /// The unique number of the comment.
         public var id: Int
-        /// Who wrote it.
+        /// The author of the comment.
         public var author: String
-        /// What it says.
+        /// The text of the comment.
         public var text: String
     }
 
-    /// A number of its own.
+    /// The unique number of the article.
     public var id: Int
-    /// Its headline.
+    /// The headline of the article.
     public var title: String
-    /// Its text.
+    /// The text of the article.
     public var text: String
-    /// Words to find it by.
+    /// The keywords of the article.
     public var tags: [String]
-    /// How good it is said to be.
+    /// The rating of the article.
     public var rating: Double
-    /// Whether everybody may see it.
+    /// Whether the article is visible to all readers.
     public var isPublic: Bool
-    /// What was written about it.
+    /// The comments on the article.
     public var comments: [Comment]
 
-    /// Decodes an article as all contenders in Swift do.
+    /// Decodes an article in the same way for all contenders in Swift.
     public init(json: Data) throws {
         self = try JSONDecoder().decode(Article.self, from: json)
     }

@@ -1,36 +1,36 @@
-/// A client under measurement: what each scenario asks of it.
+/// A client under measurement, with one function per scenario.
 ///
-/// Every call succeeds with a status of 2xx or throws.
+/// Every call succeeds with a 2xx status or throws.
 public protocol Client: Sendable {
     /// Fetches the URL and collects the body.
     /// - Returns: The body's first byte, if it has one.
     func get() async throws -> UInt8?
 
-    /// Fetches the URL and decodes the body as an ``Article``, by ``Article/init(json:)`` or the same decoder.
+    /// Fetches the URL and decodes the body as an ``Article``, with ``Article/init(json:)`` or the same decoder.
     func decode() async throws
 
-    /// Fetches the URL and drops the body as it comes.
-    /// - Returns: The bytes of the body.
+    /// Fetches the URL and discards the body while it arrives.
+    /// - Returns: The number of body bytes.
     func discard() async throws -> Int
 
-    /// Fetches the URL into a file, which may be there already.
+    /// Fetches the URL into a file, which may already exist.
     func save(to path: String) async throws
 
-    /// Puts a file at the URL.
+    /// Uploads a file to the URL with PUT.
     func upload(from path: String) async throws
 }
 
-/// A scenario that a client has no part in.
+/// The error of a client that does not support the scenario.
 public struct UnsupportedScenario: Error {
-    /// The scenario is none of this client's.
+    /// Creates the error, which has no details.
     public init() {}
 }
 
 extension Client {
-    /// Not offered.
+    /// Throws ``UnsupportedScenario``, the default.
     public func decode() async throws { throw UnsupportedScenario() }
-    /// Not offered.
+    /// Throws ``UnsupportedScenario``, the default.
     public func save(to path: String) async throws { throw UnsupportedScenario() }
-    /// Not offered.
+    /// Throws ``UnsupportedScenario``, the default.
     public func upload(from path: String) async throws { throw UnsupportedScenario() }
 }

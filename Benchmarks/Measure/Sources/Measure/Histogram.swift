@@ -1,6 +1,6 @@
-/// How long things took, in buckets of at most 0.8 % of the value each, as an HDR histogram has them.
+/// A histogram of durations with buckets of at most 0.8 % of their value, as in an HDR histogram.
 ///
-/// Nanoseconds below 256 have a bucket each; above, each doubling has 128.
+/// Each nanosecond below 256 has a bucket; above, each doubling has 128.
 struct Histogram: Sendable {
     private(set) var counts: [Int: Int] = [:]
 
@@ -11,12 +11,12 @@ struct Histogram: Sendable {
         counts[Histogram.bucket(nanoseconds), default: 0] += 1
     }
 
-    /// Adds what another one counted.
+    /// Adds the counts of another histogram.
     mutating func add(_ other: Histogram) {
         counts.merge(other.counts, uniquingKeysWith: +)
     }
 
-    /// The number of the bucket: the shift that brings the value below 256, times 128, plus the shifted value.
+    /// Returns the index of the bucket: the shift that brings the value below 256, times 128, plus the shifted value.
     static func bucket(_ value: Int) -> Int {
         let shift = max(0, Int.bitWidth - value.leadingZeroBitCount - 8)
         return shift * 128 + (value >> shift)

@@ -1,16 +1,16 @@
-/// Requests over as many connections at a time as asked for, each connection with a task of its own.
+/// Concurrent requests over a number of connections, with one task per connection.
 struct Load<Contender: Client>: Sendable {
-    /// What a task does again and again.
+    /// The work that a task repeats.
     enum Work: Sendable {
-        /// GET, body collected.
+        /// A GET request whose body is collected.
         case get
-        /// GET, body decoded.
+        /// A GET request whose body is decoded.
         case decode
-        /// GET, body passed by piece by piece.
+        /// A GET request whose body is streamed and discarded.
         case pass
     }
 
-    /// What a task has done.
+    /// The completed work of a task.
     struct Done: Sendable {
         var count = 0
         var resumed = 0
@@ -19,20 +19,20 @@ struct Load<Contender: Client>: Sendable {
 
     let client: Contender
     let connections: Int
-    /// Where the tasks run; `nil` for Swift's own pool.
+    /// The executor of the tasks; `nil` for Swift's own pool.
     let executor: (any TaskExecutor)?
 
-    /// Runs until a time has passed, or until there is enough.
+    /// Runs until a time has passed or enough work was done.
     /// - Parameters:
-    ///   - seconds: How long tasks go on starting; each finishes what it has begun.
-    ///   - limit: The most that one task does.
-    ///   - interval: The time from one start to the next in a task; `nil` for none between.
+    ///   - seconds: The time during which tasks start work; each finishes the work that it has started.
+    ///   - limit: The maximum amount of work of one task.
+    ///   - interval: The time between two starts in a task; `nil` for no pause.
     func run(_ work: Work, seconds: Double, limit: Int = .max, interval: Duration? = nil) async throws -> Done {
         let start = ContinuousClock.now
         let end = start + .seconds(seconds)
         return try await withThrowingTaskGroup(of: Done.self) { group in
             for index in 0..<connections {
-                // A preference for no executor would cost as much as one for some.
+                // A preference for no executor would cost as much as one for an executor.
                 if let executor {
                     group.addTask(executorPreference: executor) {
                         try await run(work, at: index, from: start, to: end, limit, interval)
@@ -51,7 +51,7 @@ struct Load<Contender: Client>: Sendable {
         }
     }
 
-    /// What one task does.
+    /// Runs the work of one task.
     private func run(
         _ work: Work, at index: Int, from start: ContinuousClock.Instant, to end: ContinuousClock.Instant,
         _ limit: Int, _ interval: Duration?
@@ -60,7 +60,7 @@ struct Load<Contender: Client>: Sendable {
         return try await pace(from: start + interval * index / connections, to: end, interval: interval)
     }
 
-    /// One request after the other.
+    /// Sends requests one after the other.
     private func rush(_ work: Work, until end: ContinuousClock.Instant, limit: Int) async throws -> Done {
         var done = Done()
         while done.count < limit, ContinuousClock.now < end {
@@ -74,8 +74,8 @@ struct Load<Contender: Client>: Sendable {
         return done
     }
 
-    /// A request at each of the times due. One that starts late because the one before it was slow is counted from when
-    /// it was due; that a timer rings late is not held against the client.
+    /// Sends a request at each scheduled time. The latency of a request that starts late because of a slow predecessor
+    /// is counted from its scheduled time. A late timer does not count against the client.
     private func pace(
         from first: ContinuousClock.Instant, to end: ContinuousClock.Instant, interval: Duration
     ) async throws -> Done {

@@ -1,19 +1,19 @@
 import CMalloc
 
-/// Runs the scenario that a command line names, and prints what came of it as one line of JSON.
+/// A runner of the scenario of a command line, which prints the outcome as one line of JSON.
 public struct Measurement<Contender: Client>: Sendable {
     let arguments: Arguments
     let client: Contender
     let executor: (any TaskExecutor)?
 
-    /// - Parameter executor: Where the tasks run; `nil` for Swift's own pool.
+    /// - Parameter executor: The executor of the tasks; `nil` for Swift's own pool.
     public init(_ arguments: Arguments, of client: Contender, on executor: (any TaskExecutor)? = nil) {
         self.arguments = arguments
         self.client = client
         self.executor = executor
     }
 
-    /// Runs the scenario and prints.
+    /// Runs the scenario and prints its outcome.
     public func run() async throws {
         switch arguments.scenario {
         case "get": try await requests(.get)
@@ -47,7 +47,8 @@ public struct Measurement<Contender: Client>: Sendable {
         Load(client: client, connections: connections, executor: executor)
     }
 
-    /// `connections=` at a time, for `seconds=` or until there are `count=`, after `warm=` seconds that are not counted.
+    /// Runs `connections=` concurrent requests for `seconds=` or up to `count=`, after `warm=` seconds that are not
+    /// counted.
     private func requests(_ work: Load<Contender>.Work) async throws {
         let load = load(arguments.number("connections", 1))
         let count = arguments.number("count", 0)
@@ -67,7 +68,7 @@ public struct Measurement<Contender: Client>: Sendable {
         }
     }
 
-    /// The same at `rate=` requests a second, each timed.
+    /// Runs requests at a fixed `rate=` per second, and measures each.
     private func pace() async throws {
         let load = load(arguments.number("connections", 1))
         var outcome = Outcome()
@@ -82,7 +83,7 @@ public struct Measurement<Contender: Client>: Sendable {
         }
     }
 
-    /// A whole file, `count=` times, one after the other.
+    /// Transfers a whole file `count=` times, one after the other.
     private func transfers(_ transfer: () async throws -> Int) async throws {
         var outcome = Outcome()
         let count = arguments.number("count", 1)
@@ -94,15 +95,15 @@ public struct Measurement<Contender: Client>: Sendable {
         }
     }
 
-    /// Opens `connections=` at once and lets them rest. At each step, a line is printed and one awaited, so that the
-    /// one who started this can look at the process.
+    /// Opens `connections=` concurrently and leaves them idle. At each step it prints a line and waits for one, so that
+    /// the parent process can inspect this process.
     private func idle() async throws {
         _ = try await client.get()
         Console.pause("ready")
         let connections = arguments.number("connections", 1)
         let done = try await load(connections).run(.get, seconds: 600, limit: 1)
         Console.pause("open \(done.count)")
-        // What malloc keeps though nobody uses it goes back to the system.
+        // Returns free memory that malloc retains to the system.
         malloc_trim(0)
         Console.pause("trimmed")
     }

@@ -1,18 +1,18 @@
-/// What a measurement came to; it is printed as one line of JSON.
+/// The outcome of a measurement, which is printed as one line of JSON.
 struct Outcome: Sendable {
-    /// Things done within the measured time.
+    /// The number of operations within the measured time.
     var count = 0
-    /// Of those, how many were on a resumed TLS session, as the server says.
+    /// The number of these operations on a resumed TLS session, as reported by the server.
     var resumed = 0
-    /// Things done in all, also while warming up.
+    /// The number of all operations, including the warm-up.
     var total = 0
-    /// Bytes of bodies.
+    /// The number of body bytes.
     var byteCount = 0
-    /// How long the measured part took.
+    /// The duration of the measured part in seconds.
     var seconds = 0.0
-    /// What of all processors it used.
+    /// The processor time of all processors in seconds.
     var processorSeconds = 0.0
-    /// How long each thing took, where that was looked at.
+    /// The durations of the operations, if they were measured.
     var histogram = Histogram()
 
     var json: String {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What the operating system says this process has used.
+/// The processor time of this process, as reported by the operating system.
 enum ProcessorTime {
-    /// Seconds of all processors, its own code and the kernel's for it.
+    /// The processor time of all processors in seconds, including the kernel's for this process.
     static var seconds: Double {
         var usage = rusage()
         unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

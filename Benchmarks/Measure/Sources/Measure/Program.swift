@@ -1,11 +1,12 @@
 import Glibc
 
-/// What every contender in Swift does around its measurement.
+/// The main function of every contender in Swift.
 public enum Program {
-    /// Reads the command line, runs the body, and ends the process: with status 1 and a line that says why when it throws.
+    /// Parses the command line, runs the body, and ends the process. If the body throws, the status is 1 and the error
+    /// is printed.
     ///
-    /// The first thread waits in the kernel. The `main` of an async program would let go of it, which instruments like
-    /// valgrind do not survive.
+    /// The first thread waits in the kernel. The `main` of an async program would end this thread, which instruments
+    /// like valgrind do not support.
     public static func main(_ body: @escaping @Sendable (Arguments) async throws -> Void) -> Never {
         Task.detached {
             do {

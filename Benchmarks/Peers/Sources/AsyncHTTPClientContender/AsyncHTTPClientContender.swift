@@ -6,7 +6,7 @@ import NIOHTTP1
 import _NIOFileSystem
 import NIOSSL
 
-/// async-http-client as a contender: `SCENARIO URL [NAME=VALUE …]`.
+/// The contender async-http-client: `SCENARIO URL [NAME=VALUE …]`.
 @main
 struct AsyncHTTPClientContender: Client {
     static func main() {
@@ -17,7 +17,7 @@ struct AsyncHTTPClientContender: Client {
         }
     }
 
-    /// What a status other than 2xx is.
+    /// The error for a status other than 2xx.
     struct UnexpectedStatus: Error { let code: UInt }
 
     let client: HTTPClient

@@ -1,9 +1,9 @@
 import Foundation
 import FoundationNetworking
 
-/// Counts the bytes of a body as they are delivered, and keeps none.
+/// A delegate that counts the bytes of a body on delivery and discards them.
 final class Discarder: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    // Both are touched on the session's delegate queue alone, which runs one call at a time.
+    // Both are accessed only on the session's delegate queue, which runs one call at a time.
     private var count = 0
     private let continuation: CheckedContinuation<Int, any Error>
 

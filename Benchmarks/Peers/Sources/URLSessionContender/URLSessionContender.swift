@@ -4,7 +4,7 @@ import Measure
 
 /// FoundationNetworking's URLSession as a contender: `SCENARIO URL [NAME=VALUE …]`.
 ///
-/// It takes no authority of certificates on Linux, and so has no part in what is measured over TLS.
+/// On Linux it cannot trust another certificate authority, and therefore does not take part in TLS scenarios.
 @main
 struct URLSessionContender: Client {
     static func main() {

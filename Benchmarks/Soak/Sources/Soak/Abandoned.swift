@@ -2,13 +2,13 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// A hundred thousand requests that are given up at random moments, by cancelling or by a clock.
+/// A scenario with a hundred thousand requests that are cancelled or time out at random moments.
 struct Abandoned: SoakScenario {
-    /// How they are given up.
+    /// The way of abandoning requests.
     enum Way: Sendable {
-        /// The task that awaits them is cancelled.
+        /// The task that awaits the request is cancelled.
         case cancelling
-        /// One of their clocks is short.
+        /// One of the request's timeouts is short.
         case timingOut
     }
 
@@ -23,10 +23,10 @@ struct Abandoned: SoakScenario {
         let peer = try Peer(["origin"])
         defer { peer.stop() }
         let session = peer.session { configuration in
-            // Fewer than there are workers, so that some wait in line.
+            // The limit is below the number of workers, so that some requests are queued.
             configuration.pool.connectionsPerHost = 16
         }
-        // Everything is in use once before anything is counted.
+        // All resources are in use once before anything is counted.
         _ = try await abandon(min(count, 5000), session, peer, seed: ~options.seed)
         _ = try await session.isIdle()
         ProcessFigures.trimMemory()
@@ -41,19 +41,19 @@ struct Abandoned: SoakScenario {
         let growth = ProcessFigures.residentBytes - before
         let diagnostics = session.diagnostics
         report.add(way == .cancelling ? "cancelled" : "timed out", tally.abandoned, exactly: count)
-        report.note("came to their end before", "\(tally.finished)")
+        report.note("completed earlier", "\(tally.finished)")
         for (phase, number) in tally.phases.sorted(by: { $0.value > $1.value }) {
             report.note("timed out while \(phase)", "\(number)")
         }
-        report.add("other endings", tally.others.description, target: "none", isMet: tally.others.isEmpty)
+        report.add("other outcomes", tally.others.description, target: "none", isMet: tally.others.isEmpty)
         report.add(
             "calls and connections at the end", "\(diagnostics)".firstLine, target: "none", isMet: isIdle)
         report.add(
-            "descriptors gone astray", ProcessFigures.descriptors - diagnostics.pool.idle - descriptors,
+            "leaked descriptors", ProcessFigures.descriptors - diagnostics.pool.idle - descriptors,
             exactly: 0)
         report.add("growth of resident memory", Double(growth) / 1_048_576, atMost: 5, unit: "MiB")
-        report.note("before the allocator gave back what it kept", "\(untrimmed >> 10) KiB")
-        report.note("timers armed before and after", "\(timers), \(diagnostics.processTimers)")
+        report.note("before trimming the allocator's memory", "\(untrimmed >> 10) KiB")
+        report.note("timers before and after", "\(timers), \(diagnostics.processTimers)")
     }
 
     private struct Tally: Sendable {
@@ -63,7 +63,7 @@ struct Abandoned: SoakScenario {
         var others: [String: Int] = [:]
     }
 
-    /// Makes requests until so many were given up.
+    /// Makes requests until `count` were abandoned.
     private func abandon(
         _ count: Int, _ session: HTTPSession, _ peer: Peer, seed: UInt64
     ) async throws -> Tally {
@@ -98,7 +98,7 @@ struct Abandoned: SoakScenario {
         }
     }
 
-    /// From nothing over some turns of the executor to forty milliseconds.
+    /// Pauses for a random time: nothing, some turns of the executor, or up to forty milliseconds.
     private func pause(_ generator: inout SeededGenerator) async {
         switch generator.next() % 5 {
         case 0: return
@@ -126,7 +126,7 @@ struct Abandoned: SoakScenario {
         case 3: timeouts.idle = short
         default: timeouts.total = short
         }
-        // What stalls is bounded in any case.
+        // The total timeout bounds stalled requests in any case.
         if timeouts.total == nil { timeouts.total = .milliseconds(20) }
         errand.options.timeouts = timeouts
         do {
@@ -139,9 +139,9 @@ struct Abandoned: SoakScenario {
         }
     }
 
-    /// What the workers count.
+    /// The shared counts of the workers.
     private final class SharedTally: Sendable {
-        /// Guards the counts; every worker changes them.
+        /// The counts, which every worker changes.
         private let state = Mutex(Tally())
         private let count: Int
 
@@ -152,7 +152,7 @@ struct Abandoned: SoakScenario {
 
         func finished() { state.withLock { $0.finished += 1 } }
 
-        /// Counts one, unless there are enough: several workers may be at their last.
+        /// Counts an abandoned request unless the limit is reached, because several workers can finish their last one.
         func abandoned(_ phase: String?) {
             state.withLock { tally in
                 guard tally.abandoned < count else { return }

@@ -1,27 +1,27 @@
 import Glibc
 
-/// A folder for a cache, and what `du` says of it.
+/// A temporary directory for a cache, with its disk usage.
 struct CacheDirectory: Sendable {
     let path: String
 
-    /// Makes one, in the folder for temporary files.
+    /// Creates a directory in the system's temporary directory.
     init() throws {
         let parent = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/martlet-soak-XXXXXX".utf8CString)
         let isMade = unsafe template.withUnsafeMutableBufferPointer { buffer in
             unsafe buffer.baseAddress.map { unsafe mkdtemp($0) != nil } ?? false
         }
-        guard isMade else { throw SoakFailure("no folder in \(parent): errno \(errno)") }
+        guard isMade else { throw SoakFailure("no directory in \(parent): errno \(errno)") }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// Removes it with all that is in it, which is files.
+    /// Removes the directory and its files.
     func remove() {
         for name in names { unsafe unlink("\(path)/\(name)") }
         unsafe rmdir(path)
     }
 
-    /// The names in it.
+    /// The file names in the directory.
     var names: [String] {
         guard let folder = unsafe opendir(path) else { return [] }
         defer { unsafe closedir(folder) }
@@ -35,7 +35,8 @@ struct CacheDirectory: Sendable {
         return names
     }
 
-    /// What it and its files occupy in allocated blocks, in bytes. A file that gets another name meanwhile counts once.
+    /// The allocated blocks of the directory and its files, in bytes. A file that is renamed during the scan counts
+    /// once.
     var allocatedByteCount: Int {
         var status = stat()
         var seen: Set<UInt> = []
@@ -49,7 +50,7 @@ struct CacheDirectory: Sendable {
         return sum
     }
 
-    /// Files that a process has left half done: still being written, or bodies without an entry.
+    /// The files that a process left incomplete: unfinished writes, or bodies without an entry.
     var leftovers: [String] {
         let names = Set(names)
         return names.filter { name in

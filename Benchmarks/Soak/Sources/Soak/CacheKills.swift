@@ -1,7 +1,8 @@
 import Martlet
 import MartletTesting
 
-/// Ten thousand stores through sessions whose processes are killed at random moments, with and without a reader beside them.
+/// A scenario with ten thousand stores in sessions whose processes are killed at random moments, with and without a
+/// concurrent reader.
 struct CacheKills: SoakScenario {
     let name = "cache-kills"
 
@@ -10,7 +11,7 @@ struct CacheKills: SoakScenario {
 
     private struct Tally {
         var (stores, kills, answers, found, wrong, errors, read, untidy) = (0, 0, 0, 0, 0, 0, 0, 0)
-        /// The most that the folder occupied when nobody was at work in it, in bytes.
+        /// The maximum size of the directory in bytes while no process used it.
         var highestAtRest = 0
     }
 
@@ -29,24 +30,24 @@ struct CacheKills: SoakScenario {
         }
         await pages.origin.stop()
         report.add(
-            "stored by processes that were killed", Double(tally.stores), atLeast: Double(count), unit: "")
+            "stored by killed processes", Double(tally.stores), atLeast: Double(count), unit: "")
         report.note("killed", "\(tally.kills) times")
-        report.note("answers to them", "\(tally.answers)")
-        report.note("found by readers beside them", "\(tally.read)")
+        report.note("responses to them", "\(tally.answers)")
+        report.note("found by concurrent readers", "\(tally.read)")
         report.add("found after the kills", Double(tally.found), atLeast: 1, unit: "")
-        report.add("of all, not what was sent", tally.wrong, exactly: 0)
-        report.add("requests that failed", tally.errors, exactly: 0)
-        report.add("kills that left files behind for good", tally.untidy, exactly: 0)
+        report.add("wrong bodies among all responses", tally.wrong, exactly: 0)
+        report.add("failed requests", tally.errors, exactly: 0)
+        report.add("kills that left files permanently", tally.untidy, exactly: 0)
         let limit = Double(CacheKills.limit) / 1_048_576
-        // A look takes its time, and what was seen may be gone when the last of it is.
+        // A scan takes time, and files can disappear before its end.
         report.add(
-            "the most that du showed", Double(sampler.highest) / 1_048_576, atMost: limit + 1, unit: "MiB")
+            "maximum disk usage", Double(sampler.highest) / 1_048_576, atMost: limit + 1, unit: "MiB")
         report.add(
-            "the most behind a kill", Double(tally.highestAtRest) / 1_048_576, atMost: limit, unit: "MiB")
-        report.note("looks at the folder", "\(sampler.looks)")
+            "maximum disk usage after a kill", Double(tally.highestAtRest) / 1_048_576, atMost: limit, unit: "MiB")
+        report.note("samples of the directory", "\(sampler.looks)")
     }
 
-    /// One process from its start to its death.
+    /// Runs one process from its start to its end.
     private func live(
         _ folder: CacheDirectory, _ pages: CachePages, _ sampler: CacheSampler,
         _ generator: inout SeededGenerator, _ tally: inout Tally
@@ -89,7 +90,7 @@ struct CacheKills: SoakScenario {
         tally.read += read.found
     }
 
-    /// What the next one finds.
+    /// Inspects the directory as the next process finds it.
     private func look(
         _ folder: CacheDirectory, _ pages: CachePages, _ sampler: CacheSampler, _ tally: inout Tally
     ) async throws {

@@ -2,14 +2,14 @@ import Glibc
 import Martlet
 import MartletTesting
 
-/// Fifty thousand stores of random sizes, from a byte to ten megabytes or so small that their names take much of the room,
-/// under a limit that must hold throughout.
+/// A scenario with fifty thousand stores under a limit that must hold throughout. The sizes are random: from a byte to
+/// ten megabytes, or so small that the file names use much of the space.
 struct CacheLimit: SoakScenario {
     let name: String
-    /// The longest body, in bytes.
+    /// The maximum body length in bytes.
     let maximum: Double
 
-    /// An eighth of it is more than the longest body.
+    /// The limit in bytes: an eighth of it exceeds the longest body.
     private static let limit = 96 << 20
     private static let lanes = 4
 
@@ -47,27 +47,27 @@ struct CacheLimit: SoakScenario {
         let limit = Double(CacheLimit.limit) / 1_048_576
         report.add("stored", Double(statistics.stores), atLeast: Double(count), unit: "")
         report.note("bytes stored", "\(SoakReport.short(Double(statistics.bytesStored) / 1e9)) GB")
-        report.note("given up for others", "\(statistics.evictions)")
-        report.add("bodies that were not what was sent", wrong, exactly: 0)
-        report.add("answered from the cache", Double(hits), atLeast: 1, unit: "")
-        report.note("the limit", "\(SoakReport.short(limit)) MiB")
+        report.note("evicted entries", "\(statistics.evictions)")
+        report.add("wrong bodies", wrong, exactly: 0)
+        report.add("responses from the cache", Double(hits), atLeast: 1, unit: "")
+        report.note("limit of the cache", "\(SoakReport.short(limit)) MiB")
         report.add(
-            "the most that du showed", Double(sampler.highest) / 1_048_576, atMost: limit + 1, unit: "MiB")
-        report.add("du at the end", Double(sampler.look()) / 1_048_576, atMost: limit, unit: "MiB")
-        report.note("looks at the folder", "\(sampler.looks)")
-        report.note("stores a second", SoakReport.short(Double(statistics.stores) / seconds))
+            "maximum disk usage", Double(sampler.highest) / 1_048_576, atMost: limit + 1, unit: "MiB")
+        report.add("disk usage at the end", Double(sampler.look()) / 1_048_576, atMost: limit, unit: "MiB")
+        report.note("samples of the directory", "\(sampler.looks)")
+        report.note("stores per second", SoakReport.short(Double(statistics.stores) / seconds))
         await session.finishAndInvalidate()
         await origin.stop()
     }
 
-    /// Stores until there were enough, and reads some of it back.
+    /// Stores until the count is reached, and reads some entries back.
     private func store(
         _ count: Int, _ cache: ResponseCache, _ session: HTTPSession, _ origin: TestOrigin,
         _ generator: inout SeededGenerator
     ) async throws -> (wrong: Int, hits: Int) {
         var result = (wrong: 0, hits: 0)
         while cache.statistics.stores < UInt64(count) {
-            // As many between a byte and ten as between ten and a hundred.
+            // The sizes are logarithmic: as many between one and ten bytes as between ten and a hundred.
             let fraction = Double(generator.next() >> 11) / Double(1 << 53)
             let size = max(1, Int(exp(fraction * log(maximum))))
             let offset = generator.next() % 100_000

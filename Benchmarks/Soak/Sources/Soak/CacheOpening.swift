@@ -2,7 +2,8 @@ import Glibc
 import Martlet
 import MartletTesting
 
-/// A folder of a hundred thousand entries: how soon a cache that is opened on it answers, with its index and without.
+/// A scenario with a directory of a hundred thousand entries that measures the first hit after opening, with and
+/// without the index.
 struct CacheOpening: SoakScenario {
     let name = "cache-opening"
 
@@ -21,7 +22,7 @@ struct CacheOpening: SoakScenario {
         let start = ContinuousClock.now
         try await fill(count, folder, base)
         let seconds = (ContinuousClock.now - start).seconds
-        // From here on nobody answers but what is stored.
+        // From here on only stored responses are available.
         await origin.stop()
         report.note("stored", "\(count), in \(SoakReport.short(seconds)) s")
         for hasIndex in [true, false] {
@@ -35,19 +36,19 @@ struct CacheOpening: SoakScenario {
             let exchange = try await session.get(base + path)
             let first = (ContinuousClock.now - opened).seconds * 1000
             let isRight = exchange.source == .cache && exchange.text == "the page of \(path)"
-            report.add("answered from the cache, \(kind)", isRight ? 1 : 0, exactly: 1)
-            report.add("until the first answer, \(kind)", first, atMost: 20, unit: "ms")
+            report.add("responses from the cache, \(kind)", isRight ? 1 : 0, exactly: 1)
+            report.add("time to the first response, \(kind)", first, atMost: 20, unit: "ms")
             let number = await indexed(events) ?? -1
             let seconds = (ContinuousClock.now - opened).seconds
-            report.add("entries known then, \(kind)", number, exactly: count)
-            report.add("until the index is complete, \(kind)", seconds, atMost: 10, unit: "s")
+            report.add("known entries then, \(kind)", number, exactly: count)
+            report.add("time to the complete index, \(kind)", seconds, atMost: 10, unit: "s")
             let read = ContinuousClock.now
             var wrong = 0
             for number in stride(from: 0, to: count, by: max(1, count / 2000)) {
                 let exchange = try await session.get("\(base)/\(number)")
                 if exchange.source != .cache || exchange.text != "the page of /\(number)" { wrong += 1 }
             }
-            report.add("others that were not there, or not right", wrong, exactly: 0)
+            report.add("other missing or wrong responses", wrong, exactly: 0)
             report.note(
                 "microseconds for each of them",
                 SoakReport.short((ContinuousClock.now - read).seconds * 1e6 / Double(min(count, 2000))))
@@ -56,7 +57,7 @@ struct CacheOpening: SoakScenario {
         }
     }
 
-    /// Stores so many pages, and writes the index.
+    /// Stores `count` pages and writes the index.
     private func fill(_ count: Int, _ folder: CacheDirectory, _ base: String) async throws {
         let cache = try CacheWork.cache(folder.path, limit: CacheOpening.limit, memory: .mebibytes(1))
         let session = CacheWork.session(cache)
@@ -75,7 +76,7 @@ struct CacheOpening: SoakScenario {
     }
 
     /// Waits until the index is complete.
-    /// - Returns: How many entries it has; `nil` where that is never said.
+    /// - Returns: The number of its entries; `nil` if no event reports it.
     private func indexed(_ events: CacheEvents) async -> Int? {
         for await event in events {
             if case .indexed(let count, _) = event { return count }

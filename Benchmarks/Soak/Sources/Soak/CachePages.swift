@@ -2,14 +2,14 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// An origin of pages that are never the same twice, and a look at what a cache has of them.
+/// An origin of unique pages, and a check of the pages that a cache has stored.
 struct CachePages: Sendable {
-    /// Pages are shorter than this, in bytes.
+    /// The exclusive maximum length of a page in bytes.
     static let maximum: UInt64 = 150_000
 
     let origin: TestOrigin
 
-    /// Starts the origin, in this process: nobody's memory is measured here.
+    /// Starts the origin in this process, because this scenario measures no memory.
     init() async throws {
         let versions = Mutex<UInt64>(0)
         origin = try await TestOrigin.start { request in
@@ -21,7 +21,7 @@ struct CachePages: Sendable {
         }
     }
 
-    /// What is stored of the pages: how many are found, and how many of them are not what was sent.
+    /// Returns how many of the pages are stored, and how many of them differ from the sent ones.
     func look(_ pages: UInt64, _ session: HTTPSession) async throws -> (found: Int, wrong: Int) {
         var result = (found: 0, wrong: 0)
         var options = RequestOptions()
@@ -36,8 +36,8 @@ struct CachePages: Sendable {
         return result
     }
 
-    /// Waits until a cache that was just opened has tidied up its folder.
-    /// - Returns: What it has left there, for half a minute.
+    /// Waits until a cache that was just opened has cleaned up its directory.
+    /// - Returns: The files that remain incomplete after half a minute at most.
     static func leftovers(_ folder: CacheDirectory) async throws -> [String] {
         let deadline = ContinuousClock.now + .seconds(30)
         while true {

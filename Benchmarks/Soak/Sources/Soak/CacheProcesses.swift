@@ -1,8 +1,8 @@
 import Martlet
 import MartletTesting
 
-/// Four processes with sessions on one folder and the same thousand URLs, and a fifth that is killed among them again and
-/// again.
+/// A scenario with four processes whose sessions share one directory and the same thousand URLs, and a fifth process
+/// that is killed repeatedly.
 struct CacheProcesses: SoakScenario {
     let name = "cache-processes"
 
@@ -37,7 +37,7 @@ struct CacheProcesses: SoakScenario {
             let lives = try await withThrowingTaskGroup(of: CacheWorker.Life.self) { group in
                 for number in 0..<CacheProcesses.processes {
                     group.addTask {
-                        // What is divided among the lanes of a process comes out even.
+                        // The count is rounded up, so that it divides evenly among the lanes of a process.
                         try await CacheWorker.run(work(start &+ UInt64(number), count: (count + 2) / 3 * 3))
                     }
                 }
@@ -54,20 +54,20 @@ struct CacheProcesses: SoakScenario {
         let all = lives + killed
         func sum(_ letter: Character) -> Int { all.reduce(0) { $0 + $1[letter] } }
         report.add(
-            "processes that came to their end", lives.count { $0.status == 0 },
+            "completed processes", lives.count { $0.status == 0 },
             exactly: CacheProcesses.processes)
-        report.add("killed beside them", killed.count { $0.status == nil }, exactly: 10)
+        report.add("killed concurrent processes", killed.count { $0.status == nil }, exactly: 10)
         report.add(
-            "answers to the four", lives.reduce(0) { $0 + $1["n"] + $1["h"] },
+            "responses to the four", lives.reduce(0) { $0 + $1["n"] + $1["h"] },
             exactly: CacheProcesses.processes * ((count + 2) / 3 * 3))
         report.note("stored", "\(sum("s"))")
-        report.note("answered from the cache", "\(sum("h"))")
+        report.note("responses from the cache", "\(sum("h"))")
         report.note("found at the end", "\(seen.found) of \(CacheProcesses.pages)")
-        report.add("not what was sent", sum("!") + seen.wrong, exactly: 0)
-        report.add("requests that failed", sum("e"), exactly: 0)
-        report.add("files left behind for good", leftovers.count, exactly: 0)
+        report.add("wrong responses", sum("!") + seen.wrong, exactly: 0)
+        report.add("failed requests", sum("e"), exactly: 0)
+        report.add("permanently left files", leftovers.count, exactly: 0)
         report.add(
-            "the most that du showed", Double(sampler.highest) / 1_048_576,
+            "maximum disk usage", Double(sampler.highest) / 1_048_576,
             atMost: Double(CacheProcesses.limit) / 1_048_576 + 1, unit: "MiB")
     }
 }

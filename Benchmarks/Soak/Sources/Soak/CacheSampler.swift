@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Looks at a cache's folder again and again, and keeps the most that it ever occupied.
+/// A sampler of a cache directory's size that retains the maximum.
 final class CacheSampler: Sendable {
     private struct State {
         var highest = 0
@@ -8,19 +8,19 @@ final class CacheSampler: Sendable {
     }
 
     private let folder: CacheDirectory
-    /// Guards the figures: the task that looks, and whoever looks between.
+    /// The figures, shared by the sampling task and its callers.
     private let state = Mutex(State())
 
     init(_ folder: CacheDirectory) {
         self.folder = folder
     }
 
-    /// The most that it occupied, in bytes.
+    /// The maximum size of the directory in bytes.
     var highest: Int { state.withLock { $0.highest } }
-    /// How often it was looked at.
+    /// The number of samples.
     var looks: Int { state.withLock { $0.looks } }
 
-    /// Looks once.
+    /// Takes one sample.
     @discardableResult
     func look() -> Int {
         let byteCount = folder.allocatedByteCount
@@ -31,9 +31,9 @@ final class CacheSampler: Sendable {
         return byteCount
     }
 
-    /// Looks all the time, while something else runs.
+    /// Takes samples continuously while a closure runs.
     func run<Value>(while body: () async throws -> Value) async rethrows -> Value {
-        // Unstructured, so that what runs need not be sendable; it ends with it.
+        // The task is unstructured, so that the closure need not be sendable. It ends with the closure.
         let task = Task {
             while !Task.isCancelled {
                 look()

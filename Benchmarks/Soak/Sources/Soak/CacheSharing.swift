@@ -1,13 +1,13 @@
 import Martlet
 import MartletTesting
 
-/// Work that requests share: how soon those return that are cancelled, and what a body costs that is joined in the middle.
+/// A scenario of shared transfers: the delay of cancelled requests, and the cost of joining a body in the middle.
 struct CacheSharing: SoakScenario {
     let name = "cache-sharing"
 
-    /// How many ask for the same at once.
+    /// The number of concurrent requests for the same response.
     private static let requests = 50
-    /// How long the joined body is.
+    /// The length of the joined body in bytes.
     private static let byteCount = 256 << 20
 
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
@@ -20,7 +20,7 @@ struct CacheSharing: SoakScenario {
         await control.finishAndInvalidate()
     }
 
-    /// Takes what says nothing of its freshness as fresh for ten minutes.
+    /// The cache options, which treat responses without freshness information as fresh for ten minutes.
     private static var options: ResponseCache.Options {
         var options = ResponseCache.Options()
         options.memoryPressure = nil
@@ -28,7 +28,7 @@ struct CacheSharing: SoakScenario {
         return options
     }
 
-    /// Cancels all but one of those that wait for one answer, or all.
+    /// Cancels all requests for a shared response, or all but one.
     private func cancel(
         _ rounds: Int, _ peer: Peer, _ control: HTTPSession, _ report: inout SoakReport
     ) async throws {
@@ -60,11 +60,11 @@ struct CacheSharing: SoakScenario {
             if try await tasks[CacheSharing.requests - 1].value == "held" { unharmed += 1 }
             await session.finishAndInvalidate()
         }
-        report.add("requests, for \(CacheSharing.requests) at once each time", requests, exactly: rounds)
-        report.add("last ones that had their answer", unharmed, exactly: rounds)
+        report.add("requests, each shared by \(CacheSharing.requests) callers", requests, exactly: rounds)
+        report.add("remaining callers with a response", unharmed, exactly: rounds)
         report.add(
-            "until 49 cancelled ones had returned, at most", longest.seconds * 1000, atMost: 50, unit: "ms")
-        report.note("on average", "\(SoakReport.short(sum.seconds * 1000 / Double(rounds))) ms")
+            "maximum time until 49 cancelled calls returned", longest.seconds * 1000, atMost: 50, unit: "ms")
+        report.note("average time", "\(SoakReport.short(sum.seconds * 1000 / Double(rounds))) ms")
     }
 
     /// Lets a second reader join a body in the middle.
@@ -76,7 +76,7 @@ struct CacheSharing: SoakScenario {
             options: CacheSharing.options
         )
         let session = peer.session { $0.cache = cache }
-        // Everything is in use once before anything is counted.
+        // All resources are in use once before anything is counted.
         _ = try await read(8 << 20, session, peer) {}
         ProcessFigures.trimMemory()
         let before = ProcessFigures.residentBytes
@@ -86,15 +86,15 @@ struct CacheSharing: SoakScenario {
         }
         let joined = try await second?.value ?? (bytes: 0, peak: 0)
         report.add("bytes of the first reader", first.bytes, exactly: CacheSharing.byteCount)
-        report.add("bytes of one who joined in the middle", joined.bytes, exactly: CacheSharing.byteCount)
+        report.add("bytes of a reader that joined in the middle", joined.bytes, exactly: CacheSharing.byteCount)
         report.add("requests for both", Int(cache.statistics.misses) - 1, exactly: 1)
         report.add(
-            "resident memory above that before", Double(max(first.peak, joined.peak) - before) / 1_048_576,
+            "growth of resident memory", Double(max(first.peak, joined.peak) - before) / 1_048_576,
             atMost: 10, unit: "MiB")
         await session.finishAndInvalidate()
     }
 
-    /// Reads a body, and does something in the middle of it.
+    /// Reads a body and runs an action in its middle.
     private func read(
         _ byteCount: Int, _ session: HTTPSession, _ peer: Peer, inTheMiddle: () -> Void
     ) async throws -> (bytes: Int, peak: Int) {

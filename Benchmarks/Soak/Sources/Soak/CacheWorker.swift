@@ -1,20 +1,20 @@
 import Dispatch
 import Glibc
 
-/// A process that stores and reads through a session, and may be killed: this program with the words `serve cache`.
+/// A process that stores and reads through a session and can be killed: this program with the words `serve cache`.
 enum CacheWorker {
-    /// How one ended.
+    /// The outcome of a process.
     struct Life: Sendable {
-        /// What it said: letters of ``CacheWork``, and how many of each.
+        /// The number of each letter of ``CacheWork`` in its output.
         var letters: [UInt8: Int] = [:]
-        /// Its exit status; `nil` where a signal ended it.
+        /// The exit status; `nil` if a signal ended the process.
         var status: Int32?
 
-        /// How many of a letter it said.
+        /// The number of times a letter was printed.
         subscript(_ letter: Character) -> Int { letter.asciiValue.flatMap { letters[$0] } ?? 0 }
     }
 
-    /// Runs it to its end, or kills it so many microseconds after so many letters.
+    /// Runs the process to its end, or kills it `delay` microseconds after `count` letters.
     static func run(_ work: CacheWork, killAfter count: Int? = nil, delay: UInt32 = 0) async throws -> Life {
         try await withCheckedThrowingContinuation { continuation in
             // Reading from the pipe blocks.

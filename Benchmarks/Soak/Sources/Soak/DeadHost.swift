@@ -2,7 +2,7 @@ import Glibc
 import Martlet
 import Synchronization
 
-/// A host that is dead in three ways, beside a hundred that are quick.
+/// A scenario with a host that fails in three ways, next to a hundred fast hosts.
 struct DeadHost: SoakScenario {
     let name = "dead-host"
 
@@ -40,12 +40,12 @@ struct DeadHost: SoakScenario {
             beside.append(loud.percentile99)
             failures += quiet.failures + loud.failures
         }
-        // Round by round: what else the machine does changes from one to the next, and less within one.
+        // Ratios are computed per round, because the load of the machine varies less within a round.
         let ratio = middle(zip(beside, alone).map { $0 / max($1, 0.001) })
-        report.note("p99 of the fast ones alone, each round", list(alone))
-        report.note("p99 beside the dead one, each round", list(beside))
-        report.add("p99 beside the dead one, of that alone", ratio, atMost: 2, unit: "×")
-        report.add("fast requests that failed", failures, exactly: 0)
+        report.note("p99 of the fast hosts alone, each round", list(alone))
+        report.note("p99 next to the dead host, each round", list(beside))
+        report.add("ratio of these p99s", ratio, atMost: 2, unit: "×")
+        report.add("failed requests to fast hosts", failures, exactly: 0)
     }
 
     private struct Latencies {
@@ -53,7 +53,7 @@ struct DeadHost: SoakScenario {
         var failures: Int
     }
 
-    /// Calls every fast host now and then, while others call the dead ones without a pause.
+    /// Measures calls to every fast host from time to time, while other callers call the dead hosts continuously.
     private func latencies(
         _ fast: [HTTPURL], _ dead: [HTTPURL], _ session: HTTPSession
     ) async throws -> Latencies {
@@ -65,7 +65,7 @@ struct DeadHost: SoakScenario {
             for caller in 0..<(dead.isEmpty ? 0 : DeadHost.callers) {
                 group.addTask {
                     while ContinuousClock.now < end {
-                        // Fails, which is what it is for.
+                        // This call is expected to fail.
                         _ = try? await session.send(.get, dead[caller % dead.count])
                     }
                     return ([], 0)
@@ -109,13 +109,13 @@ struct DeadHost: SoakScenario {
     }
 }
 
-/// Answers for every name but the dead one's.
+/// A resolver that never resolves the name of the dead host.
 private struct DeadResolver: Resolver {
     func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
         guard host == "dead.invalid" else {
             return try await SystemResolver().addresses(of: host, port: port)
         }
-        // Until the call is over.
+        // Waits until the call ends.
         while !Task.isCancelled { try? await Task.sleep(for: .seconds(3600)) }
         return []
     }
@@ -140,7 +140,7 @@ private struct BlackHole {
             }
         }
         guard isListening else { throw SoakFailure("no listener: errno \(errno)") }
-        // The queue holds one more than its length says.
+        // The queue holds one connection more than its length.
         for _ in 0..<4 {
             let kind = SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue
             let filler = socket(AF_INET, Int32(kind), 0)

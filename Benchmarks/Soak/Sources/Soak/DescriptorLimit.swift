@@ -1,11 +1,12 @@
 import Glibc
 import Martlet
 
-/// A thousand requests with 256 descriptors: first with limits that fit, then with limits that ask for too much.
+/// A scenario with a thousand requests and 256 descriptors: first with limits that fit, and then with limits that are
+/// too high.
 struct DescriptorLimit: SoakScenario {
     let name = "descriptors"
 
-    /// How many descriptors the process may have.
+    /// The maximum number of descriptors of the process.
     private static let limit = 256
 
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
@@ -18,7 +19,7 @@ struct DescriptorLimit: SoakScenario {
         }
         let control = peer.session()
         _ = try await control.text(try peer.controlURL("/held"))
-        // The first sleep opens descriptors of the runtime's.
+        // The first sleep opens descriptors of the runtime.
         try await Task.sleep(for: .milliseconds(1))
         let descriptors = ProcessFigures.descriptors
 
@@ -27,8 +28,8 @@ struct DescriptorLimit: SoakScenario {
             $0.pool.totalConnections = 200
         }
         let waited = try await wave(count, modest, peer, control)
-        report.add("answered, 200 connections allowed", waited.answered, exactly: count)
-        report.add("CPU meanwhile", waited.load * 100, atMost: 10, unit: "% of a core")
+        report.add("responses, 200 connections allowed", waited.answered, exactly: count)
+        report.add("CPU during the wait", waited.load * 100, atMost: 10, unit: "% of a core")
         await modest.finishAndInvalidate()
 
         let greedy = peer.session {
@@ -38,23 +39,23 @@ struct DescriptorLimit: SoakScenario {
         _ = try await control.text(try peer.controlURL("/shut"))
         let failed = try await wave(count, greedy, peer, control)
         let codes = failed.codes.map { "\($0.value) × \($0.key)" }.sorted().joined(separator: ", ")
-        report.note("answered, \(count) connections allowed", "\(failed.answered)")
+        report.note("responses, \(count) connections allowed", "\(failed.answered)")
         report.add(
             "failed with a typed error", codes, target: "all others",
             isMet: failed.answered + failed.codes.values.reduce(0, +) == count && failed.untyped == 0)
-        report.add("CPU meanwhile", failed.load * 100, atMost: 10, unit: "% of a core")
+        report.add("CPU during the wait", failed.load * 100, atMost: 10, unit: "% of a core")
 
         let after = try await wave(200, greedy, peer, control, isGated: false)
-        report.add("answered afterwards, of 200", after.answered, exactly: 200)
+        report.add("responses afterwards, of 200", after.answered, exactly: 200)
         await greedy.finishAndInvalidate()
-        report.add("descriptors gone astray", ProcessFigures.descriptors - descriptors, exactly: 0)
+        report.add("leaked descriptors", ProcessFigures.descriptors - descriptors, exactly: 0)
     }
 
     private struct Wave {
         var answered = 0
         var codes: [String: Int] = [:]
         var untyped = 0
-        /// Share of one processor that was used while all waited.
+        /// The used share of one processor while all requests waited.
         var load = 0.0
     }
 
@@ -64,7 +65,7 @@ struct DescriptorLimit: SoakScenario {
         case untyped(String)
     }
 
-    /// Sends requests that are held until they all wait, have failed, or are held.
+    /// Sends requests that the server holds, until each of them waits, has failed or is held.
     private func wave(
         _ count: Int, _ session: HTTPSession, _ peer: Peer, _ control: HTTPSession, isGated: Bool = true
     ) async throws -> Wave {
@@ -103,7 +104,7 @@ struct DescriptorLimit: SoakScenario {
         }
     }
 
-    /// Waits until the number of held requests stands still.
+    /// Waits until the number of held requests stops changing.
     private func settle(_ peer: Peer, _ control: HTTPSession) async throws {
         var last = -1
         for _ in 0..<60 {

@@ -2,13 +2,13 @@ import Glibc
 import Martlet
 import MartletTesting
 
-/// A download whose process is killed a hundred times at random moments: the file is whole in the end, and little of it is
-/// fetched twice.
+/// A scenario with a download whose process is killed a hundred times at random moments. The file must be complete in
+/// the end, with few bytes fetched twice.
 struct DownloadKills: SoakScenario {
     let name = "download-kills"
 
     private static let byteCount: UInt64 = 256 << 20
-    /// What comes between two checkpoints, at the rate that the processes are held to.
+    /// The bandwidth limit of the processes, which bounds the bytes between two checkpoints.
     private static let bytesPerSecond = 64 << 20
 
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
@@ -29,12 +29,12 @@ struct DownloadKills: SoakScenario {
             while true {
                 let work = SoakDownload(
                     url: url, path: path, segments: 4, bytesPerSecond: DownloadKills.bytesPerSecond)
-                // From before the first byte to about a quarter of the file.
+                // The delay ranges from before the first byte to about a quarter of the file.
                 let delay = UInt32(generator.next() % 1_000_000)
                 let status = try await work.runAsProcess(killAfter: kills < count ? delay : nil)
                 if status == nil {
                     kills += 1
-                    // Killed between giving the file its name and its own end: that run was the last one.
+                    // The process was killed between renaming the file and its own end: this run was the last one.
                     isNamed = folder.names.contains("file-\(files)")
                     if isNamed { break }
                     continue
@@ -51,12 +51,12 @@ struct DownloadKills: SoakScenario {
         let extra = Double(sent) - Double(files) * Double(DownloadKills.byteCount)
         report.add("killed", Double(kills), atLeast: Double(count), unit: "times")
         report.note("files", "\(files)")
-        report.add("files that are not what was sent", wrong, exactly: 0)
-        report.add("runs that failed", failed, exactly: 0)
-        // A checkpoint comes every 200 ms here; chunks in flight are what four connections have in their buffers.
+        report.add("wrong files", wrong, exactly: 0)
+        report.add("failed runs", failed, exactly: 0)
+        // A checkpoint is written every 200 ms here; chunks in flight are the bytes in the buffers of four connections.
         let allowed = Double(DownloadKills.bytesPerSecond) * 0.4 + 4 * 4 * 1_048_576
         report.add(
-            "fetched twice, for each kill", max(0, extra) / Double(max(1, kills)) / 1_048_576,
+            "fetched twice per kill", max(0, extra) / Double(max(1, kills)) / 1_048_576,
             atMost: allowed / 1_048_576, unit: "MiB")
     }
 }

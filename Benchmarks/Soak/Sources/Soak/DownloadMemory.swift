@@ -1,7 +1,7 @@
 import Glibc
 import Martlet
 
-/// Ten gigabytes over four connections: the memory stays what it was.
+/// A scenario with ten gigabytes over four connections, during which the memory must not grow.
 struct DownloadMemory: SoakScenario {
     let name = "download-memory"
 
@@ -20,9 +20,9 @@ struct DownloadMemory: SoakScenario {
         let seconds = (ContinuousClock.now - start).seconds
         report.add("bytes", Int(result.byteCount), exactly: Int(total))
         report.add(
-            "the most that was resident", Double(ProcessFigures.peakResidentBytes) / 1e6, atMost: 64,
+            "peak resident memory", Double(ProcessFigures.peakResidentBytes) / 1e6, atMost: 64,
             unit: "MB")
-        report.note("megabytes a second", SoakReport.short(Double(total) / 1e6 / seconds))
-        report.add("is what was sent", try SoakDownload.isPattern(path, total) ? 1 : 0, exactly: 1)
+        report.note("megabytes per second", SoakReport.short(Double(total) / 1e6 / seconds))
+        report.add("correct file", try SoakDownload.isPattern(path, total) ? 1 : 0, exactly: 1)
     }
 }

@@ -1,16 +1,16 @@
 import Martlet
 import MartletTesting
 
-/// One of the requests that are given up: drawn so that every phase of a call comes up often.
+/// A request to abandon, drawn so that every phase of a call is frequent.
 struct Errand: Sendable {
     private let url: HTTPURL?
     private let body: HTTPBody
-    /// What the call does otherwise than the session.
+    /// The options of the call that override the session's.
     var options = RequestOptions()
 
     private static let upload = [UInt8](repeating: 7, count: 400_000)
 
-    /// Draws one.
+    /// Draws a random request.
     init(_ peer: Peer, _ generator: inout SeededGenerator) {
         let isSecure = generator.next() % 10 == 0
         let paths = [
@@ -20,14 +20,14 @@ struct Errand: Sendable {
         let path = paths[Int(generator.next() % UInt64(paths.count))]
         body = path == "/upload" ? .bytes(Errand.upload) : .none
         var url = try? peer.url(path, isSecure: isSecure)
-        // A name that has to be looked up, in a part of the cases.
+        // One request in eight uses a name that must be looked up.
         if generator.next() % 8 == 0, let port = try? peer.number(isSecure ? "secure" : "plain") {
             url = try? HTTPURL("\(isSecure ? "https" : "http")://localhost:\(port)\(path)")
         }
         self.url = url
     }
 
-    /// Sends it and takes its answer.
+    /// Sends the request and reads its response.
     func run(_ session: HTTPSession) async throws {
         guard let url else { throw SoakFailure("the peer has no port") }
         _ = try await session.send(

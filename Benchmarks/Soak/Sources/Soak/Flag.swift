@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Whether something has come to pass.
+/// A flag that can be raised once.
 final class Flag: Sendable {
-    /// Guards it: who raises it, and who looks.
+    /// The state, shared by the raiser and the observers.
     private let state = Mutex(false)
 
-    /// Whether it has.
+    /// Whether the flag was raised.
     var isRaised: Bool { state.withLock { $0 } }
 
-    /// Says that it has.
+    /// Raises the flag permanently.
     func raise() { state.withLock { $0 = true } }
 }

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// Holds tasks until it is opened.
+/// A gate that holds tasks until it is opened.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false
         var held: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// Guards who is held: their tasks, and whoever opens it.
+    /// The held tasks, shared with the code that opens the gate.
     private let state = Mutex(State())
 
-    /// How many are held.
+    /// The number of held tasks.
     var heldCount: Int { state.withLock { $0.held.count } }
 
     /// Returns when the gate is open.
@@ -24,7 +24,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// Lets all pass, those that come later too.
+    /// Releases all held tasks and lets later ones pass.
     func open() {
         let held = state.withLock { state in
             state.isOpen = true
@@ -34,7 +34,7 @@ final class Gate: Sendable {
         for continuation in held { continuation.resume() }
     }
 
-    /// Holds those that come from now on.
+    /// Holds the tasks that arrive from now on.
     func shut() {
         state.withLock { $0.isOpen = false }
     }

@@ -1,11 +1,11 @@
 import Martlet
 
-/// Ten thousand requests to a server that answers none of them before all are there.
+/// A scenario with ten thousand requests to a server that responds only after all of them have arrived.
 struct InFlight: SoakScenario {
     let name: String
-    /// Whether they go over TLS.
+    /// Whether the requests use TLS.
     let isSecure: Bool
-    /// How much resident memory each may take, in bytes.
+    /// The maximum resident memory per request in bytes.
     let bytesTarget: Double
 
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws {
@@ -16,7 +16,7 @@ struct InFlight: SoakScenario {
         let url = try peer.url("/hold", isSecure: isSecure)
         try await warmUp(peer)
         _ = try await control.text(try peer.controlURL("/held"))
-        // The first sleep opens descriptors of the runtime's.
+        // The first sleep opens descriptors of the runtime.
         try await Task.sleep(for: .milliseconds(1))
         let descriptors = ProcessFigures.descriptors
 
@@ -33,7 +33,8 @@ struct InFlight: SoakScenario {
             for _ in 0..<count {
                 group.addTask {
                     do {
-                        // Without a helper of this program's between: its frame would count as the request's.
+                        // The call uses no helper of this program, because its frame would count as part of the
+                        // request.
                         return try await session.send(.get, url).body.count == 4
                     } catch {
                         print("\(error)")
@@ -52,14 +53,14 @@ struct InFlight: SoakScenario {
                 held: held, resident: resident, allocated: allocated, threads: threads, answered: answered
             )
         }
-        report.add("in flight at the same time", outcome.held, exactly: count)
-        report.add("answered", outcome.answered, exactly: count)
+        report.add("requests in flight concurrently", outcome.held, exactly: count)
+        report.add("responses", outcome.answered, exactly: count)
         report.add(
-            "resident memory for each", Double(outcome.resident) / Double(count) / 1024,
+            "resident memory per request", Double(outcome.resident) / Double(count) / 1024,
             atMost: bytesTarget / 1024, unit: "KiB")
         report.note(
-            "allocated for each", "\(SoakReport.short(Double(outcome.allocated) / Double(count) / 1024)) KiB")
-        report.note("peak resident", "\(ProcessFigures.peakResidentBytes >> 20) MiB")
+            "allocated memory per request", "\(SoakReport.short(Double(outcome.allocated) / Double(count) / 1024)) KiB")
+        report.note("peak resident memory", "\(ProcessFigures.peakResidentBytes >> 20) MiB")
         report.add(
             "threads", Double(outcome.threads), atMost: Double(ProcessFigures.processors + 4), unit: "")
         await session.finishAndInvalidate()
@@ -67,10 +68,10 @@ struct InFlight: SoakScenario {
         report.add(
             "calls and connections at the end", "\(session.diagnostics)".firstLine, target: "none",
             isMet: isIdle)
-        report.add("descriptors gone astray", ProcessFigures.descriptors - descriptors, exactly: 0)
+        report.add("leaked descriptors", ProcessFigures.descriptors - descriptors, exactly: 0)
     }
 
-    /// Has everything loaded that the first request loads, and the control connection open.
+    /// Loads everything that the first request loads, and opens the control connection.
     private func warmUp(_ peer: Peer) async throws {
         let session = peer.session()
         for _ in 0..<20 { _ = try await session.text(try peer.url("/bytes/10", isSecure: isSecure)) }
@@ -89,6 +90,6 @@ struct InFlight: SoakScenario {
 }
 
 extension String {
-    /// What stands before the first line break.
+    /// The text before the first line break.
     var firstLine: String { split(separator: "\n").first.map(String.init) ?? "" }
 }

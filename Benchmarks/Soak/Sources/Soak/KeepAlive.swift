@@ -1,10 +1,11 @@
 import Martlet
 
-/// A million small GETs to nginx, which closes each connection after a thousand.
+/// A scenario with a million small GETs to nginx, which closes each connection after a thousand requests.
 struct KeepAlive: SoakScenario {
     let name = "keep-alive"
 
-    /// Connections at the same time, each to an address of its own, so that each carries its full thousand.
+    /// The number of concurrent connections, each to a separate address, so that each carries its full thousand
+    /// requests.
     private static let lanes = 4
     private static let requestsPerConnection = 1000
 
@@ -16,7 +17,7 @@ struct KeepAlive: SoakScenario {
         let port = try peer.number("port")
         let urls = try (1...KeepAlive.lanes).map { try HTTPURL("http://127.0.1.\($0):\(port)/") }
         let status = try HTTPURL("http://127.0.1.1:\(port)/status")
-        // Loads what the first requests load, on connections that are not counted.
+        // These requests load everything that the first requests load, on connections that are not counted.
         let control = peer.session()
         for url in urls { for _ in 0..<500 { _ = try await control.text(url) } }
         let descriptors = ProcessFigures.descriptors
@@ -52,12 +53,12 @@ struct KeepAlive: SoakScenario {
         report.add(
             "connections that nginx accepted", try await accepted(control, status) - acceptedBefore,
             exactly: count / KeepAlive.requestsPerConnection)
-        // The first tenth fills what is kept for reuse.
+        // The first tenth fills the reused buffers.
         let slope = Slope(samples.dropFirst(rounds / 10))
         report.add(
             "memory slope over a million requests", slope.rise * 1_000_000 / 1024, atMost: 1024, unit: "KiB")
         await session.finishAndInvalidate()
-        report.add("descriptors gone astray", ProcessFigures.descriptors - descriptors, exactly: 0)
+        report.add("leaked descriptors", ProcessFigures.descriptors - descriptors, exactly: 0)
     }
 
     private struct Lane: Sendable {
@@ -79,12 +80,12 @@ struct KeepAlive: SoakScenario {
         return lane
     }
 
-    /// How many connections nginx has accepted, by its own count.
+    /// Returns the number of connections that nginx has accepted by its own count.
     private func accepted(_ control: HTTPSession, _ url: HTTPURL) async throws -> Int {
         let text = try await control.text(url)
         let lines = text.split(separator: "\n")
         guard lines.count > 2, let number = lines[2].split(separator: " ").first.flatMap({ Int($0) }) else {
-            throw SoakFailure("nginx tells no counts: \(text)")
+            throw SoakFailure("nginx reports no counts: \(text)")
         }
         return number
     }

@@ -1,13 +1,13 @@
 import Glibc
 import Martlet
 
-/// nginx on many addresses of loopback, all with the same port.
+/// An nginx server on many loopback addresses with the same port.
 enum Nginx {
     /// Runs nginx until a closure returns.
     /// - Parameters:
-    ///   - hosts: On how many addresses, from 127.0.1.1 on; at most 250.
-    ///   - requestsPerConnection: After how many requests nginx closes a connection.
-    ///   - ready: Told the port.
+    ///   - hosts: The number of addresses, from 127.0.1.1 on; at most 250.
+    ///   - requestsPerConnection: The number of requests after which nginx closes a connection.
+    ///   - ready: Receives the port.
     static func serve(
         hosts: Int, requestsPerConnection: Int, ready: ([String: String]) -> Void, wait: () -> Void
     ) throws {
@@ -64,7 +64,7 @@ enum Nginx {
             """
     }
 
-    /// Whether it accepts connections within five seconds.
+    /// Returns whether nginx accepts connections within five seconds.
     private static func answers(_ port: Int, _ process: pid_t) -> Bool {
         for _ in 0..<100 {
             if kill(process, 0) != 0 { return false }

@@ -1,16 +1,16 @@
 import CSoak
 import Glibc
 
-/// Another process that a scenario talks to, so that the memory measured is the client's alone.
+/// A peer process of a scenario, so that only the client's memory is measured.
 ///
-/// It is this program with the word `serve`, and ends when its standard input does: with this process, at the latest.
+/// It is this program with the word `serve`. It ends when its standard input ends, at the latest with this process.
 final class Peer: Sendable {
     private let process: pid_t
     private let input: Int32
-    /// What it said of itself when it was ready, such as its ports.
+    /// The words that the process printed when it was ready, such as its ports.
     let words: [String: String]
 
-    /// Starts one and waits until it is ready.
+    /// Starts a process and waits until it is ready.
     init(_ arguments: [String]) throws {
         let (toChild, fromChild) = (try Peer.pipe(), try Peer.pipe())
         defer {
@@ -30,7 +30,7 @@ final class Peer: Sendable {
         guard words["ready"] != nil else { throw SoakFailure("the peer does not start: \(words)") }
     }
 
-    /// A word that is a number.
+    /// Returns a word as a number.
     func number(_ key: String) throws -> Int {
         guard let number = words[key].flatMap({ Int($0) }) else {
             throw SoakFailure("the peer has no \(key)")
@@ -38,21 +38,21 @@ final class Peer: Sendable {
         return number
     }
 
-    /// Ends it and waits until it is gone.
+    /// Ends the process and waits for its end.
     func stop() {
         close(input)
         var status: Int32 = 0
         while unsafe waitpid(process, &status, 0) < 0, errno == EINTR {}
     }
 
-    /// A pipe: the end to read from, and the end to write to.
+    /// Creates a pipe and returns its reading and its writing end.
     static func pipe() throws -> (Int32, Int32) {
         var ends: [Int32] = [-1, -1]
         guard unsafe soak_pipe(&ends) == 0 else { throw SoakFailure("no pipe: errno \(errno)") }
         return (ends[0], ends[1])
     }
 
-    /// Starts a program.
+    /// Starts a program and returns its process ID.
     static func spawn(_ line: [String], input: Int32, output: Int32) throws -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -67,7 +67,7 @@ final class Peer: Sendable {
         return identifier
     }
 
-    /// The lines that come up to `ready`, or up to the end.
+    /// Returns the lines up to `ready`, or up to the end.
     private static func lines(of descriptor: Int32) -> [String] {
         var text = ""
         var byte: UInt8 = 0

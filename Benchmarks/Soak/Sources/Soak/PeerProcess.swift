@@ -1,10 +1,11 @@
 import Glibc
 import MartletTesting
 
-/// What a peer process runs: an origin, with or without a fault proxy before it, nginx, or a client with a cache.
+/// The main function of a peer process: an origin with or without a fault proxy, nginx, or a client.
 enum PeerProcess {
-    /// Serves until standard input ends: `origin`, `storm SEED`, or `nginx HOSTS REQUESTS-PER-CONNECTION`; `cache` and the
-    /// words of a ``CacheWork``, `download` and those of a ``SoakDownload``, or `queue` and a directory, until that is done.
+    /// Serves `origin`, `storm SEED` or `nginx HOSTS REQUESTS-PER-CONNECTION` until standard input ends. With `cache`
+    /// and the words of a ``CacheWork``, `download` and those of a ``SoakDownload``, or `queue` and a directory, it
+    /// runs until the work is done.
     static func run(_ words: [String]) async -> Never {
         do {
             switch words.first {
@@ -62,14 +63,14 @@ enum PeerProcess {
         ]
         words["authority"] = secure.authorityPEM?.split(separator: "\n").joined(separator: "|")
         say(words)
-        // The main thread, which nothing else needs here.
+        // The main thread can block, because no other code needs it here.
         awaitEnd()
         gate.open()
         for proxy in proxies { await proxy.stop() }
         for origin in [plain, secure, control] { await origin.stop() }
     }
 
-    /// Tells the other process.
+    /// Prints words for the other process.
     private static func say(_ words: [String: String]) {
         for (key, value) in words { print(key, value) }
         print("ready yes")

@@ -1,10 +1,10 @@
 import MartletTesting
 
-/// The routes of a peer: those of `martlet serve`, a gate that holds requests until all are there, and files of the test
-/// pattern with a validator, of any length.
+/// The routes of a peer: the routes of `martlet serve`, a gate that holds requests until all have arrived, and files of
+/// the test pattern of any length with a validator.
 enum PeerRoutes {
-    /// The routes.
-    /// - Parameter counts: What `/counts` tells.
+    /// Returns the handler of the routes.
+    /// - Parameter counts: The response to `/counts`.
     static func handler(_ gate: Gate, counts: @escaping @Sendable () -> String?) -> OriginHandler {
         let standard = StandardRoutes().handler
         return OriginHandler { request in

@@ -2,37 +2,37 @@ import CSoak
 import Glibc
 import Martlet
 
-/// What the kernel accounts for this process.
+/// The kernel's figures for this process.
 enum ProcessFigures {
-    /// Resident memory, in bytes.
+    /// The resident memory in bytes.
     static var residentBytes: Int { kibibytes("VmRSS:") * 1024 }
-    /// The most that was resident at any time, in bytes.
+    /// The maximum resident memory at any time, in bytes.
     static var peakResidentBytes: Int { kibibytes("VmHWM:") * 1024 }
-    /// What is allocated and not freed, in bytes; what is resident beyond it, the allocator keeps.
+    /// The allocated memory that was not freed, in bytes; the allocator retains the rest of the resident memory.
     static var allocatedBytes: Int { Int(soak_allocated()) }
-    /// Threads.
+    /// The number of threads.
     static var threads: Int { kibibytes("Threads:") }
-    /// Processors that this process may use.
+    /// The number of processors that this process can use.
     static var processors: Int { Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-    /// Open descriptors.
+    /// The number of open descriptors.
     static var descriptors: Int {
         guard let directory = unsafe opendir("/proc/self/fd") else { return -1 }
         defer { unsafe closedir(directory) }
         var count = 0
         while unsafe readdir(directory) != nil { count += 1 }
-        // Without `.`, `..` and the descriptor of the directory.
+        // The count excludes `.`, `..` and the descriptor of the directory.
         return count - 3
     }
 
-    /// What this process has used of all processors, its own code and the kernel's for it.
+    /// The processor time of this process on all processors, including the kernel's for it.
     static var processorTime: Duration {
         var used = timespec()
         unsafe clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used)
         return .seconds(used.tv_sec) + .nanoseconds(used.tv_nsec)
     }
 
-    /// Gives memory that the allocator keeps back to the system, so that what stays resident is what is in use.
+    /// Returns free memory that the allocator retains to the system, so that only memory in use stays resident.
     static func trimMemory() {
         soak_trim_memory()
     }

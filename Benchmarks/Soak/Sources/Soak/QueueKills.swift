@@ -2,8 +2,8 @@ import Glibc
 import Martlet
 import MartletTesting
 
-/// A process that sends what is queued is killed two hundred times, before, while and after a request takes effect: each takes
-/// effect once, and those of a lane in order.
+/// A scenario with an offline queue whose sending process is killed two hundred times, before, during and after a
+/// request takes effect. Each request must take effect once, and those of a lane in order.
 struct QueueKills: SoakScenario {
     let name = "queue-kills"
 
@@ -46,12 +46,12 @@ struct QueueKills: SoakScenario {
             return own == own.sorted()
         }
         report.add("killed", Double(kills), atLeast: Double(count), unit: "times")
-        report.add("took effect", ledger.effectCount, exactly: submitted)
-        report.add("took effect, by what they are", Set(order).count, exactly: submitted)
+        report.add("requests that took effect", ledger.effectCount, exactly: submitted)
+        report.add("distinct requests that took effect", Set(order).count, exactly: submitted)
         report.add("lanes in order", isOrdered ? 4 : 0, exactly: 4)
         report.add("left in the directory", folder.names.count { $0 != "lock" }, exactly: 0)
-        report.add("runs that failed", failed, exactly: 0)
-        report.note("came again with their key", "\(ledger.repetitions)")
+        report.add("failed runs", failed, exactly: 0)
+        report.note("repeated with their key", "\(ledger.repetitions)")
         await origin.stop()
     }
 }

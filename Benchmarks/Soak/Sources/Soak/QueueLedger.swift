@@ -2,15 +2,15 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// A server that writes down what took effect, by key, and lets a process be killed at a moment of a request.
+/// A server that records the effects by key, and can trigger an action at a moment of a request.
 final class QueueLedger: Sendable {
-    /// When of a request's life something happens.
+    /// A moment in the processing of a request.
     enum Moment: CaseIterable, Sendable {
-        /// When it has come, before it takes effect.
+        /// The moment after the arrival and before the effect.
         case before
-        /// When it has taken effect, before it is answered.
+        /// The moment after the effect and before the response.
         case during
-        /// When it is being answered.
+        /// The moment during the response.
         case after
     }
 
@@ -23,17 +23,17 @@ final class QueueLedger: Sendable {
         var strike: (@Sendable () -> Void)?
     }
 
-    /// Guards the above: the server's connections, and whoever reads.
+    /// The state, shared by the server's connections and its readers.
     private let state = Mutex(State())
 
-    /// Has something happen at a moment of the request that comes after so many.
+    /// Sets an action for a moment of the request that follows `count` others.
     func strike(at moment: Moment, after count: Int, _ strike: (@Sendable () -> Void)?) {
         state.withLock { state in
             (state.moment, state.countdown, state.strike) = (moment, count + 1, strike)
         }
     }
 
-    /// Takes a request.
+    /// Processes a request and returns its response.
     func take(_ request: OriginRequest) async throws -> OriginResponse {
         reach(.before)
         let body = try await request.collectText()
@@ -58,14 +58,14 @@ final class QueueLedger: Sendable {
             return state.countdown == 0 ? state.strike.take() : nil
         }
         guard let strike else { return }
-        // Behind it the answer is on its way, or not any more.
+        // After this moment the response is in transit or was sent.
         if moment == .after { Task { strike() } } else { strike() }
     }
 
-    /// The bodies of what took effect, in order.
+    /// The bodies of the effective requests in order.
     var order: [String] { state.withLock { $0.order } }
-    /// How many keys took effect.
+    /// The number of keys that took effect.
     var effectCount: Int { state.withLock { $0.effects.count } }
-    /// How many requests came again.
+    /// The number of repeated requests.
     var repetitions: Int { state.withLock { $0.repetitions } }
 }

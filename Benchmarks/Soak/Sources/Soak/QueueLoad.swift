@@ -2,8 +2,8 @@ import Glibc
 import Martlet
 import MartletTesting
 
-/// A hundred thousand requests, and a gigabyte of bodies, wait in a directory: opening it takes less than a second for each
-/// ten thousand, and the bodies are not in memory.
+/// A scenario with a hundred thousand queued requests and a gigabyte of bodies in a directory. Opening it must take
+/// less than a second per ten thousand requests, without loading the bodies into memory.
 struct QueueLoad: SoakScenario {
     let name = "queue-load"
 
@@ -31,11 +31,11 @@ struct QueueLoad: SoakScenario {
         let opening = ContinuousClock.now
         let queue = try await SoakQueue.open(folder.path, sends: false)
         let seconds = (ContinuousClock.now - opening).seconds
-        report.add("held", await queue.pendingCount, exactly: count + 100)
+        report.add("queued requests", await queue.pendingCount, exactly: count + 100)
         report.add(
-            "opened in, for each 10,000", seconds / Double(count) * 10_000, atMost: 1, unit: "s")
+            "opening time per 10,000 requests", seconds / Double(count) * 10_000, atMost: 1, unit: "s")
         report.add(
-            "the most that was resident", Double(ProcessFigures.peakResidentBytes) / 1e6, atMost: 500,
+            "peak resident memory", Double(ProcessFigures.peakResidentBytes) / 1e6, atMost: 500,
             unit: "MB")
         await queue.close()
     }

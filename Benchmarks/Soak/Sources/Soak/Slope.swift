@@ -1,9 +1,9 @@
-/// The line through samples that lies closest to them.
+/// The regression line of samples.
 struct Slope {
-    /// How much y rises where x rises by one.
+    /// The increase of y per unit of x.
     let rise: Double
 
-    /// The line by least squares; level where there are fewer than two samples.
+    /// Fits a line by least squares; it is level with fewer than two samples.
     init(_ samples: some Collection<(x: Double, y: Double)>) {
         let count = Double(max(1, samples.count))
         let meanX = samples.reduce(0) { $0 + $1.x } / count

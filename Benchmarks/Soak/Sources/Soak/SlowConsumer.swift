@@ -1,6 +1,6 @@
 import Martlet
 
-/// Ten gigabytes for a reader that takes its time, and once stops altogether.
+/// A scenario with ten gigabytes for a slow reader that once pauses completely.
 struct SlowConsumer: SoakScenario {
     let name = "slow-consumer"
 
@@ -19,9 +19,9 @@ struct SlowConsumer: SoakScenario {
             Double(max(run.peak, warm.peak) - before) / 1_048_576,
             atMost: 1, unit: "MiB")
         report.add(
-            "bytes the sender moved while the reader stood still", run.movedWhileStopped, exactly: 0)
+            "bytes sent during the reader's pause", run.movedWhileStopped, exactly: 0)
         report.note("bytes in the kernel's buffers then", "\(run.underway >> 10) KiB")
-        report.note("megabytes a second", SoakReport.short(Double(total) / 1e6 / run.seconds))
+        report.note("megabytes per second", SoakReport.short(Double(total) / 1e6 / run.seconds))
         _ = try await session.isIdle()
     }
 
@@ -64,12 +64,12 @@ struct SlowConsumer: SoakScenario {
         return run
     }
 
-    /// How many bytes the origin has handed to its kernel.
+    /// Returns the number of bytes that the origin has passed to its kernel.
     private func sent(_ peer: Peer, _ control: HTTPSession) async throws -> Int {
         let text = try await control.text(try peer.controlURL("/counts"))
         for line in text.split(separator: "\n") where line.hasPrefix("sent ") {
             if let count = Int(line.dropFirst(5)) { return count }
         }
-        throw SoakFailure("the peer does not tell what it sent: \(text)")
+        throw SoakFailure("the peer does not report its sent bytes: \(text)")
     }
 }

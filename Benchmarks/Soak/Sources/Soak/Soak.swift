@@ -1,13 +1,13 @@
 import Glibc
 
-/// The long runs: each scenario in a process of its own, its figures beside their targets.
+/// The program of the long scenarios: each runs in a separate process and prints its figures with their targets.
 @main
 struct Soak {
     /// Runs the program: `soak SCENARIO [--minutes N] [--count N] [--seed N]`, or `soak list`.
     ///
-    /// The exit status is 1 when a target is not met or the scenario fails, and 64 for words it does not know.
+    /// The exit status is 1 if a target is not met or the scenario fails, and 64 for unknown words.
     static func main() async {
-        // The other processes of a scenario are this program again.
+        // The other processes of a scenario run this program again.
         if CommandLine.arguments.dropFirst().first == "serve" {
             await PeerProcess.run(Array(CommandLine.arguments.dropFirst(2)))
         }
@@ -30,13 +30,13 @@ struct Soak {
         do {
             try await scenario.run(options, &report)
         } catch {
-            report.add("the scenario runs to its end", "failed: \(error)", target: "no error", isMet: false)
+            report.add("completion of the scenario", "failed: \(error)", target: "no error", isMet: false)
         }
         report.finish(after: ContinuousClock.now - start)
         exit(report.isMet ? 0 : 1)
     }
 
-    /// All of them, in the order they run.
+    /// All scenarios in the order of their runs.
     private static let scenarios: [any SoakScenario] = [
         InFlight(name: "in-flight", isSecure: false, bytesTarget: 12 * 1024),
         InFlight(name: "in-flight-tls", isSecure: true, bytesTarget: 60 * 1024),

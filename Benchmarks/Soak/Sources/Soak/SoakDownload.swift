@@ -3,7 +3,7 @@ import Glibc
 import Martlet
 import MartletTesting
 
-/// A download in a process of its own: this program with the words `serve download`.
+/// A download in a separate process: this program with the words `serve download`.
 struct SoakDownload: Sendable {
     let url: String
     let path: String
@@ -17,13 +17,13 @@ struct SoakDownload: Sendable {
         self.bytesPerSecond = bytesPerSecond
     }
 
-    /// Reads the words that ``runAsProcess(killAfter:)`` writes.
+    /// Parses the words that ``runAsProcess(killAfter:)`` writes.
     init?(_ words: [String]) {
         guard words.count == 4, let segments = Int(words[2]), let rate = Int(words[3]) else { return nil }
         self.init(url: words[0], path: words[1], segments: segments, bytesPerSecond: rate)
     }
 
-    /// Downloads.
+    /// Runs the download to its end.
     func run() async throws {
         let options = DownloadOptions(
             segments: segments, checkpointInterval: .milliseconds(200),
@@ -31,14 +31,14 @@ struct SoakDownload: Sendable {
         _ = try await HTTPSession().download(url, to: FilePath(path), options: options)
     }
 
-    /// Runs it as a process of its own, and kills it so many microseconds after its start.
-    /// - Returns: Its exit status; `nil` where it was killed.
+    /// Runs the download as a separate process, and kills it `delay` microseconds after its start.
+    /// - Returns: The exit status; `nil` if the process was killed.
     func runAsProcess(killAfter delay: UInt32?) async throws -> Int32? {
         let words = [
             CommandLine.arguments[0], "serve", "download", url, path, "\(segments)", "\(bytesPerSecond)",
         ]
         return try await withCheckedThrowingContinuation { continuation in
-            // Waiting for it blocks.
+            // Waiting for the process blocks.
             DispatchQueue.global().async {
                 continuation.resume(
                     with: Result {
@@ -55,16 +55,16 @@ struct SoakDownload: Sendable {
         }
     }
 
-    /// How many bytes the origin has handed to its kernel.
+    /// Returns the number of bytes that the origin has passed to its kernel.
     static func sent(_ peer: Peer, _ control: HTTPSession) async throws -> Int {
         let text = try await control.text(try peer.controlURL("/counts"))
         for line in text.split(separator: "\n") where line.hasPrefix("sent ") {
             if let count = Int(line.dropFirst(5)) { return count }
         }
-        throw SoakFailure("the peer does not tell what it sent: \(text)")
+        throw SoakFailure("the peer does not report its sent bytes: \(text)")
     }
 
-    /// Whether a file has so many bytes of the pattern, and no more.
+    /// Returns whether a file consists of exactly `count` bytes of the pattern.
     static func isPattern(_ path: String, _ count: UInt64) throws -> Bool {
         let file = try FileDescriptor.open(FilePath(path), .readOnly, options: .closeOnExec)
         return try file.closeAfter {

@@ -1,12 +1,12 @@
-/// What the command line asks for.
+/// The options of the command line.
 struct SoakOptions: Sendable {
-    /// The scenario.
+    /// The name of the scenario.
     var name: String
-    /// How long a scenario that is told by the clock runs; 60 minutes by default.
+    /// The duration of a timed scenario; 60 minutes by default.
     var minutes = 60.0
-    /// How many requests a scenario that is told by their number makes; `nil` for its own.
+    /// The number of requests of a counted scenario; `nil` for the scenario's default.
     var count: Int?
-    /// Where its random numbers begin; drawn by default.
+    /// The seed of the random numbers; random by default.
     var seed = UInt64.random(in: 1...999_999_999)
 
     init?(_ words: [String]) {

@@ -2,11 +2,11 @@ import Dispatch
 import Glibc
 import Martlet
 
-/// A process that sends what is in an offline queue: this program with the words `serve queue`.
+/// A process that sends the requests of an offline queue: this program with the words `serve queue`.
 struct SoakQueue: Sendable {
     let directory: String
 
-    /// A queue on a directory, which waits little between two tries.
+    /// Opens a queue on a directory, with short delays between retries.
     static func open(
         _ directory: String, sends: Bool = true, session: HTTPSession = HTTPSession()
     ) async throws -> OfflineQueue {
@@ -19,20 +19,20 @@ struct SoakQueue: Sendable {
             ))
     }
 
-    /// Sends until nothing waits.
+    /// Sends requests until the queue is empty.
     func run() async throws {
         let queue = try await SoakQueue.open(directory)
         try await queue.drained
         await queue.close()
     }
 
-    /// Runs it as a process of its own.
-    /// - Parameter started: Told its number.
-    /// - Returns: Its exit status; `nil` where it was killed.
+    /// Runs the queue as a separate process.
+    /// - Parameter started: Receives the process ID.
+    /// - Returns: The exit status; `nil` if the process was killed.
     func runAsProcess(_ started: @escaping @Sendable (pid_t) -> Void) async throws -> Int32? {
         let words = [CommandLine.arguments[0], "serve", "queue", directory]
         return try await withCheckedThrowingContinuation { continuation in
-            // Waiting for it blocks.
+            // Waiting for the process blocks.
             DispatchQueue.global().async {
                 continuation.resume(
                     with: Result {

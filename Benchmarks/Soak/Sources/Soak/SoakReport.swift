@@ -1,6 +1,6 @@
 import Glibc
 
-/// The figures of a scenario, printed as they come.
+/// The figures of a scenario, which are printed immediately.
 struct SoakReport {
     /// The scenario's name.
     let name: String
@@ -11,28 +11,28 @@ struct SoakReport {
         self.name = name
     }
 
-    /// Adds a figure that has a target.
+    /// Adds a figure with a target.
     mutating func add(_ figure: String, _ measured: String, target: String, isMet: Bool) {
         if !isMet { self.isMet = false }
         print(line(figure, measured, target, isMet ? "met" : "NOT MET"))
         flush()
     }
 
-    /// Adds a figure of which the least is good.
+    /// Adds a figure with an upper bound.
     mutating func add(_ figure: String, _ measured: Double, atMost bound: Double, unit: String) {
         add(
             figure, "\(SoakReport.short(measured)) \(unit)", target: "≤ \(SoakReport.short(bound)) \(unit)",
             isMet: measured <= bound)
     }
 
-    /// Adds a figure of which the most is good.
+    /// Adds a figure with a lower bound.
     mutating func add(_ figure: String, _ measured: Double, atLeast bound: Double, unit: String) {
         add(
             figure, "\(SoakReport.short(measured)) \(unit)", target: "≥ \(SoakReport.short(bound)) \(unit)",
             isMet: measured >= bound)
     }
 
-    /// Adds a number that must be the one given.
+    /// Adds a number that must equal the expected one.
     mutating func add(_ figure: String, _ measured: Int, exactly expected: Int) {
         add(figure, "\(measured)", target: "\(expected)", isMet: measured == expected)
     }
@@ -43,7 +43,7 @@ struct SoakReport {
         flush()
     }
 
-    /// Prints the verdict.
+    /// Prints the result of the scenario.
     func finish(after duration: Duration) {
         print(line("seconds", SoakReport.short(duration.seconds), "", isMet ? "PASSED" : "FAILED"))
         flush()
@@ -62,7 +62,7 @@ struct SoakReport {
         text + String(repeating: " ", count: max(1, width - text.count))
     }
 
-    /// A number with at most two places.
+    /// Formats a number with at most two decimal places.
     static func short(_ number: Double) -> String {
         let rounded = (number * 100).rounded() / 100
         return rounded == rounded.rounded() && abs(rounded) < 1e15 ? "\(Int(rounded))" : "\(rounded)"

@@ -1,16 +1,16 @@
-/// A long run with figures to meet.
+/// A long run with figures and targets.
 protocol SoakScenario: Sendable {
-    /// What it is called on the command line.
+    /// The name on the command line.
     var name: String { get }
 
-    /// Runs it and adds its figures to the report.
-    /// - Throws: What keeps it from measuring; a figure that is not met is no error.
+    /// Runs the scenario and adds its figures to the report.
+    /// - Throws: An error that prevents the measurement; a missed target is not an error.
     func run(_ options: SoakOptions, _ report: inout SoakReport) async throws
 }
 
-/// Why a scenario could not measure.
+/// The error of a scenario that could not measure.
 struct SoakFailure: Error, CustomStringConvertible {
-    /// What happened.
+    /// The explanation of the failure.
     let description: String
 
     init(_ description: String) {

@@ -2,14 +2,14 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// An hour through the fault proxy: resets, stalls, truncations, drips and garbage, plain and over TLS.
+/// A scenario of an hour through the fault proxy: resets, stalls, truncations, drips and garbage, plain and over TLS.
 struct Storm: SoakScenario {
     let name = "storm"
 
     private static let workers = 12
-    /// How long each worker rests between two requests: the hour is about faults, not about load.
+    /// The pause of each worker between two requests: the scenario measures faults, not load.
     private static let rest = Duration.milliseconds(60)
-    /// What each request may take, and how much later it may be noticed on a busy machine.
+    /// The total timeout of each request, and the additional delay that a busy machine can cause.
     private static let total = Duration.seconds(8)
     private static let grace = Duration.seconds(2)
 
@@ -25,7 +25,7 @@ struct Storm: SoakScenario {
         }
         let tally = StormTally(bound: Storm.total + Storm.grace)
         let end = ContinuousClock.now + .seconds(options.minutes * 60)
-        // Ten minutes and more leave out the first one, in which pools and caches fill.
+        // Runs of ten minutes and more exclude their first minute, during which pools and caches fill.
         let settled = ContinuousClock.now + .seconds(min(60, options.minutes * 6))
         var samples: [(x: Double, y: Double)] = []
         var descriptors = 0
@@ -45,7 +45,7 @@ struct Storm: SoakScenario {
             while ContinuousClock.now < end {
                 let before = ContinuousClock.now
                 try? await Task.sleep(for: .seconds(1))
-                // Where the machine stands still, requests are late and nobody is to blame.
+                // While the machine stalls, late requests are not counted as errors.
                 standstill = max(standstill, ContinuousClock.now - before - .seconds(1))
                 descriptors = max(descriptors, ProcessFigures.descriptors)
                 guard ContinuousClock.now > settled else { continue }
@@ -63,16 +63,16 @@ struct Storm: SoakScenario {
         for line in try await control.text(try peer.controlURL("/counts")).split(separator: "\n").dropFirst() {
             report.note("proxy", String(line))
         }
-        report.add("bodies that were not what was sent", counts.wrong, exactly: 0)
+        report.add("wrong bodies", counts.wrong, exactly: 0)
         report.add(
-            "errors without a type", counts.untyped.description, target: "none", isMet: counts.untyped.isEmpty
+            "untyped errors", counts.untyped.description, target: "none", isMet: counts.untyped.isEmpty
         )
         report.add(
             "longest request", counts.longest.seconds, atMost: (Storm.total + Storm.grace).seconds, unit: "s")
         for late in counts.late { report.note("late", late) }
-        report.note("longest standstill of the machine", "\(SoakReport.short(standstill.seconds)) s")
+        report.note("longest stall of the machine", "\(SoakReport.short(standstill.seconds)) s")
         report.add(
-            "good ones", Double(counts.good) / Double(max(1, counts.requests)) * 100, atLeast: 80, unit: "%")
+            "successful requests", Double(counts.good) / Double(max(1, counts.requests)) * 100, atLeast: 80, unit: "%")
         let drift = Slope(samples).rise * elapsed / 1_048_576
         report.add("drift of resident memory over the run", drift, atMost: 2, unit: "MiB")
         report.note(
@@ -81,15 +81,15 @@ struct Storm: SoakScenario {
         report.add(
             "calls and connections at the end", "\(session.diagnostics)".firstLine, target: "none",
             isMet: isIdle)
-        // Both hosts at their limit, the control connections, pipes, epoll and its kin.
-        report.add("most descriptors at once", Double(descriptors), atMost: 64, unit: "")
+        // The descriptors of both hosts at their limit, the control connections, pipes, epoll and similar.
+        report.add("maximum number of descriptors", Double(descriptors), atMost: 64, unit: "")
         await session.finishAndInvalidate()
         await control.finishAndInvalidate()
         report.add("sockets at the end", session.diagnostics.processSockets, exactly: 0)
         report.note("CPU", "\(SoakReport.short(load * 100)) % of a core")
     }
 
-    /// Sends one request drawn at random, and judges its end.
+    /// Sends a random request and checks its outcome.
     private static func fetch(
         _ peer: Peer, _ session: HTTPSession, _ tally: StormTally, _ generator: inout SeededGenerator
     ) async {

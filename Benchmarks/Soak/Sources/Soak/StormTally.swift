@@ -1,51 +1,51 @@
 import Synchronization
 
-/// How the requests of the storm ended.
+/// The outcomes of the storm's requests.
 final class StormTally: Sendable {
-    /// How one of them ended.
+    /// The outcome of a request.
     enum Ending: Sendable {
-        /// With the right body.
+        /// The correct body was received.
         case good
-        /// With another body, and no error.
+        /// A wrong body was received without an error.
         case wrong
-        /// With an error of Martlet's: its code and phase.
+        /// The request failed with an error of Martlet, given by code and phase.
         case failed(String)
-        /// With any other error.
+        /// The request failed with any other error.
         case untyped(String)
     }
 
-    /// The counts.
+    /// The counts of the outcomes.
     struct Value: Sendable {
-        /// All requests.
+        /// The number of all requests.
         var requests = 0
-        /// Those that ended ``Ending/good``.
+        /// The number of requests with ``Ending/good``.
         var good = 0
-        /// Those that ended ``Ending/wrong``.
+        /// The number of requests with ``Ending/wrong``.
         var wrong = 0
-        /// The errors of Martlet's, by code and phase.
+        /// The number of Martlet's errors by code and phase.
         var codes: [String: Int] = [:]
-        /// The other errors.
+        /// The number of other errors by description.
         var untyped: [String: Int] = [:]
-        /// What the slowest one took.
+        /// The duration of the slowest request.
         var longest = Duration.zero
-        /// The first few that took longer than they may: what each was, and how it ended.
+        /// The first requests that exceeded their limit, with their outcomes.
         var late: [String] = []
     }
 
-    /// Guards the counts; every worker changes them.
+    /// The counts, which every worker changes.
     private let state = Mutex(Value())
 
-    /// The counts so far.
+    /// The counts of the requests so far.
     var value: Value { state.withLock { $0 } }
 
-    /// What a request may take.
+    /// The maximum duration of a request.
     private let bound: Duration
 
     init(bound: Duration) {
         self.bound = bound
     }
 
-    /// Counts one.
+    /// Counts the outcome of one request.
     func ended(_ ending: Ending, _ duration: Duration, _ what: @autoclosure () -> String) {
         let late = duration > bound ? "\(SoakReport.short(duration.seconds)) s: \(what()): \(ending)" : nil
         state.withLock { value in

@@ -1,11 +1,11 @@
 import MartletWire
 
-/// Parses one typical head again and again: `head-parsing COUNT`.
+/// Parses a typical head repeatedly: `head-parsing COUNT`.
 ///
-/// It prints how many bytes the head has, how often it was parsed, and in how many seconds.
+/// It prints the size of the head in bytes, the number of repetitions and the duration in seconds.
 @main
 struct HeadParsing {
-    /// What a web server answers, about 400 bytes long.
+    /// The response head of a typical web server, about 400 bytes long.
     static let head = """
         HTTP/1.1 200 OK\r
         Server: nginx/1.22.1\r

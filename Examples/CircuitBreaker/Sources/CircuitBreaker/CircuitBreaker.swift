@@ -3,21 +3,21 @@ import Synchronization
 
 /// Stops sending requests to a host that keeps failing, and tries it again after a pause.
 ///
-/// A circuit breaker is shared by all calls of the sessions that have it. Errors other than cancellation count as failures,
-/// and so do statuses from 500 to 599.
+/// A circuit breaker is shared by all calls of the sessions that have it. Errors other than cancellation count as
+/// failures, and so do statuses from 500 to 599.
 public final class CircuitBreaker: Sendable {
     /// The error of a call that was not sent, because its host had failed too often.
     public struct OpenError: Error, Equatable {
         /// The host and port.
         public let authority: String
 
-        /// An error for a host.
+        /// Creates an error for a host.
         public init(authority: String) { self.authority = authority }
     }
 
     private struct Circuit {
         var failures = 0
-        /// Until when no request is sent.
+        /// The time until which no request is sent.
         var opensUntil: ContinuousClock.Instant?
     }
 
@@ -26,10 +26,10 @@ public final class CircuitBreaker: Sendable {
     private let now: @Sendable () -> ContinuousClock.Instant
     private let circuits = Mutex<[String: Circuit]>([:])
 
-    /// A circuit breaker.
+    /// Creates a circuit breaker.
     /// - Parameters:
-    ///   - failures: How many requests in a row must fail, 5 by default.
-    ///   - pause: How long no request is sent then, 30 s by default. After that, one request is sent to try the host.
+    ///   - failures: The number of consecutive failures that open the circuit, 5 by default.
+    ///   - pause: The time without requests after that, 30 s by default. Then one request is sent to try the host.
     ///   - now: The clock.
     public init(
         failures: Int = 5, pause: Duration = .seconds(30),
@@ -45,7 +45,7 @@ public final class CircuitBreaker: Sendable {
             guard var circuit = circuits[authority], let end = circuit.opensUntil else { return false }
             let now = now()
             if now < end { return true }
-            // The others wait for what comes of this request.
+            // The other calls wait for the result of this request.
             circuit.opensUntil = now + pause
             circuits[authority] = circuit
             return false

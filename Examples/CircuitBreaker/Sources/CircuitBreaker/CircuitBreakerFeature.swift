@@ -1,6 +1,6 @@
 public import MartletCore
 
-/// The setting, and what it does in a call.
+/// The setting of a circuit breaker, and its effect on a call.
 enum CircuitBreakerFeature: FeatureKey {
     static var defaultValue: CircuitBreaker? { nil }
     /// The last place, which each request passes, also one that is repeated with credentials.

@@ -4,7 +4,7 @@ import MartletTesting
 import Synchronization
 import Testing
 
-/// A clock that stands still until it is set forward.
+/// A clock that does not move until it is set forward.
 private final class ManualClock: Sendable {
     private let instant = Mutex(ContinuousClock.now)
 
@@ -15,7 +15,7 @@ private final class ManualClock: Sendable {
 
 @Suite("A feature of another package")
 struct CircuitBreakerTests {
-    @Test("It is a setting of sessions that takes part in each call, and each call can do without")
+    @Test("A circuit breaker is a session setting that takes part in each call, and each call can disable it")
     func breaks() async throws {
         let clock = ManualClock()
         let status = Mutex(500)
@@ -47,7 +47,7 @@ struct CircuitBreakerTests {
         }
     }
 
-    @Test("It is passed by each request that a redirect or a challenge causes")
+    @Test("The circuit breaker receives each request that a redirect or a challenge causes")
     func place() async throws {
         try await TestOrigin.withOrigin { request in
             switch (request.path, request.headers["authorization"]) {
@@ -68,7 +68,7 @@ struct CircuitBreakerTests {
     }
 }
 
-/// Answers challenges.
+/// A delegate that responds to challenges.
 private struct Answering: SessionDelegate {
     func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws
         -> ChallengeDisposition
@@ -77,7 +77,7 @@ private struct Answering: SessionDelegate {
     }
 }
 
-/// Notes what passes.
+/// A middleware that records the requests.
 private final class Seen: HTTPMiddleware {
     private let requests = Mutex<[String]>([])
 

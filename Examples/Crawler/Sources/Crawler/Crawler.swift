@@ -1,16 +1,17 @@
 import Martlet
 
-/// Reads the pages of one host, starting at one of them and following its links.
+/// A crawler that reads the pages of one host, starting at one of them and following its links.
 ///
-/// Requests are limited in number and in rate, and `robots.txt` is respected. Redirects are treated as links, so that these rules
-/// apply to them, too.
+/// Requests are limited in number and in rate, and `robots.txt` is respected. Redirects are treated as links, so that
+/// these rules apply to them, too.
 actor Crawler {
     struct Limits: Sendable {
         /// The maximum number of pages.
         var pageCount = 100
         /// The maximum number of concurrent requests.
         var concurrency = 4
-        /// The minimum time between the starts of two requests. A longer one in `robots.txt` applies instead, up to a minute.
+        /// The minimum time between the starts of two requests, 200 ms by default. A longer one in `robots.txt` applies
+        /// instead, up to a minute.
         var delay = Duration.milliseconds(200)
         /// The maximum size of a page.
         var pageSize = ByteCount.mebibytes(2)
@@ -59,7 +60,7 @@ actor Crawler {
                     runningCount < limits.concurrency
                 {
                     if requestCount > 0 { try? await Task.sleep(for: delay) }
-                    // It may have been stopped during the wait.
+                    // The crawler may have been stopped during the wait.
                     if isStopping || Task.isCancelled { break }
                     let url = queue.removeFirst()
                     group.addTask { await self.load(url) }
@@ -103,7 +104,8 @@ actor Crawler {
         }
     }
 
-    /// The rules of the site. As RFC 9309 requires, all pages are allowed if there are none, and no page if the server fails.
+    /// Returns the rules of the site. As RFC 9309 requires, all pages are allowed if there are no rules, and no page if
+    /// the server fails.
     private func loadRobots() async -> Robots {
         do {
             let exchange = try await session.get(try start.resolving("/robots.txt"))

@@ -7,16 +7,16 @@ struct Robots: Hashable, Sendable {
         var pattern: String
     }
 
-    /// For sites without rules.
+    /// The rules of a site that has none.
     static let allowAll = Robots(parsing: "", for: "")
-    /// For sites whose rules cannot be read at the moment.
+    /// The rules of a site whose `robots.txt` cannot be read at the moment.
     static let disallowAll = Robots(parsing: "User-agent: *\nDisallow: /", for: "")
 
     private var rules: [Rule] = []
     /// The wait between two requests that the site requests, in seconds.
     private(set) var crawlDelay: Double?
 
-    /// Reads the group of a crawler, or that of `*` if it has none.
+    /// Parses the group of a crawler, or by default that of `*`.
     init(parsing text: String, for crawler: String) {
         var groups: [String: Robots] = [:]
         var agents: [String] = []
@@ -53,14 +53,15 @@ struct Robots: Hashable, Sendable {
         }
     }
 
-    /// Whether a path with its query may be requested: the longest pattern that matches decides, and `Allow` in a tie.
+    /// Returns whether a path with its query may be requested. The longest matching pattern applies, and `Allow` in a
+    /// tie.
     func allows(_ path: String) -> Bool {
         let matching = rules.filter { Self.matches(path, $0.pattern) }
         guard let longest = matching.map(\.pattern.utf8.count).max() else { return true }
         return matching.contains { $0.pattern.utf8.count == longest && $0.allows }
     }
 
-    /// Whether a pattern with `*` for any characters, and `$` for the end, matches the start of a path.
+    /// Returns whether a pattern matches the start of a path: `*` matches any characters, and `$` the end.
     private static func matches(_ path: String, _ pattern: String) -> Bool {
         let isAnchored = pattern.hasSuffix("$")
         let pieces = (isAnchored ? pattern.dropLast() : pattern[...]).split(

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("The crawler", .timeLimit(.minutes(1)))
 struct CrawlerTests {
-    @Test("Each page of the host is read once, by the rules of robots.txt and with cookies")
+    @Test("Each page of the host is read once, with cookies and according to robots.txt")
     func crawling() async throws {
         let site = Site()
         try await TestOrigin.withOrigin(handler: site.handler) { origin in
@@ -26,7 +26,7 @@ struct CrawlerTests {
         }
     }
 
-    @Test("No more pages are read than allowed, and none when the server cannot say which")
+    @Test("No more pages are read than allowed, and none if robots.txt is unavailable")
     func limits() async throws {
         try await TestOrigin.withOrigin(handler: Site().handler) { origin in
             let crawler = Crawler(
@@ -44,7 +44,7 @@ struct CrawlerTests {
         }
     }
 
-    @Test("A second run takes fresh pages from the cache")
+    @Test("A second run reads fresh pages from the cache")
     func caching() async throws {
         try await withStateDirectory { state in
             try await TestOrigin.withOrigin(handler: Site().handler) { origin in
@@ -61,14 +61,14 @@ struct CrawlerTests {
         }
     }
 
-    @Test("SIGTERM lets the running requests end, and starts no other")
+    @Test("SIGTERM lets running requests finish and starts no others")
     func shutdown() async throws {
         try await withStateDirectory { state in
             let site = Site()
             try await TestOrigin.withOrigin(handler: site.handler) { origin in
                 let program = try Program(
                     "crawler", [origin.url("/slow"), "--delay", "0", "--state", state])
-                // After robots.txt.
+                // The first request is for robots.txt.
                 try await origin.waitForRequests(count: 2)
                 program.terminate()
                 for await line in program.lines where line.hasPrefix("stopping") { break }
@@ -83,7 +83,7 @@ struct CrawlerTests {
     }
 
     @Test(
-        "The longest pattern of robots.txt decides",
+        "The longest matching pattern of robots.txt applies",
         arguments: [
             ("/", true), ("/private/x", false), ("/private/open/x", true), ("/a.pdf", false),
             ("/a.pdf?b", true),

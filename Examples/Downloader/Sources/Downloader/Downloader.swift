@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Martlet
 
-/// Downloads files, several at once. What is not complete when the program ends is completed by the next run.
+/// Downloads several files concurrently. Incomplete downloads resume in the next run.
 @main
 struct Downloader: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

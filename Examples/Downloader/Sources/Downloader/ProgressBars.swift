@@ -38,14 +38,14 @@ struct ProgressBars {
                         "\(total.finishedCount) of \(total.count) files", total.completedByteCount,
                         total.fractionCompleted, rate: total.bytesPerSecond, width: width))
             }
-            // The cursor returns to the first bar, so that the next text replaces all of them.
+            // The cursor returns to the first bar, so that the next text replaces all bars.
             let back = lines.count > 1 ? "\u{1B}[\(lines.count - 1)A" : ""
             write("\r\u{1B}[J" + lines.joined(separator: "\n") + "\r" + back)
             try? await Task.sleep(for: interval)
         }
     }
 
-    /// A line such as `movie.mp4  [######......]  50 %  1.5 MB/s  0:12`.
+    /// Returns a line such as `movie.mp4  [######......]  50 %  1.5 MB/s  0:12`.
     static func line(
         _ name: String, _ byteCount: UInt64, _ fraction: Double?, rate: Double, timeLeft: Duration? = nil,
         width: Int
@@ -71,7 +71,7 @@ struct ProgressBars {
 }
 
 extension Download {
-    /// The name of the file; before the server has proposed one, the last component of the URL.
+    /// The name of the file, or the last component of the URL until the server has proposed one.
     var name: String {
         path?.lastComponent?.string ?? url.path.split(separator: "/").last.map(String.init) ?? "download"
     }
@@ -86,7 +86,7 @@ extension DownloadManagerEvent {
         }
     }
 
-    /// A line about the event; `nil` if there is nothing to say.
+    /// Returns a line about the event; `nil` if the event needs none.
     func line(in downloads: DownloadManager) -> String? {
         switch self {
         case .began(_, let url): "started \(url)"

@@ -16,7 +16,7 @@ func firstSignal(of numbers: [Int32]) async -> Int32? {
     return await received.first { _ in true }
 }
 
-/// The number of columns of a terminal; `nil` if the descriptor is not a terminal.
+/// Returns the number of columns of a terminal; `nil` if the descriptor is not a terminal.
 func terminalWidth(of descriptor: Int32) -> Int? {
     guard isatty(descriptor) == 1 else { return nil }
     var size = winsize()
@@ -27,7 +27,7 @@ func terminalWidth(of descriptor: Int32) -> Int? {
 func printError(_ text: String) { FileHandle.standardError.write(Data("\(text)\n".utf8)) }
 
 extension Double {
-    /// A number of bytes with three digits at most, such as `1.5 MB/s`.
+    /// Formats a number of bytes with at most three digits, such as `1.5 MB/s`.
     func formatted(as unit: String) -> String {
         var value = self
         for prefix in ["", "k", "M", "G"] {

@@ -81,7 +81,7 @@ struct DownloaderTests {
     }
 }
 
-/// Serves files that resume, one of which stalls after a third until the server is repaired.
+/// A server of resumable files. One of them stalls after a third until the server is repaired.
 private final class FileServer: Sendable {
     private static let byteCount: UInt64 = 300_000
 

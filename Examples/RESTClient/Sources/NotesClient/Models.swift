@@ -4,7 +4,7 @@ import Foundation
 public struct Note: Codable, Hashable, Identifiable, Sendable {
     /// The number that the service gave the note.
     public var id: Int
-    /// The title.
+    /// The title of the note.
     public var title: String
     /// The tags, in alphabetical order.
     public var tagNames: [String]
@@ -24,7 +24,7 @@ public struct Note: Codable, Hashable, Identifiable, Sendable {
 public struct NoteDraft: Codable, Hashable, Sendable {
     /// The title, which must not be empty.
     public var title: String
-    /// The tags.
+    /// The tags of the note.
     public var tagNames: [String]
 
     /// Creates a draft.

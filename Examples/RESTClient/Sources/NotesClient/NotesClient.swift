@@ -2,8 +2,8 @@ import Martlet
 
 /// A client of the notes service.
 ///
-/// Failures that the service describes are thrown as ``APIProblem``, others as `HTTPError`. An expired access token is refreshed
-/// once for all calls that need it, and these are repeated.
+/// Failures that the service describes are thrown as ``APIProblem``, and others as `HTTPError`. An expired access token
+/// is refreshed once for all calls that need it, and these calls are repeated.
 public struct NotesClient: Sendable {
     private let api: HTTPHost
 
@@ -25,12 +25,12 @@ public struct NotesClient: Sendable {
         }
     }
 
-    /// The note with an identifier.
+    /// Returns the note with an identifier.
     public func note(_ id: Note.ID) async throws -> Note {
         try await api.get("notes/\(id)").decode()
     }
 
-    /// All notes with one of the tags, or all notes.
+    /// Returns all notes with one of the tags, or all notes.
     public func notes(tagged tags: [String] = [], pageSize: Int = 50) -> PagedItems<Note> {
         PagedItems { [api] cursor in
             try await api.get("notes", query: NoteQuery(tag: tags, limit: pageSize, cursor: cursor)).decode()

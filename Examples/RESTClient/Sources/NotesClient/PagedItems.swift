@@ -5,10 +5,10 @@ public struct PagedItems<Item: Decodable & Sendable>: AsyncSequence, Sendable {
 
     let page: @Sendable (_ cursor: String?) async throws -> Page<Item>
 
-    /// Starts at the first page.
+    /// Creates an iterator that starts at the first page.
     public func makeAsyncIterator() -> Iterator { Iterator(page: page) }
 
-    /// Reads one item after the other.
+    /// An iterator that reads one item after the other.
     public struct Iterator: AsyncIteratorProtocol {
         let page: @Sendable (_ cursor: String?) async throws -> Page<Item>
         private var items: ArraySlice<Item> = []
@@ -17,7 +17,7 @@ public struct PagedItems<Item: Decodable & Sendable>: AsyncSequence, Sendable {
 
         init(page: @escaping @Sendable (_ cursor: String?) async throws -> Page<Item>) { self.page = page }
 
-        /// The next item; `nil` after the last one of the last page.
+        /// Returns the next item, or `nil` after the last one of the last page.
         public mutating func next() async throws -> Item? {
             // A page may be empty although others follow.
             while items.isEmpty {

@@ -21,7 +21,7 @@ final class NotesService: Sendable {
         }
     }
 
-    /// Makes the service reject the token in force.
+    /// Makes the service reject the current token.
     func expireToken() { state.withLock { $0.validToken = nil } }
 
     var handler: OriginHandler {
@@ -65,7 +65,7 @@ final class NotesService: Sendable {
         return OriginResponse(204)
     }
 
-    /// The cursor is the identifier of the first note of a page.
+    /// Returns a page of notes. Its cursor is the identifier of the first note of the page.
     private func list(_ request: OriginRequest) -> OriginResponse {
         let limit = Int(request.query["limit"] ?? "") ?? 50
         let first = Int(request.query["cursor"] ?? "") ?? 1

@@ -17,7 +17,7 @@ extension HTTPFields {
         }
     }
 
-    /// The fields of a request as the upstream server gets them.
+    /// Returns the fields of a request for the upstream server.
     /// - Parameters:
     ///   - client: The address of the client; it is appended to the addresses that the request already has.
     ///   - host: The host that the client requested.

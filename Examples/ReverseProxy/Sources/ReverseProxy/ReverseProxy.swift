@@ -16,8 +16,8 @@ struct ProxyContext: RequestContext, RemoteAddressRequestContext {
 
 /// Forwards requests to another server.
 ///
-/// Bodies are streamed in both directions: a chunk is read when the other side has accepted the previous one, so that a slow client
-/// slows down the server and the other way round, and no body is held in memory.
+/// Bodies are streamed in both directions. A chunk is read when the other side has accepted the previous one. A slow
+/// client therefore slows down the server, and no body is stored in memory.
 struct ReverseProxy: HTTPResponder {
     typealias Context = ProxyContext
 
@@ -31,7 +31,7 @@ struct ReverseProxy: HTTPResponder {
     init(to upstream: HTTPURL, timeouts: Timeouts = Timeouts()) {
         var configuration = SessionConfiguration.default
         configuration.timeouts = timeouts
-        // The client gets redirects and content codings as they are, and the server the client's own fields.
+        // Redirects and content codings pass to the client unchanged, and the client's own fields to the server.
         configuration.redirects = .doNotFollow
         configuration.decompressesResponses = false
         configuration.userAgent = nil
@@ -72,7 +72,9 @@ extension Request {
 }
 
 extension OpenResponse {
-    /// The body for the client. When the client disconnects, writing fails, and the connection to the upstream server is closed.
+    /// Returns the body for the client. If the client disconnects, writing fails and the connection to the upstream
+    /// server is closed.
+    /// closed.
     fileprivate func forwardedBody(to request: Request) -> Hummingbird.ResponseBody {
         if request.method == .head || status == .noContent || status == .notModified { return .init() }
         return .init(contentLength: expectedContentLength.map { Int($0) }) { [body] writer in

@@ -31,7 +31,7 @@ struct ReverseProxyTests {
         }
     }
 
-    @Test("Fields of one connection stay there, and the client's address is forwarded")
+    @Test("Fields of one connection are not forwarded, and the client's address is")
     func fields() async throws {
         try await withProxy { _ in
             OriginResponse(
@@ -60,7 +60,7 @@ struct ReverseProxyTests {
         }
     }
 
-    @Test("A request's body is forwarded as it comes")
+    @Test("A request body is forwarded while it arrives")
     func requestStreaming() async throws {
         let (pieces, continuation) = AsyncStream<[UInt8]>.makeStream()
         continuation.yield(Array("first".utf8))
@@ -68,7 +68,7 @@ struct ReverseProxyTests {
             var text = ""
             for try await chunk in request.body {
                 text += String(decoding: chunk, as: UTF8.self)
-                // The client sends the rest only now.
+                // The client sends the rest only at this point.
                 if text == "first" {
                     continuation.yield(Array(" second".utf8))
                     continuation.finish()
@@ -81,7 +81,7 @@ struct ReverseProxyTests {
         }
     }
 
-    @Test("A response's body is forwarded as it comes")
+    @Test("A response body is forwarded while it arrives")
     func responseStreaming() async throws {
         let (gate, release) = AsyncStream<Void>.makeStream()
         try await withProxy { _ in
@@ -105,12 +105,12 @@ struct ReverseProxyTests {
         }
     }
 
-    @Test("A client that stops reading stops the server, and closes its connection when it leaves")
+    @Test("A client that stops reading pauses the server, and one that disconnects closes the server connection")
     func backPressure() async throws {
         try await withProxy(handler: .bytes(1 << 30)) { proxy, origin async throws in
             try await client.stream(HTTPRequest(method: .get, url: "\(proxy)/")) { _, body in
                 for try await _ in body { break }
-                // Other requests pass meanwhile.
+                // Other requests succeed at the same time.
                 for _ in 0..<20 { _ = try await client.head("\(proxy)/") }
             }
             try await origin.recorder.waitForOpenConnections(atMost: 1)
@@ -118,7 +118,7 @@ struct ReverseProxyTests {
         }
     }
 
-    @Test("A response that is cut off is an error, and not a shorter one", arguments: [false, true])
+    @Test("A truncated response is an error and not a shorter response", arguments: [false, true])
     func cutBodies(isChunked: Bool) async throws {
         try await withProxy { _ in
             var response = OriginResponse.pattern(100_000)
@@ -130,7 +130,7 @@ struct ReverseProxyTests {
         }
     }
 
-    @Test("HEAD and statuses without a body leave the connection usable", arguments: [200, 204, 304])
+    @Test("Responses to HEAD and statuses without a body leave the connection reusable", arguments: [200, 204, 304])
     func emptyResponses(status: Int) async throws {
         try await withProxy { _ in
             .text("body", status: status)
@@ -144,7 +144,7 @@ struct ReverseProxyTests {
         }
     }
 
-    @Test("Redirects and content codings are forwarded as they are")
+    @Test("Redirects and content codings are forwarded unchanged")
     func passingThrough() async throws {
         try await withProxy(handler: .redirect(to: "/elsewhere")) { proxy, origin async throws in
             let options = RequestOptions(redirects: .doNotFollow)
@@ -164,7 +164,7 @@ struct ReverseProxyTests {
         }
     }
 
-    @Test("A server that cannot be reached is a 502, and one that does not respond a 504")
+    @Test("A server that cannot be reached results in a 502, and one that does not respond in a 504")
     func failures() async throws {
         let origin = try await TestOrigin.start(handler: .fixed(.text("x")))
         let url = origin.url("/")
@@ -181,7 +181,7 @@ struct ReverseProxyTests {
     }
 }
 
-/// Runs a proxy before a test origin.
+/// Runs a proxy in front of a test origin.
 private func withProxy(
     handler: OriginHandler, run body: @Sendable (_ proxy: String, TestOrigin) async throws -> Void
 ) async throws {

@@ -168,7 +168,8 @@ private enum PKCS12Parser {
     }
 }
 
-/// An OpenSSL library context with the legacy algorithms, which that of connections has not. It ends with the object.
+/// An OpenSSL library context with the legacy algorithms, which the context of connections does not have. It lives as
+/// long as the object.
 @safe package final class LegacyOpenSSLContext {
     package let pointer: OpaquePointer
     private let legacy: OpaquePointer
@@ -195,7 +196,7 @@ private enum PKCS12Parser {
         unsafe OSSL_LIB_CTX_free(pointer)
     }
 
-    /// Calls a closure with this library instead of the usual one, on this thread alone. Objects that OpenSSL creates
+    /// Calls a closure with this library instead of the default one, on this thread only. Objects that OpenSSL creates
     /// in it must not outlive the library.
     func run<Value>(_ body: () -> Value) -> Value {
         let usual = unsafe OSSL_LIB_CTX_set0_default(pointer)

@@ -3,7 +3,7 @@ import COpenSSL
 /// The requirements for every certificate of a verified chain, beyond those of OpenSSL (RFC 5280 §4, and the rules that
 /// the public authorities have agreed on).
 enum ChainRule {
-    /// More extensions than any certificate has; it limits the work of comparing them.
+    /// The maximum number of extensions; real certificates have fewer. It limits the work of comparing them.
     private static let extensionLimit = 64
 
     /// The fault of a chain; `nil` if it has none.
@@ -19,7 +19,7 @@ enum ChainRule {
                 return .badCertificate(reason: fault, code: Int(X509_V_ERR_CERT_REJECTED))
             }
         }
-        // OpenSSL compares a wildcard of the leaf as if it were a name, and so misses the hosts below it that an
+        // OpenSSL compares a wildcard of the leaf as if it were a name. So it misses the hosts below it that an
         // authority must not sign for (RFC 5280 §4.2.1.10).
         guard let leaf = unsafe chain.first,
             unsafe chain.dropFirst().contains(where: { unsafe martlet_has_excluded_wildcard(leaf, $0) != 0 })
@@ -150,8 +150,8 @@ enum LeafRule {
     }
 }
 
-/// The wildcards that match hosts with an underscore, such as `my_host.example.com`. In OpenSSL a wildcard matches
-/// letters, digits and hyphens alone, and elsewhere any first label (RFC 9525 §6.3). All other names are OpenSSL's.
+/// The wildcards that match hosts with an underscore, such as `my_host.example.com`. In OpenSSL a wildcard matches only
+/// letters, digits and hyphens; by RFC 9525 §6.3 it matches any first label. OpenSSL checks all other names.
 enum UnderscoreRule {
     /// Whether a host has an underscore.
     static func concerns(_ host: String) -> Bool { host.utf8.contains(UInt8(ascii: "_")) }

@@ -41,15 +41,12 @@ public struct PresentedCertificate: Hashable, Sendable, CustomStringConvertible 
 /// The chain that a custom trust policy decides about: the certificates that a server has sent, and the result of their
 /// verification by OpenSSL and by Martlet's own rules.
 public struct PresentedChain: Sendable {
-    /// The certificates as the server sent them, its own first: of that one alone it has proven to have the key.
+    /// The certificates as the server sent them, its own first. The server has proven possession of that key only.
     public let certificates: [PresentedCertificate]
-
     /// The chain from the server's certificate to the trusted root; empty if there is a ``fault``.
     public let verified: [PresentedCertificate]
-
     /// The reason the chain would be rejected, its names included; `nil` if it would be accepted.
     public let fault: TLSError.Kind?
-
     /// The host for which the certificate must be issued: an ASCII name in lower case, or an address.
     public let host: String
 

@@ -91,16 +91,16 @@ struct PinSet: Sendable {
     }
 }
 
-/// The part of a chain that pins are compared with: the chain that was verified, or the leaf alone if nothing was
-/// verified, since only for the leaf's key it is proven that the server has it. Stored with the session of a
-/// connection, so that pins apply to the connections that resume it as well.
+/// The part of a chain that pins are compared with: the verified chain. If nothing was verified, it is the leaf alone,
+/// since the server has proven possession of that key only. Stored with the session of a connection, so that pins apply
+/// to the connections that resume it as well.
 struct PinCandidates: Equatable, Sendable {
     /// The keys, the leaf's first.
     var publicKeys: [PublicKeyPin]
     /// SHA-256 of each certificate, the leaf's first.
     var certificates: [[UInt8]]
 
-    /// The evidence of certificates, the leaf first.
+    /// The candidates of a chain, the leaf first.
     init(_ chain: [OpaquePointer]) {
         unsafe publicKeys = chain.map { unsafe PublicKeyPin(of: $0) }
         unsafe certificates = chain.map { unsafe Certificate.sha256(of: $0) }

@@ -2,9 +2,9 @@ import CLinux
 import Glibc
 import MartletURL
 
-/// The suffixes below which anybody can register a name: the first section of Mozilla's Public Suffix List.
+/// The suffixes below which the public can register names: the first section of Mozilla's Public Suffix List.
 ///
-/// The section of private domains is left out: `*.github.io` belongs to one owner, who may have a certificate for it
+/// The section of private domains is omitted: `*.github.io` belongs to one owner, who may have a certificate for it
 /// (CA/Browser Forum Baseline Requirements §3.2.2.6).
 ///
 /// The text is stored as it is, 180 KiB, and searched for whole lines: a verification needs three of them, which takes
@@ -19,11 +19,10 @@ struct RegistrySuffixes: Sendable {
 
     private static let beginning = Array("// ===BEGIN ICANN DOMAINS===".utf8)
     private static let ending = Array("// ===END ICANN DOMAINS===".utf8)
-
     /// The lines of the section, each between two line feeds.
     private let lines: [UInt8]
 
-    /// The suffixes of a list's text; none if its first section is not marked.
+    /// The suffixes of a list's text; empty if its first section is not marked.
     init(_ text: [UInt8]) {
         guard let begin = RegistrySuffixes.place(of: RegistrySuffixes.beginning, in: text[...]),
             let end = RegistrySuffixes.place(of: RegistrySuffixes.ending, in: text[begin...])
@@ -34,7 +33,7 @@ struct RegistrySuffixes: Sendable {
         lines = Array(text[begin..<end])
     }
 
-    /// The suffixes of a file; none if it cannot be read, or has more than 16 MiB. The list has 0.3.
+    /// The suffixes of a file; empty if it cannot be read, or has more than 16 MiB. The list has about 0.3 MiB.
     init(contentsOf path: String) { self.init((try? SystemFile.contents(of: path, limit: 16 << 20)) ?? []) }
 
     var isEmpty: Bool { lines.isEmpty }

@@ -8,7 +8,7 @@ import Testing
 @testable import MartletCore
 @testable import MartletNetwork
 
-/// A reference that keeps nothing.
+/// A weak reference to an object.
 private struct WeakReference<Object: AnyObject> {
     weak var object: Object?
 
@@ -17,28 +17,28 @@ private struct WeakReference<Object: AnyObject> {
 
 extension WeakReference: Sendable where Object: Sendable {}
 
-/// Whether the current task reports the end of a stored body.
+/// Whether the current task is reporting the end of a stored body.
 private enum BodyEndReport {
     @TaskLocal static var isRunning = false
 }
 
-@Suite("Values decoded from bodies")
+@Suite("Cache of decoded values")
 struct DecodedCacheTests {
     private static let url = "http://a/picture"
 
-    /// Begins so many requests for the URL.
+    /// Starts a number of requests for the URL.
     private func tasks(
         _ count: Int, _ cache: DecodedCache<DecodedText>
     ) -> [Task<DecodedText, any Error>] {
         (0..<count).map { _ in Task { try await cache.value(for: Self.url) } }
     }
 
-    /// How many wait for what runs.
+    /// Waits until the cache has a number of waiters.
     private func isWaiting(_ count: Int, _ cache: DecodedCache<DecodedText>) async -> Bool {
         await eventually { cache.waiterCount == count }
     }
 
-    /// A scene and its cache, where requests that begin wait at the gate.
+    /// Makes a scene and its cache. New requests wait at the gate.
     private func heldScene(
         _ representation: UInt64? = 7
     ) -> (scene: DecodedScene, cache: DecodedCache<DecodedText>, gate: Outcome<Void>) {
@@ -48,7 +48,7 @@ struct DecodedCacheTests {
         return (scene, scene.cache(), gate)
     }
 
-    /// A scene and its cache, where one request has come to its decoding, which waits at the gate.
+    /// Makes a scene and its cache with one request whose decoding waits at the gate.
     private func decodingScene() async -> (
         scene: DecodedScene, cache: DecodedCache<DecodedText>, gate: Outcome<Void>,
         first: [Task<DecodedText, any Error>]
@@ -62,7 +62,7 @@ struct DecodedCacheTests {
         return (scene, cache, gate, first)
     }
 
-    @Test("A picture whose body is unchanged is decoded once, and asked for at the session each time")
+    @Test("A value with an unchanged body is decoded once, and the session is asked each time")
     func reused() async throws {
         let scene = DecodedScene(7)
         let cache = scene.cache()
@@ -76,7 +76,7 @@ struct DecodedCacheTests {
     }
 
     @Test(
-        "A picture whose body was replaced is decoded anew; the old one is dropped where that is told, and never used",
+        "A replaced body is decoded again, and its old value is dropped if the end was reported",
         arguments: [true, false])
     func replaced(isReported: Bool) async throws {
         let scene = DecodedScene(7)
@@ -91,7 +91,7 @@ struct DecodedCacheTests {
         if isReported { #expect(cache.count == 1 && cache.cost == 2) }
     }
 
-    @Test("Fifty requests for one picture at once make one request and one decoding")
+    @Test("Fifty concurrent requests for a value make one request and one decoding")
     func merged() async throws {
         let (scene, cache, gate) = heldScene()
         let tasks = tasks(50, cache)
@@ -101,7 +101,7 @@ struct DecodedCacheTests {
         #expect(scene.fetches.count == 1 && scene.decodings == 1)
     }
 
-    @Test("Requests that come while the picture is decoded wait for that decoding")
+    @Test("Requests that arrive during the decoding wait for it")
     func mergedLate() async throws {
         let (scene, cache, gate, first) = await decodingScene()
         let others = tasks(5, cache)
@@ -111,7 +111,7 @@ struct DecodedCacheTests {
         #expect(scene.decodings == 1)
     }
 
-    @Test("An answer that is not stored serves those who waited for it, and nobody after them")
+    @Test("A response that is not stored serves only the requests that already wait for it")
     func notStored() async throws {
         let (scene, cache, gate) = heldScene(nil)
         let tasks = tasks(5, cache)
@@ -123,7 +123,7 @@ struct DecodedCacheTests {
         #expect(scene.fetches.count == 2)
     }
 
-    @Test("Cancelling one that waits ends its wait, and the others get their picture")
+    @Test("Cancelling one waiter ends its wait, and the others get the value")
     func cancelledOne() async throws {
         let (scene, cache, gate) = heldScene()
         let tasks = tasks(3, cache)
@@ -136,7 +136,7 @@ struct DecodedCacheTests {
         #expect(scene.cancelledFetches == 0)
     }
 
-    @Test("Cancelling all that wait cancels the request")
+    @Test("Cancelling all waiters cancels the request")
     func cancelledAll() async throws {
         let (scene, cache, _) = heldScene()
         let tasks = tasks(3, cache)
@@ -150,7 +150,7 @@ struct DecodedCacheTests {
         #expect(try await cache.value(for: Self.url).number == 1)
     }
 
-    @Test("Cancelling all that wait cancels the decoding, and the next decodes anew")
+    @Test("Cancelling all waiters cancels the decoding, and the next request decodes again")
     func cancelledDecoding() async throws {
         let (scene, cache, _, tasks) = await decodingScene()
         tasks[0].cancel()
@@ -160,7 +160,7 @@ struct DecodedCacheTests {
         #expect(try await cache.value(for: Self.url).number == 2)
     }
 
-    @Test("A task that is cancelled before it asks asks nobody")
+    @Test("A task that is already cancelled sends no request")
     func cancelledBefore() async {
         let scene = DecodedScene(7)
         let cache = scene.cache()
@@ -174,7 +174,7 @@ struct DecodedCacheTests {
         #expect(scene.fetches.count == 0)
     }
 
-    @Test("An error of the decoding goes to all who wait, and the next request decodes anew")
+    @Test("A decoding error is thrown to all waiters, and the next request decodes again")
     func refused() async throws {
         let (scene, cache, gate) = heldScene()
         scene.refuse(1)
@@ -186,7 +186,7 @@ struct DecodedCacheTests {
         #expect(try await cache.value(for: Self.url).number == 2)
     }
 
-    @Test("An answer whose status is not 2xx is an error that carries it, and is not decoded")
+    @Test("A response whose status is not 2xx is an error with the response and is not decoded")
     func status() async throws {
         let scene = DecodedScene(7)
         scene.answer { $0.status = 404 }
@@ -196,7 +196,7 @@ struct DecodedCacheTests {
         #expect(scene.decodings == 0)
     }
 
-    @Test("Requests with other fields, or another priority, have a request and a value of their own")
+    @Test("Requests with other fields, priority or credentials are sent separately")
     func different() async throws {
         let (scene, cache, gate) = heldScene()
         let plain = Task { try await cache.value(for: Self.url) }
@@ -208,12 +208,12 @@ struct DecodedCacheTests {
         let values = [
             try await plain.value, try await known.value, try await urgent.value, try await named.value,
         ]
-        // The priority makes no difference to the value.
+        // The priority does not affect the value.
         #expect(values[2] == values[0] && Set(values).count == 3)
         #expect(cache.count == 3)
     }
 
-    @Test("Values are bounded by their cost; one above the limit is delivered and not kept")
+    @Test("Values are limited by cost, and a value above the limit is delivered but not cached")
     func bounded() async throws {
         let scene = DecodedScene(1)
         let cache = scene.cache(limit: .bytes(10))
@@ -228,7 +228,7 @@ struct DecodedCacheTests {
         #expect(cache.limit == .bytes(10) && cache.countLimit == 10_000)
     }
 
-    @Test("Values are removed by URL, by request, and all at once")
+    @Test("Values can be removed by URL, by request and all together")
     func removed() async throws {
         let scene = DecodedScene(1)
         let cache = scene.cache()
@@ -247,7 +247,7 @@ struct DecodedCacheTests {
         #expect(cache.count == 0 && cache.cost == 0)
     }
 
-    @Test("Pressure on memory halves what is kept, or empties it")
+    @Test("Memory pressure halves or empties the cache")
     func pressure() async throws {
         let scene = DecodedScene(1)
         let pressure = ManualMemoryPressure()
@@ -263,7 +263,7 @@ struct DecodedCacheTests {
         #expect(await eventually { cache.count == 0 })
     }
 
-    @Test("A cache that nobody holds ends, though it follows the pressure on memory")
+    @Test("A released cache ends although it follows memory pressure")
     func dropped() async throws {
         let scene = DecodedScene(1)
         let pressure = ManualMemoryPressure()
@@ -275,7 +275,7 @@ struct DecodedCacheTests {
         withExtendedLifetime(pressure) {}
     }
 
-    @Test("Values that ask the cache when they end do not wait for themselves")
+    @Test("Values that use the cache in their deinitializer do not deadlock")
     func endingValues() async throws {
         final class Asking: Sendable {
             let cache: DecodedCache<Asking>
@@ -283,7 +283,7 @@ struct DecodedCacheTests {
             deinit { _ = cache.count }
         }
         let scene = DecodedScene(1)
-        // Weak, so that the decoder does not keep the cache that keeps it.
+        // Weak, because the cache retains the decoder.
         let box = Outcome<WeakReference<DecodedCache<Asking>>>()
         let cache = DecodedCache<Asking>(
             fetch: { try await scene.exchange($0) }, limit: .bytes(1), cost: { _ in 1 },
@@ -297,7 +297,7 @@ struct DecodedCacheTests {
         #expect(cache.count == 0)
     }
 
-    @Test("A value whose stored body ends is not released by the response cache, which holds locks then")
+    @Test("A value is not released on the response cache's thread, which holds locks when a body ends")
     func endingBody() async throws {
         final class Recording: Sendable {
             let isEnding: Outcome<Bool>
@@ -315,7 +315,7 @@ struct DecodedCacheTests {
         #expect(try isEnding.settled?.get() == false)
     }
 
-    @Test("Printed, a cache says how much it holds and nothing of what was asked")
+    @Test("A description contains the size of the cache but no URLs")
     func printed() async throws {
         let cache = DecodedScene(1).cache()
         _ = try await cache.value(for: "http://alice:secret@a/token")
@@ -325,7 +325,7 @@ struct DecodedCacheTests {
         #expect(!text.contains("secret") && !text.contains("token"))
     }
 
-    @Test("A storm of requests, cancels and ends leaves nothing running, and the limit holds")
+    @Test("Many requests, cancellations and ends leave no task running and keep the limit")
     func storm() async throws {
         let scene = DecodedScene(1)
         let cache = scene.cache(limit: .bytes(6))
@@ -345,7 +345,7 @@ struct DecodedCacheTests {
     }
 
     @Test(
-        "Through a session, pictures asked for at once come in one request, whose decoding leaves the loop alone"
+        "Concurrent calls through a session share one request and decode off the event loop"
     )
     func session() async throws {
         let signals = SignalBox()
@@ -376,7 +376,7 @@ struct DecodedCacheTests {
         }
     }
 
-    @Test("Models are decoded by a response decoder, of content types that it takes")
+    @Test("A response decoder decodes models and rejects other content types")
     func decoder() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/text" ? .text("[1]") : .json(text: "[1, 2]")
@@ -393,7 +393,7 @@ struct DecodedCacheTests {
         }
     }
 
-    @Test("A name and a password in the URL are sent to its origin")
+    @Test("Credentials in the URL are sent to its origin")
     func credentials() async throws {
         try await TestOrigin.withOrigin { request in
             request.fields["Authorization"] == nil
@@ -409,7 +409,7 @@ struct DecodedCacheTests {
         }
     }
 
-    @Test("A cache of values over a session without a response cache says that it would keep nothing")
+    @Test("Creating a cache over a session without a response cache is an error")
     func withoutCache() throws {
         let error = #expect(throws: HTTPError.self) {
             try DecodedCache<String>(session: .own(), memoryPressure: nil, cost: { $0.count }) { $0.text }

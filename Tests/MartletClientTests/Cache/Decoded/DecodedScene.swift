@@ -7,17 +7,17 @@ import Testing
 @testable import MartletCore
 @testable import MartletNetwork
 
-/// What a test's answers are decoded to: the body, and the number of the decoding.
+/// The decoded value of a test: the body and the number of the decoding.
 struct DecodedText: Hashable, Sendable {
     let text: String
     let number: Int
 }
 
-/// A stand-in for the session and its response cache, and a decoder that counts; each of them waits at its gate.
+/// A substitute for the session and its response cache, with a counting decoder. Both can be held at gates.
 final class DecodedScene: Sendable {
     struct Refused: Error {}
 
-    /// What the next answers are.
+    /// The content of the next responses.
     struct StreamedResponse: Sendable {
         var body = "a"
         var representation: UInt64?
@@ -47,12 +47,12 @@ final class DecodedScene: Sendable {
     var cancelledDecodings: Int { state.withLock { $0.cancelledDecodings } }
 
     func answer(_ change: (inout StreamedResponse) -> Void) { state.withLock { change(&$0.answer) } }
-    /// The next decodings fail.
+    /// Makes the next `count` decodings fail.
     func refuse(_ count: Int) { state.withLock { $0.refusals = count } }
 
-    /// Has requests that begin from now on wait; `nil`: no more.
+    /// Makes requests that start from now on wait for the gate; with `nil` they do not wait.
     func holdFetches(_ gate: Outcome<Void>?) { state.withLock { $0.fetchGate = gate } }
-    /// Has decodings that begin from now on wait; `nil`: no more.
+    /// Makes decodings that start from now on wait for the gate; with `nil` they do not wait.
     func holdDecodings(_ gate: Outcome<Void>?) { state.withLock { $0.decodeGate = gate } }
 
     func cache(
@@ -65,7 +65,7 @@ final class DecodedScene: Sendable {
             memoryPressure: memoryPressure, cost: cost, decode: { try await self.decode($0) })
     }
 
-    /// The present answer to a request.
+    /// Returns the current response to a request.
     func exchange(_ call: DecodedCall) async throws -> HTTPExchange {
         fetches.add()
         do {
@@ -103,7 +103,7 @@ final class DecodedScene: Sendable {
     }
 }
 
-/// A body that was read before; only its number is of interest.
+/// A body that was already read. Tests use only its representation number.
 private final class ServedBody: StoredBody {
     let representation: UInt64?
     let exchange: Exchange? = nil

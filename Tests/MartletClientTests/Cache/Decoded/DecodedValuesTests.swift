@@ -4,7 +4,7 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Decoded values that are kept")
+@Suite("Table of decoded values")
 struct DecodedValuesTests {
     private func key(_ path: String, _ representation: UInt64) -> DecodedValueKey {
         let request = HTTPRequest(method: .get, scheme: "http", authority: "a", path: path)
@@ -12,7 +12,7 @@ struct DecodedValuesTests {
             resource: DecodedResource(request, options: RequestOptions()), representation: representation)
     }
 
-    @Test("What was used longest ago is given up for what comes")
+    @Test("The least recently used values are evicted for a new value")
     func leastRecentlyUsed() {
         var values = DecodedValues<String>(limit: 30, countLimit: 10)
         for (number, name) in ["a", "b", "c"].enumerated() {
@@ -25,7 +25,7 @@ struct DecodedValuesTests {
         #expect(values.value(of: key("/b", 1)) == nil)
     }
 
-    @Test("A value that costs more than the limit is not kept, and nothing is given up for it")
+    @Test("A value above the limit is not stored and evicts nothing")
     func tooLarge() {
         var values = DecodedValues<String>(limit: 30, countLimit: 10)
         _ = values.keep("a", cost: 10, for: key("/a", 0))
@@ -35,7 +35,7 @@ struct DecodedValuesTests {
         #expect(values.keep("d", cost: 30, for: key("/d", 3)) == ["a"])
     }
 
-    @Test("Costs below zero count as nothing, and the largest do not overflow")
+    @Test("Negative costs count as zero, and the largest costs do not overflow")
     func extremes() {
         var values = DecodedValues<String>(limit: .max, countLimit: 3)
         _ = values.keep("a", cost: .min, for: key("/a", 0))
@@ -45,7 +45,7 @@ struct DecodedValuesTests {
         #expect(values.cost == .max && values.count == 1)
     }
 
-    @Test("Values that cost nothing are bounded by their number")
+    @Test("Values without cost are limited in number")
     func countLimit() {
         var values = DecodedValues<Int>(limit: 1, countLimit: 3)
         for number in 0..<10 { _ = values.keep(number, cost: 0, for: key("/\(number)", UInt64(number))) }
@@ -54,14 +54,14 @@ struct DecodedValuesTests {
         #expect(values.value(of: key("/7", 7)) == 7)
     }
 
-    @Test("With a limit of zero, or below, nothing is kept", arguments: [(0, 5), (5, 0), (-1, 5), (5, -1)])
+    @Test("With a limit of zero or below, nothing is stored", arguments: [(0, 5), (5, 0), (-1, 5), (5, -1)])
     func nothing(limit: Int, count: Int) {
         var values = DecodedValues<String>(limit: limit, countLimit: count)
         #expect(values.keep("a", cost: 0, for: key("/a", 0)).isEmpty)
         #expect(values.count == 0 && values.value(of: key("/a", 0)) == nil)
     }
 
-    @Test("A body that ends takes all with it that was decoded from it, and nothing else")
+    @Test("The end of a body removes exactly the values that were decoded from it")
     func ended() {
         var values = DecodedValues<String>(limit: 100, countLimit: 10)
         _ = values.keep("a", cost: 1, for: key("/a", 7))
@@ -73,7 +73,7 @@ struct DecodedValuesTests {
         #expect(values.value(of: key("/c", 8)) == "c")
     }
 
-    @Test("A value in the place of another of the same key gives that one up")
+    @Test("A value with the same key replaces the existing value")
     func replaced() {
         var values = DecodedValues<String>(limit: 100, countLimit: 10)
         _ = values.keep("a", cost: 60, for: key("/a", 7))
@@ -81,7 +81,7 @@ struct DecodedValuesTests {
         #expect(values.cost == 70 && values.count == 1)
     }
 
-    @Test("While memory is short values are kept up to half of the limit, while it is very short none")
+    @Test("A memory warning halves the limit, and a critical level empties the table")
     func pressure() {
         var values = DecodedValues<String>(limit: 40, countLimit: 10)
         for (number, name) in ["a", "b", "c", "d"].enumerated() {
@@ -96,7 +96,7 @@ struct DecodedValuesTests {
         #expect(values.cost == 40)
     }
 
-    @Test("Twenty thousand values come and go, and the sums agree")
+    @Test("After twenty thousand stores and removals, counts and costs are consistent")
     func many() {
         var values = DecodedValues<Int>(limit: 5_000, countLimit: 1_000)
         var kept = 0

@@ -8,19 +8,19 @@ import Testing
 @testable import MartletCore
 
 extension DecodedResource {
-    /// What the tests of the machine ask for.
+    /// The resource that the tests request.
     fileprivate static let sample = DecodedResource(
         HTTPRequest(method: .get, scheme: "http", authority: "a", path: "/"), options: RequestOptions())
 }
 
 extension DecodingMachine {
-    /// Somebody asks for the sample.
+    /// Starts or joins a request for the sample.
     fileprivate mutating func asked() -> Asked {
         asked(.sample, sharing: DecodedSharingKey(.sample, options: RequestOptions()))
     }
 }
 
-@Suite("Which decoding serves whom")
+@Suite("Machine of shared decodings")
 struct DecodingMachineTests {
     private typealias Machine = DecodingMachine<String>
 
@@ -30,7 +30,7 @@ struct DecodingMachineTests {
 
     private func machine() -> Machine { Machine(limit: 100, countLimit: 10) }
 
-    /// What becomes of a flight, in a word; of a kept value, the value.
+    /// Describes the result of a response as one word; for a cached value, returns the value.
     private func word(_ answered: Machine.Answered) -> String {
         switch answered {
         case .taken(let value): value
@@ -40,7 +40,7 @@ struct DecodingMachineTests {
         }
     }
 
-    @Test("Those who ask before the answer share its request, those who ask after it join the decoding")
+    @Test("Requests before the response share the request, and requests after it join the decoding")
     func joins() {
         var machine = machine()
         #expect(machine.asked() == Machine.Asked(flight: 1, isNew: true))
@@ -55,7 +55,7 @@ struct DecodingMachineTests {
         #expect(machine.isIdle)
     }
 
-    @Test("Another body behind the same URL is decoded for itself")
+    @Test("A different body of the same URL is decoded separately")
     func otherBody() {
         var machine = machine()
         _ = machine.asked()
@@ -68,7 +68,7 @@ struct DecodingMachineTests {
         #expect(word(machine.answered(3, representation: 8)) == "b")
     }
 
-    @Test("An answer that is not stored serves those who waited for it, and nobody after them")
+    @Test("A response that is not stored serves only the requests that already wait for it")
     func notStored() {
         var machine = machine()
         _ = machine.asked()
@@ -79,7 +79,7 @@ struct DecodingMachineTests {
         #expect(machine.kept.count == 0)
     }
 
-    @Test("One who leaves leaves the others alone; with the last one the request is cancelled")
+    @Test("A waiter that leaves does not affect the others, and the last one cancels the request")
     func left() {
         var machine = machine()
         _ = machine.asked()
@@ -87,14 +87,14 @@ struct DecodingMachineTests {
         #expect(machine.left(1) == Machine.Left())
         #expect(machine.left(1) == Machine.Left(isGone: true, cancelled: 1))
         #expect(machine.isIdle)
-        // What was cancelled may still answer, or fail.
+        // A cancelled request may still complete or fail.
         #expect(word(machine.answered(1, representation: 7)) == "abandoned")
         #expect(machine.failed(1).isEmpty)
         #expect(machine.left(1) == Machine.Left())
         #expect(machine.asked() == Machine.Asked(flight: 2, isNew: true))
     }
 
-    @Test("A decoding goes on for those who joined it when those it was begun for leave")
+    @Test("A decoding continues for those who joined after its first requests have left")
     func leftDecoding() {
         var machine = machine()
         _ = machine.asked()
@@ -105,13 +105,13 @@ struct DecodingMachineTests {
         _ = machine.asked()
         #expect(word(machine.answered(3, representation: 7)) == "joined")
         #expect(machine.left(3) == Machine.Left(isGone: true))
-        // The decoding has the number of the flight that runs it.
+        // The cancelled number is that of the flight that runs the decoding.
         #expect(machine.left(2) == Machine.Left(isGone: true, cancelled: 1))
         #expect(machine.decoded(1, "a", cost: 1).flights.isEmpty)
         #expect(machine.kept.count == 0 && machine.isIdle)
     }
 
-    @Test("A failure is told to all who wait for it, and nothing is kept")
+    @Test("A failure is returned for all waiting flights, and nothing is cached")
     func failed() {
         var machine = machine()
         _ = machine.asked()
@@ -127,7 +127,7 @@ struct DecodingMachineTests {
         #expect(machine.isIdle && machine.kept.count == 0)
     }
 
-    @Test("A body that ends while it is decoded is delivered, not kept, and joined by nobody")
+    @Test("A body that ends during its decoding is delivered, not cached and not joined")
     func endedWhileDecoding() {
         var machine = machine()
         _ = machine.asked()
@@ -137,12 +137,12 @@ struct DecodingMachineTests {
         #expect(word(machine.answered(2, representation: 7)) == "decode")
         #expect(machine.decoded(1, "a", cost: 1).flights == [1])
         #expect(machine.kept.count == 0)
-        // It came again behind its end: then it lives again.
+        // The body was received again after its end, so its value is cached.
         _ = machine.decoded(2, "b", cost: 1)
         #expect(machine.kept.count == 1)
     }
 
-    @Test("A body that ended while its answer was on the way is delivered and not kept")
+    @Test("A body that ends before its response arrives is delivered and not cached")
     func endedWhileFetching() {
         var machine = machine()
         _ = machine.asked()
@@ -152,7 +152,7 @@ struct DecodingMachineTests {
         #expect(machine.kept.count == 0)
     }
 
-    @Test("Ends that are told while a request hangs take bounded room")
+    @Test("The record of ends during a long request has a fixed size")
     func manyEndings() {
         var endings = RecentKeys<UInt64, UInt64>()
         for number in 0..<5_000 { endings.update(3, for: UInt64(number)) }
@@ -172,7 +172,7 @@ struct DecodingMachineTests {
         #expect(machine.decoded(1, "b", cost: 1).flights == [1] && machine.kept.count == 1)
     }
 
-    @Test("What is removed while it is decoded is delivered and not kept")
+    @Test("A resource that is removed during its decoding is delivered and not cached")
     func removed() {
         var machine = machine()
         _ = machine.asked()
@@ -187,7 +187,7 @@ struct DecodingMachineTests {
         #expect(machine.removed { _ in true } == ["b"])
     }
 
-    @Test("Requests that differ in a field, an option or who asks share nothing")
+    @Test("Requests with different fields, options or credentials share nothing")
     func sharingKeys() {
         let key = sharing
         func other(_ change: (inout RequestOptions) -> Void) -> DecodedSharingKey? {

@@ -10,14 +10,14 @@ import Testing
 @testable import MartletDiagnostics
 @testable import MartletHosts
 
-/// Clocks that were set between storing and serving. What is stored was stamped by the clock of then, so a clock that was set
-/// back by a day finds what came a day from now.
-@Suite("Requests past a cache whose clock was set")
+/// Tests of clocks that are set between storing and serving. Entries carry the time of the clock when they were stored,
+/// so after a clock is set back by a day, their times are a day in the future.
+@Suite("Requests through a cache after a clock change")
 struct CacheClockFaultTests {
-    /// How the clock was set since a response was stored, and what it says of itself.
+    /// A change of the clock since a response was stored, and the response's Cache-Control.
     struct Shift: Sendable, CustomTestStringConvertible {
         let name: String
-        /// By how many seconds.
+        /// The change in seconds.
         let seconds: Int64
         let control: String
         let isFresh: Bool
@@ -53,7 +53,7 @@ struct CacheClockFaultTests {
         ]
     }
 
-    /// Stores what came so many seconds ago, by the clock of now; with fields of its own.
+    /// Stores a response that was received a number of seconds ago by the current clock.
     private static func put(
         _ url: String, secondsAgo: Int64, _ fields: [(String, String)], _ body: [UInt8],
         in cache: ResponseCache
@@ -69,7 +69,7 @@ struct CacheClockFaultTests {
     }
 
     @Test(
-        "Whichever way a clock was set, nothing has a negative age or is fresh for ever",
+        "After any change of the clock, no age is negative and no response stays fresh forever",
         arguments: Shift.all, [true, false])
     func shifted(_ shift: Shift, inMemory: Bool) async throws {
         let scene = try CacheFaultScene()
@@ -90,7 +90,7 @@ struct CacheClockFaultTests {
             let age = try #require(first.field("Age").flatMap { Int64($0) })
             #expect(age >= 0 && age <= 1 << 31)
             if shift.isFresh { #expect(age >= shift.seconds) }
-            // What was validated counts by the clock of now.
+            // The validated response has the time of the current clock.
             let second = try await session.get(url)
             #expect(second.source == .cache && second.text == "stored")
             let later = try #require(second.field("Age").flatMap { Int64($0) })
@@ -99,7 +99,7 @@ struct CacheClockFaultTests {
         }
     }
 
-    @Test("Dates and ages of the origin's clock, which is off, age a response and never make it younger")
+    @Test("A wrong clock at the origin can make a response older but never younger")
     func originClock() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
@@ -119,13 +119,13 @@ struct CacheClockFaultTests {
     private static let future = "Sat, 01 Jan 2250 00:00:00 GMT"
 
     @Test(
-        "What goes first is told by the order of use, whatever the clocks said",
+        "Eviction follows the order of use, regardless of the clocks",
         arguments: [true, false])
     func order(isReopened: Bool) async throws {
         let scene = try CacheFaultScene()
         let shifts: [Int64] = [-86_400, 0, 40 * Shift.year, -Shift.year, 5, Shift.year, -5, 86_400]
         try await CacheFaultScene.withOrigin { origin in
-            // The index is written before it is let go of.
+            // The index is written before the cache is released.
             do {
                 let cache = try await scene.openedCache(disk: .kibibytes(480))
                 for (number, shift) in shifts.enumerated() {
@@ -155,9 +155,9 @@ struct CacheClockFaultTests {
         }
     }
 
-    /// Stores until some of the eight have gone, which must be those that were used longest ago.
+    /// Stores until some of the eight are evicted. These must be the least recently used.
     private func evict(_ session: HTTPSession, _ origin: TestOrigin) async throws {
-        // About fourteen of them fit.
+        // About fourteen entries fit.
         for number in 20..<30 { try await CacheFaultScene.get(number, 30_000, session, origin) }
         for number in [5, 1] {
             #expect(try await CacheFaultScene.get(number, 30_000, session, origin) == .cache, "\(number)")

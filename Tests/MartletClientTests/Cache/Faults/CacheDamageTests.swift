@@ -10,9 +10,9 @@ import Testing
 @testable import MartletHosts
 @testable import MartletStreams
 
-@Suite("Requests past a cache whose files are damaged")
+@Suite("Requests through a cache with damaged files")
 struct CacheDamageTests {
-    /// What was done to a file.
+    /// A kind of damage to a file.
     enum Damage: String, CaseIterable, Sendable {
         case emptied, cutByOne, halved, longer, foreign, future, removed
 
@@ -29,7 +29,7 @@ struct CacheDamageTests {
         }
     }
 
-    /// A small response, and a larger one of two pieces.
+    /// A small response, and a larger one that is stored in two pieces.
     private static let bodies = [(offset: 1, count: 100), (offset: 2, count: 300_000)]
 
     private func fill(_ session: HTTPSession, _ origin: TestOrigin) async throws {
@@ -52,7 +52,7 @@ struct CacheDamageTests {
         }
     }
 
-    /// Asks for all responses once, wherever they come from.
+    /// Requests all responses once, from the cache or the network.
     private func ask(_ session: HTTPSession, _ origin: TestOrigin) async throws {
         for body in CacheDamageTests.bodies {
             try await CacheFaultScene.get(body.offset, body.count, session, origin)
@@ -60,11 +60,11 @@ struct CacheDamageTests {
     }
 
     @Test(
-        "A flipped bit in any file is a miss or nothing, told where it matters, and mended by what is stored next"
+        "A flipped bit in any file is harmless: a damaged entry is a reported miss and is stored again"
     )
     func flipped() async throws {
         try await withFilled { scene, session, origin async throws in
-            // Which of them is what does not matter here.
+            // The order of the files does not matter.
             let count = scene.names.count
             #expect(count == 5)
             for file in 0..<count {
@@ -90,7 +90,7 @@ struct CacheDamageTests {
     }
 
     @Test(
-        "A file that is cut, longer, foreign, of the future or missing is a miss",
+        "A truncated, extended, foreign, future or missing file is a miss",
         arguments: Damage.allCases)
     func damaged(_ damage: Damage) async throws {
         try await withFilled { scene, session, origin async throws in
@@ -105,7 +105,7 @@ struct CacheDamageTests {
                 }
                 try await ask(session, origin)
                 try await fill(session, origin)
-                // And so for whoever opens the folder then.
+                // The same holds for a cache that opens the directory now.
                 let other = scene.session(try await scene.openedCache())
                 try await fill(other, origin)
                 #expect(await scene.isTidy())
@@ -114,7 +114,7 @@ struct CacheDamageTests {
     }
 
     @Test(
-        "An index that is lost, cut or foreign costs the order of use and nothing else",
+        "A lost, truncated or foreign index loses only the order of use",
         arguments: Damage.allCases)
     func index(_ damage: Damage) async throws {
         let scene = try CacheFaultScene()
@@ -129,7 +129,7 @@ struct CacheDamageTests {
                 try scene.remove("index")
             }
             let other = scene.session(try await scene.openedCache())
-            // Each record stands for itself: those that are whole count.
+            // Each record is independent, so the intact ones are used.
             let isPart = [.cutByOne, .halved, .longer].contains(damage)
             #expect(await scene.hears { $0 == .indexed(count: 20, hadFile: isPart) })
             for number in 0..<20 {
@@ -138,7 +138,7 @@ struct CacheDamageTests {
         }
     }
 
-    @Test("What is not the cache's is neither followed, nor read, nor removed")
+    @Test("Foreign files are not followed, not read and not removed")
     func foreignFiles() async throws {
         let scene = try CacheFaultScene()
         let canary = scene.folder.path + "/canary"

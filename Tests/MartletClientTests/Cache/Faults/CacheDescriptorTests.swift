@@ -9,16 +9,16 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("Descriptors of a cache")
+@Suite("File descriptors of a cache")
 struct CacheDescriptorTests {
-    /// The files below a folder that this process has open.
+    /// Returns the files below a directory that this process has open.
     private static func openFiles(below path: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { name in
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
         }.filter { $0.hasPrefix(path + "/") }
     }
 
-    /// What a program that this process starts has open, as `ls` tells it. All that is not close-on-exec is its own, too.
+    /// Returns the descriptors of a child process, as `ls` lists them: all that are not close-on-exec.
     private static func listing(into path: String) async throws -> String {
         let status = await BlockingThreadPool.shared.run { () -> Int32 in
             var actions = unsafe posix_spawn_file_actions_t()
@@ -41,7 +41,7 @@ struct CacheDescriptorTests {
         return String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
     }
 
-    @Test("A program started while bodies are stored and served inherits nothing of the cache")
+    @Test("A child process inherits no descriptors of the cache")
     func inherited() async throws {
         let scene = try CacheFaultScene()
         let signals = SignalBox()
@@ -82,7 +82,7 @@ struct CacheDescriptorTests {
             signals.raise("go")
             #expect(try await slow.value == 1_600_000)
         }
-        // With the cache its descriptors go.
+        // The descriptors are closed with the cache.
         #expect(await eventually { (try? Self.openFiles(below: scene.path))?.isEmpty == true })
     }
 }

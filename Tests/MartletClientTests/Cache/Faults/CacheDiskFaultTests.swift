@@ -10,10 +10,10 @@ import Testing
 @testable import MartletCore
 @testable import MartletStreams
 
-@Suite("Requests past a cache whose disk fails")
+@Suite("Requests through a cache whose disk fails")
 struct CacheDiskFaultTests {
     @Test(
-        "Whatever fails, a request has its answer, and the cache comes back",
+        "Requests succeed despite any file error, and the cache recovers",
         arguments: FaultyFileSystem.Call.allCases, [ENOSPC, EIO, EMFILE, EROFS, EACCES])
     func failing(_ call: FaultyFileSystem.Call, _ code: Int32) async throws {
         let scene = try CacheFaultScene()
@@ -39,7 +39,7 @@ struct CacheDiskFaultTests {
             }
             #expect(isBack)
         }
-        // What could not be removed meanwhile goes when the folder is opened next.
+        // Temporary files that could not be removed are removed when the directory is opened again.
         #expect(
             await eventually {
                 scene.names.allSatisfy { !$0.hasPrefix("new.") }
@@ -47,7 +47,7 @@ struct CacheDiskFaultTests {
             })
     }
 
-    @Test("A disk that is full from any file operation on, while a body streams, stores it or not")
+    @Test("Requests succeed when the disk becomes full at any file operation of a store")
     func fullAtEachOperation() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -72,7 +72,7 @@ struct CacheDiskFaultTests {
     }
 
     @Test(
-        "A disk that fills up at any byte of a body passes it on, says so, and stores it once there is room"
+        "Requests succeed when the disk becomes full at any byte, and the cache recovers with free space"
     )
     func fillingUp() async throws {
         let scene = try CacheFaultScene()
@@ -93,7 +93,7 @@ struct CacheDiskFaultTests {
     }
 
     @Test(
-        "A call that waits for a disk that hangs ends when it is cancelled, and at its total timeout",
+        "A call that waits for a hanging disk ends on cancellation and at its total timeout",
         arguments: [true, false])
     func hanging(isCancelled: Bool) async throws {
         let scene = try CacheFaultScene()
@@ -120,7 +120,7 @@ struct CacheDiskFaultTests {
         }
     }
 
-    @Test("Short reads and writes change nothing")
+    @Test("Short reads and writes do not change the result")
     func shortPieces() async throws {
         let scene = try CacheFaultScene()
         scene.files.limitPieces(to: 1000)
@@ -132,13 +132,13 @@ struct CacheDiskFaultTests {
     }
 
     @Test(
-        "A process that dies at any file operation leaves what the next one can serve, and nothing half"
+        "After a crash at any file operation, the next process serves only complete responses"
     )
     func deaths() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
             for operations in stride(from: 0, to: 90, by: 2) {
-                // What is stopped stays so: the cache that dies also does nothing when it is let go.
+                // The stopped file system stays stopped, so the released cache writes nothing either.
                 let files = FaultyFileSystem()
                 files.stop(after: operations)
                 let dying = scene.session(try scene.cache(files: files))

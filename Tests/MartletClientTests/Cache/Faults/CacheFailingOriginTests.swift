@@ -8,9 +8,9 @@ import Testing
 @testable import MartletDiagnostics
 @testable import MartletStreams
 
-@Suite("Stale answers before an origin that fails")
+@Suite("Stale responses for a failing origin")
 struct CacheFailingOriginTests {
-    /// How an origin fails: what it does with each connection.
+    /// The way an origin fails each connection.
     enum Failure: String, CaseIterable, Sendable {
         case closed, reset, cutHead, garbage, stalled, error500, error502, error503, error504
 
@@ -28,10 +28,10 @@ struct CacheFailingOriginTests {
             }
         }
 
-        /// Whether there is an answer.
+        /// Whether the origin sends a response.
         var isAnswer: Bool { rawValue.hasPrefix("error") }
 
-        /// What a request is asked with: where nothing comes any more, a clock ends it, be it before it was sent.
+        /// The options of a request. If the origin sends nothing, the head timeout ends it, even before it is sent.
         var options: RequestOptions {
             var options = RequestOptions()
             if self == .stalled { options.timeouts = .patient(head: .milliseconds(50)) }
@@ -39,7 +39,7 @@ struct CacheFailingOriginTests {
         }
     }
 
-    /// An origin that answers once, with what is stale by a minute as it comes, and fails from then on.
+    /// Runs a test with an origin that sends one response, stale by a minute, and fails from then on.
     private func with(
         _ failure: Failure, _ control: String,
         _ body: (TestOrigin, HTTPSession, ResponseCache, CacheFaultScene) async throws -> Void
@@ -56,7 +56,7 @@ struct CacheFailingOriginTests {
         }
     }
 
-    @Test("What may stand in for an error does, whatever fails, and stays", arguments: Failure.allCases)
+    @Test("A stale response within stale-if-error replaces any failure and stays stored", arguments: Failure.allCases)
     func staleIfError(_ failure: Failure) async throws {
         try await with(failure, ", stale-if-error=600") { origin, session, cache, scene in
             for _ in 0..<3 {
@@ -75,7 +75,7 @@ struct CacheFailingOriginTests {
     }
 
     @Test(
-        "What has been stale for longer than it may be does not stand in for an error",
+        "A stale response beyond its limit does not replace a failure",
         arguments: Failure.allCases,
         [
             ", stale-if-error=10", ", stale-if-error=600, must-revalidate",
@@ -97,7 +97,7 @@ struct CacheFailingOriginTests {
     }
 
     @Test(
-        "What is served stale while it is validated stays as it is when that fails, and is tried again",
+        "A failed background validation keeps the stale response, and the next request tries again",
         arguments: Failure.allCases)
     func staleWhileRevalidate(_ failure: Failure) async throws {
         try await with(failure, ", stale-while-revalidate=600") { origin, session, cache, scene in
@@ -106,7 +106,7 @@ struct CacheFailingOriginTests {
                     let exchange = try await session.get(origin.url(), options: failure.options)
                     #expect(exchange.source == .staleCache && exchange.text == "old")
                 }
-                // Each of them ends, and the next that is served stale begins another.
+                // Each validation ends, and the next stale response starts another one.
                 #expect(await eventually { session.core.runningCount == 0 })
                 #expect(cache.statistics.revalidations >= UInt64(round))
             }
@@ -121,7 +121,7 @@ struct CacheFailingOriginTests {
     }
 
     @Test(
-        "What goes on behind stale answers is one task for each URL, and no more connections than a host has"
+        "Background validations are limited to one per URL and to the connections per host"
     )
     func bounded() async throws {
         let scene = try CacheFaultScene()

@@ -13,9 +13,9 @@ import Testing
 @testable import MartletNetwork
 @testable import MartletStreams
 
-/// A cache in a folder of a test's own, whose files fail where the test wants them to, and what it said.
+/// A cache in a test's own directory with injected file errors, and the events of the cache.
 ///
-/// The origin's path `/7/100` stands for a hundred bytes of the test pattern from its seventh on.
+/// The origin responds to `/7/100` with 100 bytes of the test pattern from offset 7.
 final class CacheFaultScene: Sendable {
     let folder: TemporaryFolder
     let files = FaultyFileSystem()
@@ -25,12 +25,12 @@ final class CacheFaultScene: Sendable {
         folder = try TemporaryFolder()
     }
 
-    /// The cache's folder.
+    /// The directory of the cache.
     var path: String { folder.path + "/cache" }
 
-    // MARK: The cache
+    // MARK: Cache
 
-    /// Opens the cache: without memory, unless said otherwise, so that all that is found is found on disk.
+    /// Opens the cache, by default without memory, so that every hit comes from disk.
     func cache(
         memory: ByteCount = .bytes(0), disk: ByteCount = .mebibytes(256),
         pressure: MemoryPressureSource? = nil, files: (any FileSystem)? = nil
@@ -40,7 +40,7 @@ final class CacheFaultScene: Sendable {
         let cache = try ResponseCache.at(
             FilePath(path), memory: memory, disk: disk, options: options, files: files ?? self.files)
         let events = cache.events
-        // It ends with the cache, which it does not keep.
+        // The task ends with the cache, which it does not retain.
         let task = Task { [weak self] in
             for await event in events { self?.heard.withLock { $0.append(event) } }
         }
@@ -48,7 +48,7 @@ final class CacheFaultScene: Sendable {
         return cache
     }
 
-    /// Opens the cache, and waits until it knows what is in its folder.
+    /// Opens the cache and waits until the scan of its directory is complete.
     func openedCache(memory: ByteCount = .bytes(0), disk: ByteCount = .mebibytes(256)) async throws
         -> ResponseCache
     {
@@ -57,31 +57,31 @@ final class CacheFaultScene: Sendable {
         return cache
     }
 
-    /// A session with a cache.
+    /// Makes a session with a cache.
     func session(_ cache: ResponseCache) -> HTTPSession {
         HTTPSession.own { $0.cache = cache }
     }
 
-    /// All that was said so far.
+    /// All events so far.
     var events: [CacheEvent] { heard.withLock { $0 } }
 
-    /// Waits until something is said.
+    /// Waits for an event.
     func hears(_ matchesIfRange: (CacheEvent) -> Bool) async -> Bool {
         await eventually { events.contains(where: matchesIfRange) }
     }
 
-    // MARK: The folder
+    // MARK: Directory
 
-    /// The names in the cache's folder; none where it is not there.
+    /// The sorted file names in the cache's directory; empty if it does not exist.
     var names: [String] { ((try? LinuxFileSystem().names(inFolder: path)) ?? []).sorted() }
 
-    /// The cache's files but lock, index and what is half written.
+    /// The files of the cache without the lock, the index and incomplete files.
     var entryFiles: [String] { names.filter { $0 != "lock" && $0 != "index" && !$0.hasPrefix("new.") } }
 
     /// The files of larger bodies.
     var bodyFiles: [String] { names.filter { $0.split(separator: ".").count == 3 } }
 
-    /// Waits until nothing is half written.
+    /// Waits until there are no incomplete files.
     func isTidy() async -> Bool {
         await eventually { !names.contains { $0.hasPrefix("new.") } }
     }
@@ -90,7 +90,7 @@ final class CacheFaultScene: Sendable {
         Array(try Data(contentsOf: URL(fileURLWithPath: "\(path)/\(name)")))
     }
 
-    /// Changes bytes where they are.
+    /// Overwrites a file without replacing it.
     func write(_ bytes: [UInt8], to name: String) throws {
         try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
     }
@@ -101,7 +101,7 @@ final class CacheFaultScene: Sendable {
 
     // MARK: Requests
 
-    /// Answers as the path says, fresh for ten minutes.
+    /// Returns a response to a path of the scene, fresh for ten minutes.
     static func answer(_ request: OriginRequest) -> OriginResponse {
         guard request.method == .get else { return OriginResponse(204) }
         let numbers = request.path.split(separator: "/").compactMap { UInt64($0) }
@@ -110,7 +110,7 @@ final class CacheFaultScene: Sendable {
             200, fields: ["Cache-Control": "max-age=600"], body: .pattern(numbers[1], from: numbers[0]))
     }
 
-    /// Runs a test beside an origin that answers so.
+    /// Runs a test with an origin that responds to the paths of the scene.
     static func withOrigin(_ body: (TestOrigin) async throws -> Void) async throws {
         try await TestOrigin.withOrigin {
             CacheFaultScene.answer($0)
@@ -119,7 +119,7 @@ final class CacheFaultScene: Sendable {
         }
     }
 
-    /// Asks for so many bytes from a place on, expects just these, and says where they came from.
+    /// Requests `count` bytes from an offset, expects exactly these, and returns their source.
     @discardableResult
     static func get(
         _ offset: Int, _ count: Int, _ session: HTTPSession, _ origin: TestOrigin,
@@ -131,13 +131,13 @@ final class CacheFaultScene: Sendable {
         return exchange.source
     }
 
-    /// Asks until an answer comes from the cache: it works.
+    /// Repeats a request until its response comes from the cache, which shows that the cache works again.
     static func comesBack(
         _ offset: Int, _ count: Int, _ session: HTTPSession, _ origin: TestOrigin,
         _ location: SourceLocation = #_sourceLocation
     ) async throws {
-        // A single response may go uncached where something else holds the folder's lock for too long, such as a cache
-        // that is just being given up; the cache is back when one is stored.
+        // A single response may stay uncached if something else holds the directory's lock for too long, such as a
+        // cache that is being released. The cache works again once one response is stored.
         for _ in 0..<100 {
             if try await get(offset, count, session, origin, location) == .cache { return }
         }

@@ -10,9 +10,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Requests past a cache whose folder is not what it should be")
+@Suite("Requests through a cache whose directory is invalid")
 struct CacheFolderFaultTests {
-    @Test("A folder that is removed in use is made anew, and nobody else's to read")
+    @Test("A directory that is removed in use is created again, readable only by its owner")
     func removed() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -31,7 +31,7 @@ struct CacheFolderFaultTests {
         }
     }
 
-    @Test("A folder that is removed while a body streams into it fails nothing")
+    @Test("Removing the directory during a store does not fail the request")
     func removedInBetween() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -41,7 +41,7 @@ struct CacheFolderFaultTests {
                 for try await piece in body {
                     if received.isEmpty {
                         #expect(await eventually { scene.names.contains { $0.hasPrefix("new.") } })
-                        // What is written meanwhile may come between.
+                        // A concurrent write can make the removal fail, so it is repeated.
                         #expect(await eventually { (try? scene.remove()) != nil || scene.names.isEmpty })
                     }
                     received += piece
@@ -54,7 +54,7 @@ struct CacheFolderFaultTests {
         }
     }
 
-    @Test("A folder in whose place is a file leaves requests uncached, until it is one again")
+    @Test("While a file replaces the directory, responses are not cached, and the cache recovers afterwards")
     func replaced() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -75,7 +75,7 @@ struct CacheFolderFaultTests {
     }
 
     @Test(
-        "A cache that is opened where a file is opens, says so, and works once there is room for a folder"
+        "A cache that is opened on a file's path works once the file is removed"
     )
     func openedOnFile() async throws {
         let scene = try CacheFaultScene()
@@ -90,7 +90,7 @@ struct CacheFolderFaultTests {
         }
     }
 
-    @Test("With memory, a cache whose folder is gone for good still serves")
+    @Test("Without a usable directory, a cache with memory still serves from memory")
     func memoryAlone() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -103,7 +103,7 @@ struct CacheFolderFaultTests {
     }
 
     @Test(
-        "A folder that others may read or write is refused, with what to do about it",
+        "A directory that others can read or write is rejected with an error that suggests chmod",
         arguments: [0o750, 0o707])
     func accessibleByOthers(_ mode: Int) throws {
         let scene = try CacheFaultScene()
@@ -117,7 +117,7 @@ struct CacheFolderFaultTests {
         _ = try scene.cache()
     }
 
-    @Test("A folder of another user's is refused")
+    @Test("A directory of another user is rejected")
     func ownedByAnotherUser() throws {
         let scene = try CacheFaultScene()
         var path = "/usr"
@@ -132,7 +132,7 @@ struct CacheFolderFaultTests {
         }
     }
 
-    @Test("The files of a cache are their owner's alone")
+    @Test("The files of a cache are accessible only to their owner")
     func modes() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -150,7 +150,7 @@ struct CacheFolderFaultTests {
     }
 
     @Test(
-        "Without room on disk and in memory nothing is stored, and with room in memory that is all",
+        "Without disk capacity, responses are stored only in memory, if there is any",
         arguments: [0, 8])
     func noRoom(_ mebibytes: Int) async throws {
         let scene = try CacheFaultScene()

@@ -9,9 +9,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Requests past a cache whose lock another process keeps")
+@Suite("Requests through a cache whose lock is held by another process")
 struct CacheHeldLockTests {
-    /// A request that is made while the lock is kept.
+    /// A request that is sent while the lock is held.
     enum Question: CaseIterable {
         case small, brief, large, unknownLength, validated, replacedByUnstorable, part
         case changing
@@ -59,7 +59,9 @@ struct CacheHeldLockTests {
         }
     }
 
-    @Test("Each has its response within its clocks, and the cache comes back", arguments: Question.allCases)
+    @Test(
+        "Requests complete within their timeout while the lock is held, and the cache recovers",
+        arguments: Question.allCases)
     func held(_ question: Question) async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin {
@@ -67,28 +69,29 @@ struct CacheHeldLockTests {
         } run: { origin async throws in
             let session = scene.session(try await scene.openedCache())
             let url = origin.url("/\(question)")
-            // So that there is something to validate, to remove or to replace.
+            // Stores a response that can be validated, removed or replaced.
             if question == .validated || question == .replacedByUnstorable || question == .changing {
                 _ = try await session.get(url)
             }
             let files = LinuxFileSystem()
             let lock = try files.open("\(scene.path)/lock", for: .updating)
-            // The cache may hold the lock for a moment itself: it scans its folder, or stores what it was asked for before.
+            // The cache itself may hold the lock briefly, to scan its directory or to store an earlier response.
             #expect(await eventually { (try? files.tryLock(lock)) == true })
             let tries = scene.files.count(of: .lock)
             for _ in 0..<5 { try await CacheHeldLockTests.ask(question, session, url) }
-            // One wait of a second, in which a few workers may try every half millisecond, however much is asked for.
+            // The lock is awaited once for a second. A few workers may try every half millisecond, for any number of
+            // requests.
             #expect(scene.files.count(of: .lock) < tries + 9000)
             files.unlock(lock)
             let other = origin.url("/other")
             var isBack = false
-            // A response does not wait for a folder that was held: it may be stored a moment after it was delivered.
+            // A response is delivered without waiting for the lock, so it may be stored a moment later.
             let deadline = MonotonicTime.now().advanced(by: .seconds(60))
             while !isBack, MonotonicTime.now() < deadline {
                 isBack = try await session.get(other).source == .cache
             }
             #expect(isBack)
-            // What an unsafe request made out of date while the lock was kept is gone, too.
+            // The response that the unsafe request invalidated while the lock was held is removed, too.
             if question == .changing { #expect(try await session.get(url).source == .network) }
         }
     }

@@ -8,9 +8,9 @@ import Testing
 @testable import MartletHosts
 @testable import MartletStreams
 
-@Suite("Requests whose URLs are odd as names of files")
+@Suite("Requests with URLs that are unsafe as file names")
 struct CacheKeyFaultTests {
-    /// What is asked for.
+    /// The request targets.
     private static let targets = [
         "/", "/%00", "/a%00b", "/..%2f..%2fetc%2fpasswd", "/%2e%2e/%2e%2e/x", "/a/../../b", "/index", "/lock",
         "/new.0000000000000000", "/.", "/%2F", "/%5c..%5c", "/a?b=../../c", "/?%00", "/%0d%0aX:%20y", "/CON",
@@ -19,7 +19,7 @@ struct CacheKeyFaultTests {
         "/?" + String(repeating: "q", count: 20_000), "/?" + String(repeating: "q", count: 20_001),
     ]
 
-    /// Whether a name is one that the cache gives: digits of a digest, and of a number.
+    /// Whether a name is one that the cache assigns: hexadecimal digits of a digest and a number.
     private static func isDigest(_ name: String) -> Bool {
         let parts = name.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2 || parts.count == 3, parts[0].count == 32, parts[1].count == 1 else {
@@ -29,7 +29,7 @@ struct CacheKeyFaultTests {
     }
 
     @Test(
-        "A URL with .., NUL, slashes or 20,000 bytes has a body of its own, and no file but a digest's",
+        "URLs with dots, NUL, slashes or 20,000 bytes are stored separately, in files named by digest",
         arguments: [0, 50_000])
     func odd(_ padding: Int) async throws {
         let scene = try CacheFaultScene()
@@ -42,7 +42,7 @@ struct CacheKeyFaultTests {
             var bodies: [String: String] = [:]
             for target in CacheKeyFaultTests.targets {
                 let exchange = try await session.get(origin.url(target))
-                // Some are the same in their normal form.
+                // Some URLs have the same normal form.
                 let isNew = bodies[exchange.text] == nil
                 #expect(exchange.source == (isNew ? .network : .cache), "\(target.prefix(40))")
                 bodies[exchange.text] = target
@@ -62,7 +62,7 @@ struct CacheKeyFaultTests {
     }
 
     @Test(
-        "What another URL has stored under the same digest is a miss, and no damage",
+        "A digest collision with another URL is a miss and not reported as damage",
         arguments: [500, 50_000])
     func collision(_ count: Int) async throws {
         let scene = try CacheFaultScene()
@@ -73,7 +73,7 @@ struct CacheKeyFaultTests {
             try await CacheFaultScene.get(2, count, session, origin)
             let second = scene.entryFiles.filter { !first.contains($0) }
             let (entry, other) = (try #require(first.first), try #require(second.first))
-            // As if the digest of the first were the second's.
+            // Stores the first entry under the second one's digest.
             for name in second { try scene.remove(name) }
             for name in first {
                 try scene.write(try scene.contents(name), to: other + name.dropFirst(entry.count))

@@ -12,12 +12,12 @@ import Testing
 @testable import MartletHosts
 @testable import MartletStreams
 
-@Suite("Processes with sessions on one folder, some of which are killed")
+@Suite("Processes that share a directory and are killed")
 struct CacheKillTests {
     private static let limit = 2 << 20
     private static let pages: UInt64 = 60
 
-    /// Runs a test beside an origin of pages that are never the same twice.
+    /// Runs a test with an origin whose pages change with each request.
     private func withPages(_ body: (TestOrigin) async throws -> Void) async throws {
         let version = Mutex<UInt64>(0)
         try await TestOrigin.withOrigin { request in
@@ -31,7 +31,7 @@ struct CacheKillTests {
         }
     }
 
-    /// Asks for all pages, of which what is stored has to be right, and says how many were stored.
+    /// Reads all pages that are stored, checks them, and returns their number.
     private func read(
         _ pages: UInt64, _ session: HTTPSession, _ origin: TestOrigin
     ) async throws -> Int {
@@ -47,7 +47,7 @@ struct CacheKillTests {
         return hits
     }
 
-    /// What `du` says of the folder, in bytes. A file that gets another name meanwhile counts once.
+    /// Returns the allocated bytes of the directory, as `du` does. A file that is renamed in between counts once.
     private func allocated(_ scene: CacheFaultScene) throws -> UInt64 {
         let files = LinuxFileSystem()
         var sum = try files.status(at: scene.path).allocatedByteCount
@@ -59,7 +59,7 @@ struct CacheKillTests {
         return sum
     }
 
-    /// Whether each file of a body belongs to an entry that is there.
+    /// Whether each body file belongs to an existing entry.
     private func hasNoOrphans(_ scene: CacheFaultScene) -> Bool {
         let names = Set(scene.names)
         return scene.bodyFiles.allSatisfy {
@@ -67,7 +67,7 @@ struct CacheKillTests {
         }
     }
 
-    /// Opens the folder as the next process does: what is found is right, what was left behind is gone.
+    /// Opens the directory as the next process does, checks all hits and that no incomplete files are left.
     private func check(_ scene: CacheFaultScene, _ origin: TestOrigin, pages: UInt64, limit: Int) async throws
         -> Int
     {
@@ -83,7 +83,7 @@ struct CacheKillTests {
     }
 
     @Test(
-        "Killed at any moment of two hundred stores, with and without a reader, every hit is what was sent"
+        "After a kill at any moment of two hundred stores, every hit is a response that was sent"
     )
     func kills() async throws {
         let scene = try CacheFaultScene()
@@ -122,7 +122,7 @@ struct CacheKillTests {
         }
     }
 
-    @Test("Three processes with sessions on a thousand pages, one of them killed, fail nothing")
+    @Test("Killing one of three processes that share a directory does not affect the others")
     func processes() async throws {
         let scene = try CacheFaultScene()
         let limit = 8 << 20

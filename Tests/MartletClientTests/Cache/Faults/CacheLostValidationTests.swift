@@ -7,15 +7,15 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Validations of what goes meanwhile")
+@Suite("Validation of entries that are lost")
 struct CacheLostValidationTests {
-    /// How an entry goes while the origin is asked whether it is still good.
+    /// The way an entry is lost during its validation.
     enum Loss: String, CaseIterable, Sendable {
         case evicted, removed, wiped, invalidated, folderRemoved, damaged
     }
 
     @Test(
-        "A 304 for an entry that is evicted, removed, invalidated or damaged meanwhile gives all of its body",
+        "A 304 for an entry that was evicted, removed, invalidated or damaged gives the whole body",
         arguments: Loss.allCases, [100, 100_000])
     func lost(_ loss: Loss, _ count: Int) async throws {
         let scene = try CacheFaultScene()
@@ -45,7 +45,7 @@ struct CacheLostValidationTests {
             case .wiped: await cache.removeAll()
             case .invalidated: _ = try await session.post(url, body: .bytes([1]))
             case .folderRemoved:
-                // What is written meanwhile may come between.
+                // A concurrent write can make the removal fail, so it is repeated.
                 #expect(await eventually { (try? scene.remove()) != nil || scene.names.isEmpty })
             case .damaged:
                 let name = try #require(stored.last)
@@ -58,13 +58,13 @@ struct CacheLostValidationTests {
             let exchange = try await validated.value
             #expect(exchange.statusCode == 200)
             #expect(exchange.body == TestPattern.bytes(from: 7, count: count))
-            // Nothing that has gone is brought back by it, but for what nobody wanted gone.
+            // The validation does not store an entry again that was removed on request.
             try await CacheFaultScene.get(7, count, session, origin)
             #expect(await scene.isTidy())
         }
     }
 
-    @Test("A body that turns out damaged behind its 304 is asked for without a condition")
+    @Test("A body that is found damaged after its 304 is requested again without conditions")
     func damagedBehind() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
@@ -84,7 +84,7 @@ struct CacheLostValidationTests {
         }
     }
 
-    @Test("A 304 for what was never offered is followed by one request without a condition")
+    @Test("A 304 with an unknown entity tag is followed by one request without conditions")
     func unknownTag() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
@@ -102,7 +102,7 @@ struct CacheLostValidationTests {
         }
     }
 
-    @Test("Sessions that validate and evict each other's pages in a tiny folder have whole pages alone")
+    @Test("Sessions that validate and evict in one small directory always get complete pages")
     func race() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
@@ -123,7 +123,7 @@ struct CacheLostValidationTests {
                     group.addTask {
                         for turn in 0..<60 {
                             let number = (turn * 5 + worker * 3) % 30
-                            // Some lie in their entry, some in files of their own.
+                            // Some bodies are stored in their entry, some in their own files.
                             let count = number % 3 == 0 ? 900 : 30_000 + number * 1000
                             let source = try await CacheFaultScene.get(
                                 number, count, sessions[worker % 2], origin)

@@ -11,9 +11,10 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("A cache whose machine loses its power")
+@Suite("Power loss")
 struct CachePowerLossTests {
-    /// Pages of two sizes, with a version for each request: one lies in its entry, one in a file of its own.
+    /// Runs a test with a small page, stored in its entry, and a large one, stored in its own file. Each response has a
+    /// new version.
     private func withPages(_ body: (TestOrigin) async throws -> Void) async throws {
         let versions = Mutex<UInt64>(0)
         try await TestOrigin.withOrigin { request in
@@ -29,7 +30,7 @@ struct CachePowerLossTests {
         }
     }
 
-    /// Stores, replaces, validates, removes and stores again, and writes the index.
+    /// Stores, replaces, removes and stores again, flushes the index, and returns the recorded changes.
     private func record(_ origin: TestOrigin) async throws -> [RecordingFileSystem.Change] {
         let files = RecordingFileSystem()
         let scene = try CacheFaultScene()
@@ -46,7 +47,7 @@ struct CachePowerLossTests {
         return files.changes
     }
 
-    /// What each of many cuts leaves.
+    /// Returns power losses at every change, with different losses of unsynced data.
     private static func cuts(_ count: Int) -> [PowerLoss] {
         var cuts: [PowerLoss] = []
         for number in 1...count {
@@ -54,12 +55,12 @@ struct CachePowerLossTests {
             if number % 4 == 0 { cuts += [.withoutData(number), .zeros(number)] }
             cuts.append(.any(number, seed: UInt64(number)))
         }
-        // In the end most is at stake.
+        // At the end the most changes can be lost.
         for seed in 0..<40 as Range<UInt64> { cuts.append(.any(count, seed: seed &+ 0x6D61_7274)) }
         return cuts
     }
 
-    /// Asks until an answer comes from the cache, which may wait for the folder's lock for too long once.
+    /// Repeats a request until its response comes from the cache. A single store may fail to get the directory's lock.
     private func isStoredAgain(
         _ path: String, _ session: HTTPSession, _ origin: TestOrigin
     ) async throws -> Bool {
@@ -72,7 +73,7 @@ struct CachePowerLossTests {
     }
 
     @Test(
-        "Whatever of unsynced writes a power cut leaves, the next session has right pages, and stores again"
+        "After a power loss with any subset of unsynced writes, the next session serves correct pages"
     )
     func powerCuts() async throws {
         try await withPages { origin in
@@ -88,7 +89,7 @@ struct CachePowerLossTests {
                 for path in ["/small", "/large"] {
                     let exchange = try await session.get(origin.url(path))
                     #expect(SamplePage.isRight(exchange, path), "\(cut): \(path)")
-                    // What was all written is found.
+                    // All changes were written, so the entry is found.
                     if case .behind(changes.count) = cut { #expect(exchange.source == .cache) }
                     #expect(try await isStoredAgain(path, session, origin), "\(cut): \(path)")
                 }
@@ -96,7 +97,7 @@ struct CachePowerLossTests {
                 removals += cache.statistics.removals
                 await session.invalidateAndCancel()
             }
-            // Some were there, and not whole.
+            // Some entries were incomplete and were removed.
             #expect(removals > 0)
         }
     }

@@ -9,7 +9,7 @@ import Testing
 @testable import MartletCore
 @testable import MartletNetwork
 
-@Suite("A cache when memory runs short")
+@Suite("A cache under memory pressure")
 struct CachePressureTests {
     private static let numbers = 0..<20
 
@@ -19,7 +19,7 @@ struct CachePressureTests {
         }
     }
 
-    /// Runs a test with a full cache of which nothing is on disk, which takes nothing, and a hand on its memory's pressure.
+    /// Runs a test with a cache whose memory is full and whose disk accepts no writes, and with manual memory pressure.
     private func withUnwritten(
         _ body: (
             CacheFaultScene, ManualMemoryPressure, ResponseCache, HTTPSession, TestOrigin
@@ -37,7 +37,7 @@ struct CachePressureTests {
         }
     }
 
-    @Test("A warning halves what is in memory, a critical one empties it, and all of it is on disk then")
+    @Test("Memory pressure halves or empties the memory after writing it to disk")
     func pressure() async throws {
         try await withUnwritten { scene, pressure, cache, session, origin async throws in
             scene.files.mend()
@@ -60,7 +60,7 @@ struct CachePressureTests {
         }
     }
 
-    @Test("Pressure on a cache whose disk is full costs entries and nothing else")
+    @Test("Memory pressure with a full disk loses entries but fails no requests")
     func pressureWithoutDisk() async throws {
         try await withUnwritten { scene, pressure, cache, session, origin async throws in
             pressure.set(.critical)
@@ -71,7 +71,7 @@ struct CachePressureTests {
         }
     }
 
-    @Test("A cache that goes writes down what memory alone had, and the next one serves it")
+    @Test("A released cache writes the entries from memory to disk, and the next cache serves them")
     func gone() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -85,7 +85,7 @@ struct CachePressureTests {
         }
     }
 
-    /// Fills a cache that has no disk for the time, and lets go of it.
+    /// Fills a cache whose disk is full, then frees the disk and releases the cache.
     private func leaveUnwritten(_ scene: CacheFaultScene, _ origin: TestOrigin) async throws {
         let cache = try await scene.openedCache(memory: .mebibytes(8))
         let session = scene.session(cache)

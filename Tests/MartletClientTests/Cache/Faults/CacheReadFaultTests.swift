@@ -11,12 +11,12 @@ import Testing
 @testable import MartletHosts
 @testable import MartletStreams
 
-@Suite("Requests past a cache that cannot be read back")
+@Suite("Requests through a cache with read errors")
 struct CacheReadFaultTests {
     private static let size = 1_000_000
 
     @Test(
-        "An entry that cannot be read is a miss, told once, and what replaces it is found",
+        "An entry that cannot be read is a reported miss and is replaced",
         arguments: [100, 100_000])
     func entry(_ count: Int) async throws {
         let scene = try CacheFaultScene()
@@ -34,7 +34,7 @@ struct CacheReadFaultTests {
         }
     }
 
-    @Test("A body that cannot be read from its beginning is a miss, however often it is asked for")
+    @Test("A body that cannot be read from its start is a miss for each request")
     func bodyFromTheStart() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -42,7 +42,7 @@ struct CacheReadFaultTests {
             try await CacheFaultScene.get(1, CacheReadFaultTests.size, session, origin)
             let name = try #require(scene.bodyFiles.first)
             scene.files.fail(.init(.read, path: name, code: EIO))
-            // Nor can what is there be replaced.
+            // The stored body cannot be replaced either.
             scene.files.fail(.init(.create, path: "new.", code: EROFS))
             for _ in 0..<2 {
                 #expect(
@@ -54,7 +54,7 @@ struct CacheReadFaultTests {
         }
     }
 
-    @Test("A damaged body that cannot be removed either is a miss, however often it is asked for")
+    @Test("A damaged body that cannot be removed is a miss for each request")
     func stuckDamage() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in
@@ -74,7 +74,7 @@ struct CacheReadFaultTests {
         }
     }
 
-    @Test("A body that ends in an error of the disk is fetched anew, for a get and for a download")
+    @Test("A body with a read error in the middle is fetched again, for a get and for a download")
     func middle() async throws {
         let scene = try CacheFaultScene()
         let size = CacheReadFaultTests.size
@@ -102,7 +102,7 @@ struct CacheReadFaultTests {
     }
 
     @Test(
-        "A streamed body ends with cachedBodyCorrupted where it cannot be read on",
+        "A streamed body ends with cachedBodyCorrupted at the first read error",
         arguments: [true, false])
     func streamed(isFlipped: Bool) async throws {
         let scene = try CacheFaultScene()
@@ -138,7 +138,7 @@ struct CacheReadFaultTests {
         }
     }
 
-    @Test("A disk that cannot be read back does not fail those who read while a body is received")
+    @Test("Read errors do not fail readers of a body that is still being received")
     func readAlong() async throws {
         let scene = try CacheFaultScene()
         let size = 4 << 20
@@ -150,7 +150,7 @@ struct CacheReadFaultTests {
                 var isRight = true
                 for try await piece in body {
                     isRight = isRight && TestPattern.firstMismatch(in: piece, at: UInt64(count + 1)) == nil
-                    // A slow reader: what is received ahead of it has been written by now.
+                    // A slow reader: the bytes received ahead of it have been written by now.
                     if count < 1 << 20 { _ = await settled { UInt64(scene.files.count(of: .write)) } }
                     count += piece.count
                 }
@@ -162,7 +162,7 @@ struct CacheReadFaultTests {
         }
     }
 
-    @Test("One who joins a transfer and cannot read back what has passed asks for itself")
+    @Test("A reader that joins a transfer and cannot read its first part sends its own request")
     func joining() async throws {
         let scene = try CacheFaultScene()
         let size = 4 << 20

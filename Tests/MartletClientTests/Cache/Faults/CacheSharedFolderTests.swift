@@ -9,9 +9,9 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Several sessions on one cache, and several caches on one folder")
+@Suite("Sessions that share a cache, and caches that share a directory")
 struct CacheSharedFolderTests {
-    /// Bodies that say which they are, and change with each unsafe request.
+    /// Pages whose bodies contain their path and version. Each unsafe request increments the version.
     final class Pages: Sendable {
         private let versions = Mutex<[String: Int]>([:])
 
@@ -27,12 +27,12 @@ struct CacheSharedFolderTests {
         }
 
         static func body(_ path: String, _ version: Int) -> String {
-            // Some in memory, some in their entry, some in files of their own.
+            // Some bodies are stored in memory, some in their entry, some in their own files.
             let count = (path.utf8.reduce(version) { $0 &* 31 &+ Int($1) } & 0xFFFF) + 1
             return "\(path) \(version) " + String(repeating: "\(version % 10)", count: count)
         }
 
-        /// The version of a page that is just what the origin sent; `nil` for any other.
+        /// Returns the version of a page if it is exactly what the origin sent; otherwise `nil`.
         static func version(_ exchange: HTTPExchange, _ path: String) -> Int? {
             guard let name = HTTPField.Name("X-Version"),
                 let version = exchange.response.headerFields[name].flatMap({ Int($0) }),
@@ -42,7 +42,7 @@ struct CacheSharedFolderTests {
         }
     }
 
-    /// Gets and changes pages in an order of its own, and counts wrong ones.
+    /// Reads and changes pages in a pseudorandom order and returns the number of wrong bodies.
     private static func work(
         _ session: HTTPSession, _ origin: TestOrigin, seed: UInt64, turns: Int, pages: UInt64
     ) async throws -> Int {
@@ -60,7 +60,7 @@ struct CacheSharedFolderTests {
         return wrong
     }
 
-    @Test("Two caches on one folder, two hundred URLs read and changed by both: never a wrong body")
+    @Test("Two caches in one directory never serve a wrong body while both read and change pages")
     func twoCaches() async throws {
         let scene = try CacheFaultScene()
         let pages = Pages()
@@ -93,7 +93,7 @@ struct CacheSharedFolderTests {
         }
     }
 
-    @Test("Whoever changes a page sees no older one behind it, also with two sessions on one cache")
+    @Test("A request after a change never gets an older page, also with two sessions on one cache")
     func ownWrites() async throws {
         let scene = try CacheFaultScene()
         let pages = Pages()
@@ -125,7 +125,7 @@ struct CacheSharedFolderTests {
         }
     }
 
-    @Test("A request behind an unsafe one does not join the transfer of one before it")
+    @Test("A request after an unsafe request does not join an earlier transfer")
     func olderTransfer() async throws {
         let scene = try CacheFaultScene()
         let signals = SignalBox()
@@ -153,7 +153,7 @@ struct CacheSharedFolderTests {
                     if text.isEmpty {
                         _ = try await session.post(origin.url("/x"), body: .bytes([1]))
                         let later = Task { try await session.get(origin.url("/x")).text }
-                        // One that joined would wait for what comes only now.
+                        // A request that joined the first transfer would wait for bytes that are sent only after `go`.
                         #expect(
                             await eventually {
                                 turns.withLock { $0 } == 2 || session.core.flights.memberCount > 1

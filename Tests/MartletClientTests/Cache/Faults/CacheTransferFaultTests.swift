@@ -10,9 +10,9 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("Bodies that do not come whole, past a cache")
+@Suite("Incomplete bodies through a cache")
 struct CacheTransferFaultTests {
-    /// How a body is cut.
+    /// The way a body is truncated.
     enum Cut: CaseIterable, Sendable {
         case closedBeforeItsLength, resetBeforeItsLength, closedBeforeTheLastChunk, resetBeforeTheLastChunk
 
@@ -35,7 +35,7 @@ struct CacheTransferFaultTests {
     }
 
     @Test(
-        "A body that is cut is an error, and nothing of it is stored or left", arguments: Cut.allCases,
+        "A truncated body is an error, and neither an entry nor a temporary file is left", arguments: Cut.allCases,
         [100, 300_000])
     func cut(_ cut: Cut, _ count: Int) async throws {
         let scene = try CacheFaultScene()
@@ -52,7 +52,7 @@ struct CacheTransferFaultTests {
         }
     }
 
-    @Test("The entry that a cut body was to replace stays valid", arguments: Cut.allCases)
+    @Test("The entry that a truncated body would replace stays valid", arguments: Cut.allCases)
     func previous(_ cut: Cut) async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
@@ -76,7 +76,7 @@ struct CacheTransferFaultTests {
         return fields
     }
 
-    @Test("Bytes behind the announced length are no part of what is stored")
+    @Test("Bytes after the announced length are not stored")
     func tooLong() async throws {
         let scene = try CacheFaultScene()
         let script = ServerScript(
@@ -91,7 +91,7 @@ struct CacheTransferFaultTests {
     }
 
     @Test(
-        "A reader who stops in the middle ends the transfer, and nothing is stored or left",
+        "A reader that stops in the middle ends the transfer, and nothing is stored",
         arguments: [false, true])
     func stopped(isCancelled: Bool) async throws {
         let scene = try CacheFaultScene()
@@ -126,7 +126,7 @@ struct CacheTransferFaultTests {
     }
 
     @Test(
-        "A body above an eighth of the capacity is delivered, not stored, and told",
+        "A body above an eighth of the disk capacity is delivered, not stored, and reported",
         arguments: [false, true])
     func tooLarge(isChunked: Bool) async throws {
         let scene = try CacheFaultScene()
@@ -149,7 +149,7 @@ struct CacheTransferFaultTests {
     }
 
     @Test(
-        "What is removed, replaced or evicted while it is read is read to its end", arguments: 0..<4)
+        "A body that is removed, replaced or evicted while it is read is read to its end", arguments: 0..<4)
     func removedWhileRead(_ way: Int) async throws {
         let scene = try CacheFaultScene()
         let size = 1_000_000
@@ -181,7 +181,7 @@ struct CacheTransferFaultTests {
         }
     }
 
-    @Test("Entries that are removed while many read them are hits or misses, and never wrong")
+    @Test("Entries that are removed while others read them are hits or misses, but never wrong")
     func removedAmongReaders() async throws {
         let scene = try CacheFaultScene()
         try await CacheFaultScene.withOrigin { origin in

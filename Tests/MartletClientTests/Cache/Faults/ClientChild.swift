@@ -2,21 +2,21 @@ import Glibc
 import MartletClientChild
 import MartletTestSupport
 
-/// A process that stores and reads through a session.
+/// A child process that stores and reads through a session.
 enum ClientChild {
-    /// Runs it to its end, or ends it by SIGKILL.
+    /// Runs the process until it ends or is killed by SIGKILL.
     ///
     /// - Parameters:
-    ///   - count: After how many letters of what it says it is killed; never for `nil`.
-    ///   - delay: How many microseconds behind these.
-    /// - Returns: what it said, and its exit status or the number of the signal.
+    ///   - count: The number of output characters after which the process is killed; never for `nil`.
+    ///   - delay: The delay before the kill, in microseconds.
+    /// - Returns: The output, and the exit status or the number of the signal.
     static func run(
         _ work: CacheWork, killAfter count: Int? = nil, delay: UInt32 = 0
     ) async throws -> (output: String, status: Int32) {
         try await run(work.words, killAfter: count, delay: delay)
     }
 
-    /// The same for the words of any work.
+    /// Runs the process with the arguments of any work.
     static func run(
         _ words: [String], killAfter count: Int? = nil, delay: UInt32 = 0
     ) async throws -> (output: String, status: Int32) {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether something has come to a point.
+/// A flag for whether an operation has reached a point.
 final class Reached: Sendable {
     private let state = Mutex(false)
 

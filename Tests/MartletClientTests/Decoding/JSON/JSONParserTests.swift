@@ -2,11 +2,11 @@ import MartletContent
 import MartletCore
 import Testing
 
-@Suite("JSON as RFC 8259 has it")
+@Suite("JSON parsing by RFC 8259")
 struct JSONParserTests {
-    /// Texts that are JSON, and how they are written again.
+    /// Valid JSON texts, with the text that the encoder writes for each.
     static let accepted: [(String, String)] = [
-        // Values, blanks and what may stand alone (§2, §3).
+        // Literals, whitespace and scalars at the top level (§2, §3).
         ("null", "null"), ("true", "true"), ("false", "false"), (" \t\r\n1 \t\r\n", "1"), ("\"\"", "\"\""),
         ("[]", "[]"), ("{}", "{}"), ("[ ]", "[]"), ("{ }", "{}"), ("\u{FEFF}[]", "[]"),
         // Arrays and objects (§4, §5).
@@ -14,7 +14,7 @@ struct JSONParserTests {
         ("{\"b\":1 , \"a\" : {\"c\":[]}}", "{\"b\":1,\"a\":{\"c\":[]}}"), ("{\"\":0}", "{\"\":0}"),
         ("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":3,\"b\":2}"), ("{\"\\u0061\":1,\"a\":2}", "{\"a\":2}"),
         ("{\"\u{E9}\":1,\"e\u{301}\":2}", "{\"\u{E9}\":1,\"e\u{301}\":2}"),
-        // Numbers (§6), as they were written.
+        // Numbers (§6), written back unchanged.
         ("0", "0"), ("-0", "-0"), ("-1", "-1"), ("10", "10"), ("1.5", "1.5"), ("0.000", "0.000"),
         ("1e5", "1e5"),
         ("1E+05", "1E+05"), ("-1.25e-10", "-1.25e-10"), ("0e0", "0e0"), ("1e400", "1e400"),
@@ -32,7 +32,7 @@ struct JSONParserTests {
         ("\"</script>\"", "\"</script>\""),
     ]
 
-    @Test("What is JSON is read, and written again", arguments: accepted)
+    @Test("Valid JSON is parsed and written again", arguments: accepted)
     func accepting(text: String, written: String) throws {
         let value = try JSONValue(parsing: text)
         #expect(value.text() == written)
@@ -40,9 +40,9 @@ struct JSONParserTests {
         #expect(try JSONValue(parsing: value.text([.indented, .sorted])) == value)
     }
 
-    /// Texts that are no JSON: why, and from which byte on.
+    /// Invalid JSON texts, each with its error and the offset of the error in bytes.
     static let refused: [(String, JSONError.Reason, Int)] = [
-        // Nothing, or not all (§2).
+        // Empty and truncated input (§2).
         ("", .unexpectedEnd, 0), (" ", .unexpectedEnd, 1), ("\u{FEFF}", .unexpectedEnd, 3),
         ("nul", .unexpectedEnd, 3),
         ("[", .unexpectedEnd, 1), ("{", .unexpectedEnd, 1), ("[1", .unexpectedEnd, 2),
@@ -56,7 +56,7 @@ struct JSONParserTests {
         ("1 2", .trailingBytes, 2), ("[]]", .trailingBytes, 2), ("{}}", .trailingBytes, 2),
         ("\"\"x", .trailingBytes, 2),
         ("null,", .trailingBytes, 4), ("[]\u{0}", .trailingBytes, 2), ("1 /**/", .trailingBytes, 2),
-        // Words of other languages.
+        // Literals of other languages.
         ("True", .unexpectedByte, 0), ("nulL", .unexpectedByte, 3), ("NaN", .unexpectedByte, 0),
         ("Infinity", .unexpectedByte, 0), ("-Infinity", .invalidNumber, 1), ("undefined", .unexpectedByte, 0),
         ("'a'", .unexpectedByte, 0), ("a", .unexpectedByte, 0), ("\u{A0}1", .unexpectedByte, 0),
@@ -103,13 +103,13 @@ struct JSONParserTests {
         ("{\"\\uD800\":1}", .loneSurrogate, 2),
     ]
 
-    @Test("What is no JSON is an error that names the byte", arguments: refused)
+    @Test("Invalid JSON is an error with the offset of the byte", arguments: refused)
     func refusing(text: String, reason: JSONError.Reason, offset: Int) {
         #expect(throws: JSONError(reason: reason, offset: offset)) { try JSONValue(parsing: text) }
     }
 
     @Test(
-        "A string that is no UTF-8 is refused, and the byte is named",
+        "A string that is not UTF-8 is rejected with the offset of the byte",
         arguments: [
             ([0x22, 0xFF, 0x22], 1), ([0x22, 0x41, 0xC3, 0x22], 2), ([0x22, 0xC0, 0x80, 0x22], 1),
             ([0x22, 0xED, 0xA0, 0x80, 0x22], 1), ([0x22, 0xC3, 0xA9, 0xF4, 0x90, 0x80, 0x80, 0x22], 3),
@@ -119,14 +119,14 @@ struct JSONParserTests {
         #expect(throws: JSONError(reason: .invalidUTF8, offset: offset)) { try JSONValue(parsing: bytes) }
     }
 
-    @Test("UTF-16 is no JSON, with its mark or without")
+    @Test("UTF-16 is rejected, with a byte order mark or without")
     func utf16() {
         #expect(throws: JSONError.self) { try JSONValue(parsing: [0xFF, 0xFE, 0x5B, 0, 0x5D, 0]) }
         #expect(throws: JSONError.self) { try JSONValue(parsing: [0, 0x5B, 0, 0x5D]) }
     }
 
     @Test(
-        "Nesting is taken up to its limit, and refused one deeper, where that begins",
+        "Nesting up to the limit is accepted, and one level more is an error at its first byte",
         arguments: ["[", "{\"a\":"])
     func depth(opening: String) throws {
         func text(_ depth: Int) -> String {
@@ -145,7 +145,7 @@ struct JSONParserTests {
         #expect(throws: JSONError.self) { try JSONValue(parsing: text(1), depthLimit: .min) }
     }
 
-    @Test("Every beginning of a text is an error or a value, and no trap")
+    @Test("Every prefix of a text gives a value or an error and does not trap")
     func prefixes() throws {
         let text = Array("{\"a\":[1,-2.5e+3,\"\\uD83D\\uDE00\\n\",null,true],\"b\":{\"c\":\"é\"}}".utf8)
         _ = try JSONValue(parsing: text)
@@ -155,7 +155,7 @@ struct JSONParserTests {
     }
 
     @Test(
-        "A megabyte of anything is judged in linear time",
+        "A megabyte of any input is parsed in linear time",
         arguments: [
             ",", "[", "]", "{", "\"", "\\", "1", "-", "[1,", "{\"a\":", "\"\\u", "\\uD800", "\"a\",", " ",
             "1e",
@@ -168,7 +168,7 @@ struct JSONParserTests {
         #expect(time < .seconds(60))
     }
 
-    @Test("Objects of many members, and of one name many times, are read in linear time")
+    @Test("Objects with many members, or with one name many times, are parsed in linear time")
     func manyMembers() throws {
         let (values, time) = try ThreadTime.of {
             let distinct = (0..<20_000).map { "\"\($0)\":\($0)" }.joined(separator: ",")

@@ -2,9 +2,9 @@ import FoundationEssentials
 import Martlet
 import Testing
 
-@Suite("JSON as a tree")
+@Suite("JSON trees")
 struct JSONValueTests {
-    @Test("A tree is written as literals and looked into by names and places")
+    @Test("A tree is written with literals and read with names and indices")
     func literals() throws {
         let value: JSONValue = [
             "title": "Sea", "tags": ["blue", "wide"], "draft": nil, "width": 3.5, "count": 2, "new": true,
@@ -29,7 +29,7 @@ struct JSONValueTests {
         #expect("\(JSONValue(1e300))" == "1e+300")
     }
 
-    @Test("Nulls go from objects however deep, and stay in arrays")
+    @Test("Nulls are removed from objects at any depth and stay in arrays")
     func removingNulls() throws {
         let value = try JSONValue(
             parsing: "{\"a\":null,\"b\":{\"c\":null,\"d\":[null,{\"e\":null,\"f\":0},[null]]},\"g\":{}}")
@@ -37,7 +37,7 @@ struct JSONValueTests {
         #expect(JSONValue.null.removingNulls() == .null)
     }
 
-    @Test("Objects are equal whatever the order of their members, and names are told apart byte by byte")
+    @Test("Objects are equal in any member order, and names are compared byte by byte")
     func equality() throws {
         let one: JSONValue = ["a": 1, "b": [2]]
         let other: JSONValue = ["b": [2.0], "a": 1.0]
@@ -51,7 +51,7 @@ struct JSONValueTests {
     }
 
     @Test(
-        "Members are set, changed and taken out, in small objects and in large ones",
+        "Members are set, changed and removed in small and large objects",
         arguments: [3, 8, 9, 10, 100])
     func members(count: Int) {
         var object = JSONObject()
@@ -68,7 +68,7 @@ struct JSONValueTests {
         #expect(object.names.last == "new")
     }
 
-    @Test("Numbers are equal when they mean the same")
+    @Test("Numbers are equal if their values are equal")
     func numbers() throws {
         func number(_ text: String) throws -> JSONNumber { try #require(JSONNumber(text: text)) }
         for (left, right) in [
@@ -91,7 +91,7 @@ struct JSONValueTests {
         }
     }
 
-    @Test("Numbers become integers and doubles where they are such")
+    @Test("Numbers convert to integers and doubles if they are representable")
     func conversions() throws {
         func number(_ text: String) throws -> JSONNumber { try #require(JSONNumber(text: text)) }
         #expect(try number("9223372036854775807").int == .max)
@@ -110,7 +110,7 @@ struct JSONValueTests {
         #expect(JSONNumber(-Double.zero)?.text == "-0.0")
     }
 
-    @Test("A tree goes through Foundation's coders, and a type of one's own is made of it")
+    @Test("A tree can be coded with Foundation's coders and decoded into a custom type")
     func coding() throws {
         struct Note: Codable, Equatable {
             var title: String
@@ -129,14 +129,14 @@ struct JSONValueTests {
         #expect(plist == ["title": "é", "tags": ["a"], "draft": true])
     }
 
-    @Test("A tree is a body with all its digits")
+    @Test("A tree as a body keeps all digits of its numbers")
     func body() throws {
         let body = HTTPBody.json(try JSONValue(parsing: "{\"n\": 0.10000000000000000001}"))
         #expect(body.contentType == "application/json")
         #expect(body.length == UInt64("{\"n\":0.10000000000000000001}".utf8.count))
     }
 
-    @Test("Indented and sorted, a tree is read by people")
+    @Test("A tree can be printed with indentation and sorted names")
     func styles() {
         let value: JSONValue = ["b": [1, []], "a": [:]]
         #expect(value.text([.indented, .sorted]) == "{\n  \"a\": {},\n  \"b\": [\n    1,\n    []\n  ]\n}")

@@ -9,7 +9,7 @@ extension DownloadMachine {
         guard !isOver, let question = transfers[id] else { return (.leave, .cancelled, []) }
         let verdict = DownloadResponseRule.verdict(
             question.asked, facts, known: known, former: former, total: plan?.total)
-        if isAdditional(id), !verdict.isOfUseToAdditional { return (.leave, .crowded, []) }
+        if isAdditional(id), !verdict.isUsableByAdditional { return (.leave, .crowded, []) }
         switch verdict {
         case .part(let skipped, let range, let total): return part(question, facts, skipped, range, total, now)
         case .whole: return whole(question, facts, .rangesRefused, now)
@@ -23,12 +23,12 @@ extension DownloadMachine {
             return (.leave, .refused(error, action), [])
         case .changedPart: return restart(.changed, question, facts, now)
         case .unwilling:
-            // From now on the entity tag of each part is the proof.
+            // The entity tag of each later part is the proof.
             dropsCondition = true
             return (.leave, .cancelled, [])
         case .unsatisfied(let total):
             guard let plan else {
-                // The file has no first byte: it is empty, or the server sends no parts of it.
+                // The first byte was not satisfiable: the file is empty, or the server sends no parts of it.
                 ranges = .refused
                 return (.leave, .cancelled, [])
             }
@@ -39,7 +39,7 @@ extension DownloadMachine {
             return restart(.changed, question, facts, now)
         case .refused(let why):
             guard question.range != nil, ranges == .usable else {
-                return (.leave, .refused(error(.rangeRefused, question, facts, why), .fail), [])
+                return (.leave, .refused(error(.rangeRejected, question, facts, why), .fail), [])
             }
             ranges = .refused
             guard plan != nil else { return (.leave, .cancelled, []) }
@@ -56,8 +56,9 @@ extension DownloadMachine {
         }
     }
 
-    /// Whether a status is the rejection of a probe, and the file is requested without `Range` immediately. That is done once; if
-    /// it fails, too, the status was about something else. A transient status is waited for first, as always.
+    /// Whether a status is the rejection of a probe, and the file is requested without `Range` immediately. That is
+    /// done once; if it fails too, the status had another reason. After a transient status there is a delay first, as
+    /// always.
     private mutating func asksOnceMoreWithoutRange(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> Bool {
         guard plan == nil else { return false }
         switch plainRequest {
@@ -80,7 +81,8 @@ extension DownloadMachine {
             if let refusal = tooLarge(total) { return (.leave, nil, fail(refusal)) }
             adopt(facts, total: total)
             guard range.upperBound == total || mayAskForParts else {
-                // Nothing could show the rest to belong to the same representation: the file has to come in one piece.
+                // Nothing could prove that the rest belongs to the same representation, so the file is requested in one
+                // piece.
                 forget()
                 if options.resumption == .unverified { isWhole = true } else { ranges = .refused }
                 return (.leave, .cancelled, [])
@@ -88,7 +90,7 @@ extension DownloadMachine {
             plan?.claim(id, range, now: now)
             plan?.answered(after: now.since(question.time))
             receiving.insert(id)
-            return (.take(passingOver: skipped, comparing: 0, beginsAnew: true), nil, fill(now))
+            return (.take(passingOver: skipped, comparing: 0, restartsTransfer: true), nil, fill(now))
         }
         if plan?.total == nil { plan?.end(at: total) }
         if known?.hasCondition != true { isUnproven = true }
@@ -97,19 +99,20 @@ extension DownloadMachine {
         plan?.answered(after: now.since(question.time))
         found(facts.url)
         receiving.insert(id)
-        // If all bytes are written, there are only bytes to compare.
+        // If all bytes are written, the response contains only bytes to compare.
         guard range.byteCount > question.overlap || (range.byteCount == question.overlap && plan?.isComplete == true)
         else {
             let why = "the answer has too few bytes to be compared"
-            return (.leave, .refused(error(.rangeRefused, question, facts, why), .fail), [])
+            return (.leave, .refused(error(.rangeRejected, question, facts, why), .fail), [])
         }
-        return (.take(passingOver: skipped, comparing: question.overlap, beginsAnew: false), nil, fill(now))
+        return (.take(passingOver: skipped, comparing: question.overlap, restartsTransfer: false), nil, fill(now))
     }
 
-    /// Whether other transfers may still fetch the file: then neither this response nor its failure decides anything.
+    /// Whether other transfers may still fetch the file. Then neither this response nor its failure decides the
+    /// download.
     private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
 
-    /// Whether a request went to the URL of a redirect, which may have expired: the original URL is asked next.
+    /// Whether a request went to the URL of a redirect, which may have expired: the original URL is requested next.
     private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
         question.url.absoluteForm != original.absoluteForm
     }
@@ -149,7 +152,7 @@ extension DownloadMachine {
         adopt(facts, total: facts.byteCount)
         plan?.claim(id, 0..<(facts.byteCount ?? .max), now: now)
         receiving.insert(id)
-        return (.take(passingOver: 0, comparing: 0, beginsAnew: true), nil, [])
+        return (.take(passingOver: 0, comparing: 0, restartsTransfer: true), nil, [])
     }
 
     private func tooLarge(_ total: UInt64) -> HTTPError? {
@@ -170,7 +173,7 @@ extension DownloadMachine {
     }
 
     private mutating func begun(
-        _ reason: DownloadEvent.RestartReason, behindFailure isBroken: Bool = false, _ now: MonotonicTime
+        _ reason: DownloadEvent.RestartReason, afterFailure isBroken: Bool = false, _ now: MonotonicTime
     ) -> [Effect] {
         count(beginningBehindFailure: isBroken)
         forget()
@@ -186,7 +189,7 @@ extension DownloadMachine {
         let (code, what): (HTTPError.Code, String) =
             switch reason {
             case .changed: (.representationChanged, "the file changed on the server again and again")
-            case .rangesRefused: (.rangeRefused, "the server does not answer with the parts that are asked for")
+            case .rangesRefused: (.rangeRejected, "the server does not return the requested ranges")
             case .notResumable, .overlapDiffers:
                 (
                     .notResumable,
@@ -236,9 +239,9 @@ extension DownloadMachine {
         }
     }
 
-    /// Requests the missing bytes; restarts if a broken transfer cannot be resumed.
+    /// Requests the missing bytes. Restarts if a broken transfer cannot be resumed.
     /// - Parameter isBroken: whether the reason is a failure that the options tolerate.
-    private mutating func proceed(behindFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
+    private mutating func proceed(afterFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
         guard let plan, transfers.isEmpty, !plan.isComplete, !mayAskForParts,
             !(options.resumption == .unverified && ranges == .usable)
         else { return fill(now) }
@@ -248,19 +251,19 @@ extension DownloadMachine {
             return fill(now)
         }
         if !isBroken, let error = hasReachedVersionLimit(reason, asked: nil, nil) { return fail(error) }
-        return begun(reason, behindFailure: isBroken, now) + fill(now)
+        return begun(reason, afterFailure: isBroken, now) + fill(now)
     }
 
     private mutating func failed(
         _ question: DownloadRequest, _ error: HTTPError, _ action: DownloadRetryRule.Action, _ now: MonotonicTime,
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
-        // A server that limits the number of connections refuses additional ones in many ways, and the system may have
-        // no descriptor for another one: only a failure of the local file itself ends the others.
+        // A server that limits the number of connections rejects additional ones in many ways, and the system may have
+        // no descriptor left. Only a failure of the local file itself ends the other transfers.
         let isBeyond = action == .fail && !DownloadRetryRule.concernsAll(error) && !transfers.isEmpty
         if action == .fail, !isBeyond { return fail(error) }
         if isBeyond || !receiving.isEmpty {
-            // The others continue, also those that wait for their responses; for a while there are no more than those.
+            // The others continue, including those that wait for their responses; for a while no connection is added.
             ramp.refused(active: transfers.count, now: now)
             if action == .askOriginal { place = nil }
             return fill(now)
@@ -274,12 +277,12 @@ extension DownloadMachine {
         } else {
             place = nil
         }
-        // A transfer without a response waits with the others.
+        // A transfer without a response is repeated after the delay, like the others.
         let effects = cancelAll()
         for effect in effects { if case .cancel(let id) = effect { plan?.release(id, now: now) } }
         ramp.restart(now: now)
         if delay > .zero { retryAt = now.advanced(by: delay) }
-        return effects + [.tell(.retrying(error, after: delay, failures: failures))] + proceed(behindFailure: true, now)
+        return effects + [.tell(.retrying(error, after: delay, failures: failures))] + proceed(afterFailure: true, now)
     }
 
     // MARK: Errors

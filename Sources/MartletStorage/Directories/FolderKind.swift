@@ -1,6 +1,6 @@
 import Glibc
 
-/// A kind of directory in which Martlet stores files, and the rules that distinguish it from a directory of another
+/// A kind of directory that Martlet stores files in, and the rules that distinguish it from a directory of another
 /// program, where nothing may be changed. The mark of the kind is part of the file `lock`. It therefore exists as soon
 /// as the directory is used, and cannot be lost while the other files remain.
 package struct FolderKind: Sendable {
@@ -8,8 +8,8 @@ package struct FolderKind: Sendable {
     package enum Finding: Hashable, Sendable {
         /// It has the mark of the kind.
         case marked
-        /// It is empty, or of this kind without a mark, as an earlier version or a power cut leaves it. The process
-        /// that opens it writes the mark.
+        /// It is empty, or of this kind without a mark, for example after a power cut or from an earlier version. The
+        /// process that opens it writes the mark.
         case unmarked
         /// It belongs to another program. The text is the reason, such as `it holds “notes.txt”`.
         case foreign(String)
@@ -21,7 +21,8 @@ package struct FolderKind: Sendable {
         case typed
         /// A file with any content. No other program uses the name.
         case unmistakable
-        /// A file or a directory with any content, which counts only beside a typed file. Other programs may use the name.
+        /// A file or a directory with any content, which counts only together with a typed file. Other programs may use
+        /// the name.
         case companion
         /// A name that is not of this kind.
         case other
@@ -47,7 +48,6 @@ package struct FolderKind: Sendable {
     private static let fileMark = Array("MRT".utf8)
     /// The number of bytes that are read of a file. A file system loses at least that many together.
     private static let pieceByteCount = 512
-
     /// The kind of a response cache.
     package static let cache = FolderKind(mark: cacheMark, offset: 0, newLock: cacheMark)
 
@@ -77,7 +77,7 @@ package struct FolderKind: Sendable {
         var isForeignLock = false
         do throws(StorageError) {
             guard let lock = try FolderKind.beginning(of: "\(path)/\(FolderKind.lockName)", files) else {
-                // Martlet makes no link, directory or device of that name.
+                // Martlet never creates a link, directory or device of that name.
                 return .foreign("its “\(FolderKind.lockName)” is not a file")
             }
             if lock.dropFirst(offset).starts(with: mark) { return .marked }

@@ -3,41 +3,41 @@ import MartletCore
 import MartletTransport
 import MartletWire
 
-/// What a call to a hostile peer must come to.
-enum HostileFate: Sendable {
-    /// An answer with this body, and whether the connection may carry another request.
+/// The expected outcome of a call to a hostile peer.
+enum HostileOutcome: Sendable {
+    /// A response with this body, and whether the connection is reusable.
     case answered(String, isKept: Bool)
-    /// This fault of the message, at this byte of it where one is given.
+    /// This error in the message, at this byte offset if one is given.
     case refused(WireErrorCode, at: Int? = nil)
-    /// This kind of truncation, whatever came before it.
+    /// A truncation of this kind, after any number of bytes.
     case truncated
-    /// This fault of the content coding.
+    /// This error of the content coding.
     case undecodable(ContentDecodingError)
-    /// A body larger than what may be collected.
+    /// A body larger than the collection limit.
     case tooLarge
-    /// This clock ran out, in this phase.
+    /// This timeout expired in this phase.
     case timedOut(HTTPError.Timeout, HTTPError.Phase)
     /// The connection was lost by a reset.
     case reset
-    /// No connection: the peer has reset it before it was one.
+    /// The peer reset the connection before it was established.
     case unreachable
-    /// No TLS, for this reason; and nothing was sent.
+    /// A TLS failure for this reason; no request was sent.
     case insecure(Insecurity)
 
-    /// Why there is no TLS.
+    /// The reason for a TLS failure.
     enum Insecurity: Hashable, Sendable {
-        /// The peer sent an alert of this number.
+        /// The peer sent an alert with this number.
         case alert(Int)
-        /// What the peer says is no TLS.
+        /// The peer's data is not TLS.
         case notTLS
-        /// What the peer says is TLS, but makes no sense.
+        /// The peer's data is malformed TLS.
         case garbage
-        /// The peer speaks other versions.
+        /// The peer supports only other versions.
         case version
-        /// The peer has ended the connection.
+        /// The peer closed the connection.
         case truncated
 
-        /// What an error of TLS says.
+        /// Creates the reason for a TLS error.
         init?(_ kind: TLSError.Kind) {
             switch kind {
             case .alert(let number, _): self = .alert(number)
@@ -50,13 +50,13 @@ enum HostileFate: Sendable {
         }
     }
 
-    /// Whether the connection may carry another request.
+    /// Whether the connection is reusable.
     var isKept: Bool {
         if case .answered(_, isKept: true) = self { true } else { false }
     }
 
-    /// The code of the public error; `nil` for an answer. For a fault of the message it is written out here rather than
-    /// asked of the library, which is what is being tested.
+    /// The code of the public error; `nil` for a response. The mapping from message errors is repeated here, because
+    /// the library's own mapping is under test.
     var code: HTTPError.Code? {
         switch self {
         case .answered: nil

@@ -2,8 +2,8 @@ import Martlet
 import MartletTesting
 import Testing
 
-@Suite("What is told of an answer that a validator refuses", .timeLimit(.minutes(20)))
-struct RefusedAnswerTests {
+@Suite("Delegate calls and events for a rejected response", .timeLimit(.minutes(20)))
+struct RejectedResponseTests {
     private struct Stubborn: HTTPMiddleware {
         func handle(
             _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
@@ -16,7 +16,7 @@ struct RefusedAnswerTests {
         }
     }
 
-    @Test("The delegate is told of a failure, and nobody takes it for one that another try would mend")
+    @Test("The delegate receives a failure that is not classified as retryable")
     func delegate() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("no", status: 422)

@@ -3,9 +3,9 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("Tasks that are paused while they wait for a connection")
-struct PausedInLineTests {
-    /// An origin whose `/held` waits for a signal, and a session.
+@Suite("Tasks paused while they wait for a connection")
+struct PausedInQueueTests {
+    /// Runs an origin whose `/held` waits for a signal, and a session.
     private func withHeld(
         connectionsPerHost: Int?, _ run: @Sendable (TestOrigin, HTTPSession) async throws -> Void
     ) async throws {
@@ -22,7 +22,7 @@ struct PausedInLineTests {
         }
     }
 
-    @Test("More paused tasks than a host may have connections do not keep other calls from it")
+    @Test("Many paused tasks do not block other calls to their host")
     func pausedKeepNothing() async throws {
         let limit = PoolLimits().connectionsPerHost
         try await withHeld(connectionsPerHost: nil) { origin, session in
@@ -37,7 +37,7 @@ struct PausedInLineTests {
             }
             #expect(await eventually { session.poolStatus.waiting == limit + 8 })
             for task in paused { await task.pause() }
-            // One that had asked for its place a moment ago may leave it a moment later.
+            // A task that has just requested its slot may leave the queue a moment later.
             #expect(await eventually { session.poolStatus.waiting == 0 })
             origin.signals.raise("go")
             for task in holding { #expect(try await task.value.text == "/held") }
@@ -54,7 +54,7 @@ struct PausedInLineTests {
         }
     }
 
-    @Test("A task that goes on has its old place in the line")
+    @Test("A resumed task has its previous position in the queue")
     func oldPlace() async throws {
         try await withHeld(connectionsPerHost: 1) { origin, session in
             let first = await session.task(for: try HTTPRequest(.get, origin, "/held"))
@@ -68,7 +68,7 @@ struct PausedInLineTests {
             #expect(await eventually { session.poolStatus.waiting == 2 })
             await line[0].resume()
             #expect(await eventually { session.poolStatus.waiting == 3 })
-            // Again, without a moment in between.
+            // Repeated without a moment in between.
             await line[1].pause()
             await line[1].resume()
             #expect(await eventually { session.poolStatus.waiting == 3 })
@@ -79,7 +79,7 @@ struct PausedInLineTests {
     }
 
     @Test(
-        "A task that is cancelled while it is paused in the line ends, and so does one whose total clock runs out"
+        "A task paused in the queue ends when it is cancelled or its total timeout expires"
     )
     func endsWhilePaused() async throws {
         try await withHeld(connectionsPerHost: 1) { origin, session in
@@ -103,7 +103,7 @@ struct PausedInLineTests {
         }
     }
 
-    @Test("The clock of the wait for a connection stands still during a pause")
+    @Test("Pausing suspends the timeout for a connection")
     func poolClockStands() async throws {
         var span = Duration.milliseconds(300)
         while try await !outlastsPause(poolWait: span) {
@@ -112,8 +112,8 @@ struct PausedInLineTests {
         }
     }
 
-    /// Pauses a task for longer than its clock allows.
-    /// - Returns: Whether it was paused before the clock could run out.
+    /// Pauses a task for longer than its timeout for a connection.
+    /// - Returns: Whether it was paused before the timeout could expire.
     private func outlastsPause(poolWait: Duration) async throws -> Bool {
         let isInTime = Counter()
         try await withHeld(connectionsPerHost: 1) { origin, session in
@@ -132,7 +132,7 @@ struct PausedInLineTests {
                 return
             }
             isInTime.add()
-            // Another call waits for longer meanwhile, and is ended.
+            // Another call waits for longer in that time and is ended.
             let error = await #expect(throws: HTTPError.self) {
                 try await session.get(
                     origin.url("/b"),
@@ -149,7 +149,7 @@ struct PausedInLineTests {
     }
 
     @Test(
-        "Tasks that are paused and resumed at any moment all come to their end, and leave no connection behind"
+        "Tasks paused and resumed at any moment all end and leave no connection open"
     )
     func anyMoment() async throws {
         try await withHeld(connectionsPerHost: 3) { origin, session in

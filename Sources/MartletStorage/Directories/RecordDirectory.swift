@@ -11,7 +11,8 @@ import Synchronization
 /// | `corrupt/<number>.<kind>` | a damaged record; its body is beside it |
 /// | `lock` | locked by the owning process; the last number that may have been assigned, and the mark of the kind |
 ///
-/// A directory with other files and neither mark nor records is rejected (``FolderKind``); beside the mark they stay.
+/// A directory with other files and neither mark nor records is rejected (``FolderKind``). In a marked directory, other
+/// files stay.
 package final class RecordDirectory: Sendable {
     /// The reason why a directory was not opened.
     package enum Refusal: Error, Hashable, Sendable {
@@ -23,7 +24,7 @@ package final class RecordDirectory: Sendable {
         case writableByOthers
         /// Another object has it, in this process or another one.
         case inUse
-        /// It has files of another program. The text says what was found.
+        /// It has files of another program. The text names a file.
         case otherFiles(String)
     }
 
@@ -43,12 +44,12 @@ package final class RecordDirectory: Sendable {
     private let missingMark: Mutex<[UInt8]?>
 
     /// Opens or creates a directory by its absolute path, and owns it until ``release()``, or until it is released.
-    /// - Parameter kind: the suffix of the records, such as `request`; they may have bodies beside them.
+    /// - Parameter kind: the suffix of the records, such as `request`; records may have bodies in separate files.
     package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(Refusal) {
         let status = try RecordDirectory.stored { () throws(StorageError) in
             do throws(StorageError) { return try files.status(at: path + "/.") } catch  where error.code == ENOENT {
                 try files.makeFolder(path, withParents: true)
-                // Its name, too, must survive a power cut.
+                // The name of the directory must survive a power cut, too.
                 try files.syncFolder(path + "/..")
                 return try files.status(at: path + "/.")
             }
@@ -131,7 +132,7 @@ package final class RecordDirectory: Sendable {
     /// The last number that may have been assigned, valid after ``numbers()``.
     package var lastNumber: UInt64 { lastNoted.withLock { $0 } }
 
-    /// The number in a name. Each number has one spelling, so that no two files belong to one record.
+    /// The number in a name. Each number has exactly one spelling, so that no two files belong to one record.
     private static func number(of name: String, _ suffix: String) -> UInt64? {
         guard name.hasSuffix(suffix) else { return nil }
         let digits = name.dropLast(suffix.count)
@@ -172,7 +173,7 @@ package final class RecordDirectory: Sendable {
         }
     }
 
-    /// Replaces a record and waits for the disk. Whatever fails, the record is either the old or the new one.
+    /// Replaces a record and waits for the disk. After any failure, the record is either the old or the new one.
     package func write(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
         try replace(number, bytes)
         try syncNames()
@@ -196,7 +197,7 @@ package final class RecordDirectory: Sendable {
     /// Waits until the names of the records are on the disk.
     package func syncNames() throws(StorageError) { try files.syncFolder(path) }
 
-    /// Creates the empty body, for its owner alone, of a record that will be added.
+    /// Creates the empty body of a record that will be added. Only its owner can access it.
     package func createBody(_ number: UInt64) throws(StorageError) -> OpenFile { try create(bodyPath(number)) }
 
     /// Closes a body after it and its name are on the disk: the record that is added next must not exist without it.
@@ -218,8 +219,9 @@ package final class RecordDirectory: Sendable {
         }
     }
 
-    /// Removes a record and its body; a missing record is no error. The record goes first, durably: without its body it
-    /// would be damaged, whereas a body without its record is removed when the directory is opened the next time.
+    /// Removes a record and its body; a missing record is not an error. The record is removed first, durably: without
+    /// its body it would be damaged, whereas a body without its record is removed when the directory is opened the next
+    /// time.
     package func remove(_ number: UInt64) throws(StorageError) {
         do throws(StorageError) { try files.remove(recordPath(number)) } catch  where error.code == ENOENT {}
         try syncNames()
@@ -231,13 +233,14 @@ package final class RecordDirectory: Sendable {
     package func setAside(_ number: UInt64) throws(StorageError) -> String {
         let aside = path + "/corrupt"
         try files.makeFolder(aside, withParents: false)
-        // The body first, which most do not have: without a record it would be removed when the directory is opened the next time.
+        // The body (which most records do not have) is moved first: without a record it would be removed when the
+        // directory is opened the next time.
         if hasBodies {
             let body = "\(aside)/\(number)\(RecordDirectory.bodySuffix)"
             try? files.renameWithoutReplacing(bodyPath(number), to: body)
         }
         let target = "\(aside)/\(number)\(suffix)"
-        // Numbers are assigned once: a file that already has the name is not Martlet's, and stays.
+        // Numbers are assigned only once, so a file that already has the name is not Martlet's, and stays.
         try files.renameWithoutReplacing(recordPath(number), to: target)
         try files.syncFolder(aside)
         try syncNames()
@@ -246,14 +249,14 @@ package final class RecordDirectory: Sendable {
 
     // MARK: Numbers
 
-    /// Notes that numbers up to this one may have been assigned, so that none is assigned twice.
+    /// Records that numbers up to this one may have been assigned, so that none is assigned twice.
     package func note(_ number: UInt64) throws(StorageError) {
         try files.write(all: RecordDirectory.noted(number), to: lock, at: 0)
         try files.sync(lock)
         lastNoted.withLock { $0 = number }
     }
 
-    /// The number in the lock file; 0 if there is no valid one.
+    /// The number in the lock file; 0 without a valid one.
     private func notedNumber() throws(StorageError) -> UInt64 {
         RecordDirectory.number(noted: try files.read(lock, count: FolderKind.recordMarkOffset, at: 0)) ?? 0
     }

@@ -3,10 +3,10 @@ import MartletTesting
 import MartletTestSupport
 import Testing
 
-@Suite("The line for a connection")
-struct PoolLineTests {
-    /// An origin whose first request waits for a signal, with a session that may open one connection, and calls that wait
-    /// in line in a known order.
+@Suite("Queue for connections")
+struct PoolQueueTests {
+    /// Runs an origin whose first request waits for a signal. The session may open one connection, and its calls are
+    /// queued in a known order.
     private func order(
         of priorities: [RequestPriority]
     ) async throws -> [String] {
@@ -38,19 +38,19 @@ struct PoolLineTests {
         }
     }
 
-    @Test("Requests of one priority are served first come, first served")
+    @Test("Requests of the same priority are served in FIFO order")
     func firstComeFirstServed() async throws {
         let order = try await order(of: [.normal, .normal, .normal, .normal, .normal])
         #expect(order == ["/0", "/1", "/2", "/3", "/4"])
     }
 
-    @Test("More urgent requests overtake")
+    @Test("Requests of higher priority are served first")
     func priority() async throws {
         let order = try await order(of: [.low, .normal, .highest, .lowest, .high, .highest])
         #expect(order == ["/2", "/5", "/4", "/1", "/0", "/3"])
     }
 
-    /// A session with one connection, to a server that sends a second answer right behind its first.
+    /// Returns a session with one connection, to a server that sends a second response directly after its first.
     private func session(speakingOutOfTurn mock: MockTransport) -> HTTPSession {
         HTTPSession.own { configuration in
             configuration.connector = NarrowConnector(connector: mock)
@@ -64,13 +64,13 @@ struct PoolLineTests {
             .signal("sent"), .awaitClose),
         ServerScript(.expectRequestHead, .sendOK, .awaitClose))
 
-    @Test("A connection with bytes behind its response is not given to who waits in the line")
+    @Test("A connection with bytes after its response is not given to a queued call")
     func unsolicitedBytesInLine() async throws {
         let session = session(speakingOutOfTurn: outOfTurn)
         let url = try HTTPURL("http://mock.test/")
         let second = try await session.stream(HTTPRequest(method: .get, url: url)) { _, body in
             try await outOfTurn.signals.wait(for: "sent")
-            // Detached, because a call that belongs to the closure would not wait.
+            // Detached, because a call within the closure would not be queued.
             let second = Task.detached { try await session.get("http://mock.test/") }
             #expect(await eventually { session.poolStatus.waiting == 1 })
             #expect(try await body.collect() == Array("ok".utf8))
@@ -81,7 +81,7 @@ struct PoolLineTests {
     }
 
     @Test(
-        "A connection with bytes behind its response is not used again, however soon the next request comes")
+        "A connection with bytes after its response is not reused, even by an immediate request")
     func unsolicitedBytesAtOnce() async throws {
         let session = session(speakingOutOfTurn: outOfTurn)
         let url = try HTTPURL("http://mock.test/")
@@ -93,7 +93,7 @@ struct PoolLineTests {
         #expect(session.poolStatus.opened == 2)
     }
 
-    @Test("A connection that becomes free while another is being opened goes to who waits for that one")
+    @Test("A connection that becomes free while another is dialled serves the waiting call")
     func freedWhileDialling() async throws {
         let resolver = GatedResolver(freeCount: 1)
         let signals = SignalBox()
@@ -119,7 +119,7 @@ struct PoolLineTests {
         }
     }
 
-    @Test("A call that takes over the dial of a cancelled one is still ended by its connect clock")
+    @Test("A call that takes over the dial of a cancelled call keeps its own connect timeout")
     func clockOfAdoptedDial() async throws {
         let resolver = GatedResolver()
         let session = HTTPSession.own { configuration in
@@ -137,7 +137,7 @@ struct PoolLineTests {
                 options: RequestOptions(timeouts: .patient(connect: .milliseconds(50), total: Patience.long)))
         }
         #expect(await eventually { session.poolStatus.waiting == 2 })
-        // The timer of the second call has fired when the clock of a later call to another host has run out.
+        // The expired timeout of a later call to another host shows that the second call's timer has fired.
         await #expect(throws: HTTPError.self) {
             try await session.get(
                 "http://b.test/", options: RequestOptions(timeouts: .patient(connect: .milliseconds(1500))))
@@ -148,7 +148,7 @@ struct PoolLineTests {
         await #expect(throws: CancellationError.self) { try await first.value }
     }
 
-    @Test("Raising the limit opens connections for those who wait")
+    @Test("Raising the limit opens connections for queued calls")
     func raisedLimit() async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in

@@ -7,7 +7,7 @@ import MartletTestSupport
 import Testing
 
 @Suite("Offline queue: short calls, and descriptors that run out")
-struct ScarceTests {
+struct ScarceResourceTests {
     private static func run(
         _ files: FaultyFileSystem, _ body: (OfflineScene, OfflineQueue, Ledger) async throws -> Void
     ) async throws {
@@ -24,7 +24,7 @@ struct ScarceTests {
         }
     }
 
-    @Test("Reads and writes that take a few bytes at a time are gone on with")
+    @Test("Reads and writes that move a few bytes at a time are continued")
     func shortCalls() async throws {
         let files = FaultyFileSystem()
         files.limitPieces(to: 7)
@@ -37,7 +37,7 @@ struct ScarceTests {
         }
     }
 
-    @Test("Without a descriptor left a submission throws, and what is in the queue waits and goes on")
+    @Test("Without free descriptors a submission throws, and stored requests wait and are sent later")
     func noDescriptors() async throws {
         let files = FaultyFileSystem()
         try await Self.run(files) { scene, queue, ledger in
@@ -61,7 +61,7 @@ struct ScarceTests {
         }
     }
 
-    @Test("Thousands wait and are found again, and large bodies are not held in memory")
+    @Test("Thousands of requests wait and are found again, and large bodies stay on disk")
     func many() async throws {
         try await OfflineScene.run { scene in
             let keeping = try await scene.queue { $0.sendsRequests = false }

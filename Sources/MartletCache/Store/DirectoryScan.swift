@@ -1,7 +1,7 @@
 import MartletStorage
 
 /// The files in a cache's directory.
-struct FolderScan: Sendable {
+struct DirectoryScan: Sendable {
     /// The entries, with the times at which they were stored.
     private(set) var entries: [(record: DiskIndex.Record, time: Int64)] = []
     /// Bodies without an entry: a process ended after storing one and before storing its entry.
@@ -13,7 +13,7 @@ struct FolderScan: Sendable {
     /// The size of the directory itself, which grows with the names in it.
     let folderByteCount: UInt64
 
-    /// Scans all files. Files of others, and those that disappear meanwhile, are skipped.
+    /// Scans all files. Files of others, and files that disappear during the scan, are skipped.
     init(_ folder: CacheDirectory) throws(StorageError) {
         let files = folder.files
         folderByteCount = try folder.allocatedByteCount()
@@ -62,7 +62,8 @@ struct CacheUsage: Sendable {
 
     /// Bytes that are stored or reserved, in allocated blocks; without the directory itself.
     private(set) var used: UInt64 = 0
-    /// The sum of all additions ever. Its growth during a scan is what the scan may have missed.
+    /// The sum of all additions since the file was created. Its growth during a scan is the amount that the scan may
+    /// have missed.
     private(set) var added: UInt64 = 0
     /// Whether the lock file held numbers: if it is new or damaged, the directory must be scanned.
     private(set) var isKnown = false
@@ -120,7 +121,7 @@ struct CacheUsage: Sendable {
     mutating func save() throws(StorageError) { if isChanged { try write() } }
 
     private mutating func write() throws(StorageError) {
-        // Without a scan, nothing is written that looks like its result.
+        // Before a scan, no numbers are written that could be mistaken for its result.
         if !isKnown { return }
         var writer = RecordWriter()
         writer.write(raw: Self.magic)

@@ -8,14 +8,14 @@ extension DownloadRow {
     private static let two = Samples.two
     private static let cut = Samples.cut
 
-    /// N2, N8, N9, N10, N15, N21: statuses, codings and lengths.
+    /// Rows about statuses, codings and lengths.
     static let answers: [DownloadRow] = ignored + encoded + unsatisfiable + refused + lengths
 
-    // MARK: N2, ranges are ignored
+    // MARK: Ignored ranges
 
     private static let ignored: [DownloadRow] = [
         DownloadRow(
-            "N2", "a server without ranges gets one request, for the first part",
+            "N2", "a server without ranges gets one request, for the first range",
             RangeBehavior(one).with { $0.ranges = .ignored }, .complete(0),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
@@ -24,21 +24,21 @@ extension DownloadRow {
                 #expect(run.value?.receivedByteCount == one.byteCount)
             }),
         DownloadRow(
-            "N2", "a large file of a server without ranges comes in one stream",
+            "N2", "a large file of a server without ranges arrives in one stream",
             RangeBehavior(RangeVersion(9_500_000, entityTag: "\"large\"")).with { $0.ranges = .ignored },
             .complete(0),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
             }),
         DownloadRow(
-            "N2", "a cut answer of a server without ranges is asked for anew, and never appended to",
+            "N2", "a cut response without ranges is requested again, and never appended to",
             Samples.cutOnce().with { $0.ranges = .ignored }, .complete(0),
             audit: { run in
                 #expect(run.requests.count == 2, "\(run.log)")
                 #expect(run.requests.last?.status == 200)
             }),
         DownloadRow(
-            "N2", "the whole of a new version, in answer to a resumption, is used as it comes",
+            "N2", "a whole new version in response to a resumption is used",
             earlier: Samples.cutOnce(), keeps: cut, RangeBehavior(two), .complete(0),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
@@ -47,7 +47,7 @@ extension DownloadRow {
                 #expect(run.restarts == [.changed])
             }),
         DownloadRow(
-            "N2", "a cache that answers If-Range with the whole of the same version is asked without it",
+            "N2", "a 200 of the same version to If-Range leads to a request without it",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(one).with { $0.ranges = .ignoredWithIfRange }, .complete(0),
             audit: { run in
@@ -58,7 +58,7 @@ extension DownloadRow {
                 #expect(run.value?.resumedByteCount == cut)
             }),
         DownloadRow(
-            "N2", "without If-Range the part of another version is refused",
+            "N2", "without If-Range a range of another version is rejected",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(one, Samples.sameLength).with {
                 $0.ranges = .ignoredWithIfRange
@@ -66,24 +66,24 @@ extension DownloadRow {
             }, .complete(1)),
     ]
 
-    // MARK: N8, codings
+    // MARK: Codings
 
     private static let encoded: [DownloadRow] = [
         DownloadRow(
-            "N8", "a part that is compressed despite identity is refused, and the file fetched as a whole",
+            "N8", "a range that is compressed despite identity is rejected, and the whole file is fetched",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(one, acts: [.onRanges { $0.fields["Content-Encoding"] = "gzip" }]), .complete(0),
             audit: { run in
                 #expect(run.requests.last?.range == nil, "\(run.log)")
             }),
         DownloadRow(
-            "N8", "a first part that is compressed despite identity is refused",
+            "N8", "a first range that is compressed despite identity is rejected",
             RangeBehavior(one, acts: [.onRanges { $0.fields["Content-Encoding"] = "gzip" }]), .complete(0)),
     ]
 
-    // MARK: N9, N10: 416 and other refusals
+    // MARK: 416 and other rejections
 
-    /// All bytes came, but not the end of the body: nobody knows yet that they are all.
+    /// All bytes arrived, but not the end of the body: the client cannot know yet that it is complete.
     private static let endless = RangeBehavior(one, acts: [.cut(request: 1, after: one.byteCount)]).with {
         $0.ranges = .ignored
         $0.framing = .chunked(size: nil)
@@ -91,7 +91,7 @@ extension DownloadRow {
 
     private static let unsatisfiable: [DownloadRow] = [
         DownloadRow(
-            "N9", "416 with the length that is there completes the file",
+            "N9", "416 with the stored length completes the file",
             earlier: endless, keeps: one.byteCount, RangeBehavior(one), .complete(0),
             change: { $0.segments = 1 },
             audit: { run in
@@ -99,7 +99,7 @@ extension DownloadRow {
                 #expect(run.sentByteCount == 0, "\(run.log)")
             }),
         DownloadRow(
-            "N9", "416 of a file that has become shorter fetches that one",
+            "N9", "416 of a file that became shorter fetches the new file",
             earlier: endless, keeps: one.byteCount,
             RangeBehavior(RangeVersion(1_000, place: 77, entityTag: "\"short\"")).with {
                 $0.heedsIfRange = false
@@ -110,7 +110,7 @@ extension DownloadRow {
             RangeBehavior(Samples.sameLength).with { $0.heedsIfRange = false }, .complete(0),
             change: { $0.segments = 1 }),
         DownloadRow(
-            "N10", "416 without Content-Range to a resumption begins anew, once",
+            "N10", "416 without Content-Range to a resumption restarts once",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(
                 one,
@@ -128,12 +128,12 @@ extension DownloadRow {
             "N10", "416 to everything is an error",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(one, acts: [.answer(from: 1, OriginResponse(416))]),
-            .fails([.rangeRefused, .unacceptableStatus], saying: ["416"]),
+            .fails([.rangeRejected, .unacceptableStatus], saying: ["416"]),
             audit: { run in
                 #expect(run.requests.count <= 4, "\(run.log)")
             }),
         DownloadRow(
-            "N9", "an empty file is complete, though no range of it can be had",
+            "N9", "an empty file is complete without any range",
             RangeBehavior(RangeVersion(0, entityTag: "\"empty\"")), .complete(0)),
         DownloadRow(
             "N9", "an empty file of a server without ranges is complete",
@@ -145,7 +145,7 @@ extension DownloadRow {
 
     private static func refusal(_ status: Int, keeps: Bool) -> DownloadRow {
         DownloadRow(
-            "N10", "\(status) to a resumption fails, and says what was asked\(keeps ? " and kept" : "")",
+            "N10", "\(status) to a resumption fails, and says what was requested\(keeps ? " and stored" : "")",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(one, acts: [.answer(from: 1, .text("no\n", status: status))]),
             .fails([.unacceptableStatus], saying: ["\(status)", "\(cut)-"]),
@@ -159,18 +159,18 @@ extension DownloadRow {
         refusal(403, keeps: true), refusal(404, keeps: false), refusal(410, keeps: false),
         refusal(500, keeps: true), refusal(503, keeps: true),
         DownloadRow(
-            "N10", "404 to the first request is an error that leaves nothing",
+            "N10", "404 to the first request is an error that leaves no file",
             RangeBehavior(one, acts: [.answer(from: 1, .text("no\n", status: 404))]),
             .fails([.unacceptableStatus], saying: ["404"]),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
             }),
         DownloadRow(
-            "N10", "204 is no file",
+            "N10", "204 is an error",
             RangeBehavior(one, acts: [.answer(from: 1, OriginResponse(204))]),
-            .fails([.unacceptableStatus, .rangeRefused])),
+            .fails([.unacceptableStatus, .rangeRejected])),
         DownloadRow(
-            "N11", "503 is borne as often as the settings say",
+            "N11", "503 is retried as often as the settings allow",
             RangeBehavior(one, acts: [.answer(from: 1, .text("busy\n", status: 503))]),
             .fails([.unacceptableStatus], saying: ["503"]), change: { $0.retry.maximumAttempts = 3 },
             audit: { run in
@@ -178,7 +178,7 @@ extension DownloadRow {
                 #expect(run.retries.count == 3)
             }),
         DownloadRow(
-            "N11", "429 and 503 pass",
+            "N11", "429 and 503 are transient",
             RangeBehavior(
                 one,
                 acts: [
@@ -190,11 +190,11 @@ extension DownloadRow {
             }),
     ]
 
-    // MARK: N15, N21: lengths
+    // MARK: Lengths
 
     private static let lengths: [DownloadRow] = [
         DownloadRow(
-            "N15", "a length that no disk holds is an error, and takes no room",
+            "N15", "a length beyond any disk is an error, and takes no space",
             RangeBehavior(
                 RangeVersion(1 << 20, entityTag: "\"vast\""),
                 acts: [
@@ -204,9 +204,9 @@ extension DownloadRow {
                         $0.fields["Content-Range"] = "bytes 0-1048575/9007199254740993000"
                     },
                     .answer(from: 2, .text("gone\n", status: 404)),
-                ]), .fails([.diskFull, .fileFailed, .unacceptableStatus, .rangeRefused, .bodyTooLarge])),
+                ]), .fails([.diskFull, .fileFailed, .unacceptableStatus, .rangeRejected, .bodyTooLarge])),
         DownloadRow(
-            "N15", "a file above the limit is refused before it is fetched",
+            "N15", "a file above the limit is rejected before it is fetched",
             RangeBehavior(RangeVersion(20_000_000, entityTag: "\"big\"")), .fails([.bodyTooLarge]),
             recovers: false, change: { $0.byteLimit = .mebibytes(10) },
             audit: { run in
@@ -219,7 +219,7 @@ extension DownloadRow {
                 $0.framing = .chunked(size: nil)
             }, .fails([.bodyTooLarge]), recovers: false, change: { $0.byteLimit = .mebibytes(1) }),
         DownloadRow(
-            "N15", "a Content-Length that Content-Range contradicts is refused",
+            "N15", "a Content-Length that Content-Range contradicts is rejected",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(
                 one,
@@ -230,17 +230,17 @@ extension DownloadRow {
                     }
                 ]), .complete(0)),
         DownloadRow(
-            "N21", "bytes behind the promised ones are dropped",
+            "N21", "bytes after the announced length are discarded",
             RangeBehavior(one, acts: [.always { $0.surplus = 5_000 }]), .complete(0),
             audit: { run in
                 #expect(run.value?.byteCount == one.byteCount)
             }),
         DownloadRow(
-            "N21", "bytes behind the promised ones of a resumption are dropped",
+            "N21", "bytes after the announced length of a resumption are discarded",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(one, acts: [.onResumptions { $0.surplus = 5_000 }]), .complete(0)),
         DownloadRow(
-            "N21", "a longer body than Content-Range says is not written",
+            "N21", "the excess of a body longer than its Content-Range is not written",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(
                 one,
@@ -251,7 +251,7 @@ extension DownloadRow {
                     }
                 ]), .complete(0)),
         DownloadRow(
-            "N21", "a longer chunked body than Content-Range says is not written",
+            "N21", "the excess of a chunked body longer than its Content-Range is not written",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(one, acts: [.onResumptions { $0.surplus = 5_000 }]).with {
                 $0.framing = .chunked(size: 700)

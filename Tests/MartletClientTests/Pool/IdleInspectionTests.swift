@@ -8,7 +8,7 @@ import Testing
 
 @testable import MartletConnections
 
-/// A stream whose end has come together with the last bytes, so that nothing but a look shows it.
+/// A stream whose end arrived together with the last bytes, so that only an inspection detects it.
 private final class EndedStream: ForwardingStream {
     let stream: any ByteStream
 
@@ -32,9 +32,9 @@ private struct EndedConnector: StreamConnector {
     }
 }
 
-@Suite("The look at a kept connection before it is used")
-struct LookTests {
-    /// Rounds with a server, of which those do not count that fail because the end came behind its response, on a machine too
+@Suite("Inspection of a connection before reuse")
+struct IdleInspectionTests {
+    /// Repeated exchanges with a server. Failures do not count if the end came after the response, on a machine too
     /// busy to send both together.
     private struct Rounds {
         let server: FinishingServer
@@ -52,7 +52,7 @@ struct LookTests {
         }
     }
 
-    /// A request that may not be sent again.
+    /// A request that must not be retried.
     enum Unrepeatable: CaseIterable, Sendable {
         case post
         case putOnce
@@ -62,7 +62,7 @@ struct LookTests {
     }
 
     @Test(
-        "A server that ends the connection together with its 307 gets the POST again on another connection")
+        "After a 307 whose server ends the connection, the POST is sent on another connection")
     func redirected() async throws {
         let server = try FinishingServer()
         defer { server.close() }
@@ -78,7 +78,7 @@ struct LookTests {
     }
 
     @Test(
-        "A call that waits for a connection whose server ends it with its response gets another one",
+        "A waiting call gets another connection if the server ends the first with its response",
         arguments: Unrepeatable.allCases)
     func granted(_ request: Unrepeatable) async throws {
         let server = try FinishingServer()
@@ -104,9 +104,9 @@ struct LookTests {
     }
 
     @Test(
-        "Right after an exchange only a request that may not be sent again looks at the socket",
+        "Directly after an exchange the socket is inspected only for requests that must not be retried",
         arguments: [false, true])
-    func leftOut(mustLook: Bool) async throws {
+    func leftOut(alwaysChecksSocket: Bool) async throws {
         let loop = EventLoop.sharedOrStalled
         let pool = ConnectionPool(limits: PoolLimits(), wireLimits: WireLimits(), loop: loop)
         defer { pool.shutDown() }
@@ -121,13 +121,14 @@ struct LookTests {
             return
         }
         try await ticket.lease().returnUnused()
-        // A connection without an exchange counts as if its last one had ended at the clock's start.
-        let request = ConnectionPool.Request(start: MonotonicTime(nanoseconds: 1), mustLook: mustLook)
+        // A connection without an exchange behaves as if its last exchange ended at time zero.
+        let request = ConnectionPool.Request(
+            start: MonotonicTime(nanoseconds: 1), alwaysChecksSocket: alwaysChecksSocket)
         switch try pool.acquire(destination, by: dialer, request) {
         case .lease(let lease):
-            #expect(!mustLook && lease.isReused)
+            #expect(!alwaysChecksSocket && lease.isReused)
         case .ticket(let ticket):
-            #expect(mustLook)
+            #expect(alwaysChecksSocket)
             #expect(try await !ticket.lease().isReused)
         }
     }

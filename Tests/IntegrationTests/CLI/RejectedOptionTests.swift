@@ -1,8 +1,8 @@
 import MartletTesting
 import Testing
 
-@Suite("Options of get that are not carried out")
-struct RefusedOptionTests {
+@Suite("Options of get that are not supported")
+struct RejectedOptionTests {
     static let later = [
         "--ntlm", "--negotiate", "--aws-sigv4", "--preproxy", "--socks4", "--proxy-header",
         "--proxy-negotiate", "--proxy-ntlm", "--rate", "--xattr",
@@ -11,7 +11,7 @@ struct RefusedOptionTests {
     ]
 
     @Test(
-        "An option of curl's that is not supported is refused by name, and nothing is sent", arguments: later)
+        "An unsupported option of curl is rejected by name, and nothing is sent", arguments: later)
     func refused(_ option: String) async throws {
         try await TestOrigin.withOrigin(.plain, handler: .echo) { origin in
             let run = try await Program.run(option, origin.url("/"))
@@ -23,7 +23,7 @@ struct RefusedOptionTests {
         }
     }
 
-    @Test("A refused letter is found within a cluster")
+    @Test("A rejected letter is found within a cluster")
     func cluster() async throws {
         let run = try await Program.run("-sSM", "http://127.0.0.1/")
         #expect(run.status == 2)
@@ -31,7 +31,7 @@ struct RefusedOptionTests {
     }
 
     @Test(
-        "A command line that makes no sense is exit code 2",
+        "An invalid command line exits with 2",
         arguments: [
             ["--no-such-option", "http://h/"], ["-?", "http://h/"], [], ["-o"], ["http://h/", "-X"],
             ["-H", "no colon", "http://h/"], ["-H", "a b: c", "http://h/"],
@@ -101,7 +101,7 @@ struct RefusedOptionTests {
         #expect(run.errors == "martlet: (2) \(message)\n" && run.status == 2, "\(run.errors)")
     }
 
-    @Test("Help and version are printed, and that is success")
+    @Test("Help and version are printed, and the exit code is 0")
     func help() async throws {
         let version = try await Program.run("-V")
         #expect(version.status == 0)

@@ -3,8 +3,8 @@ import MartletTesting
 import Testing
 
 @Suite("send(…, whenOffline: .enqueue)")
-struct FrozenSendTests {
-    @Test("An answer is an answer, whatever its status, and the queue keeps nothing")
+struct QueuedSendTests {
+    @Test("Any response is returned, whatever its status, and the queue stores nothing")
     func answered() async throws {
         try await OfflineScene.run { request in
             .text("answer", status: request.path == "/missing" ? 404 : 200)
@@ -27,7 +27,7 @@ struct FrozenSendTests {
         }
     }
 
-    @Test("What cannot be sent is frozen, and delivered by the next process")
+    @Test("A request that cannot be sent is queued, and the next process delivers it")
     func frozen() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 503)
@@ -41,7 +41,7 @@ struct FrozenSendTests {
                 return
             }
             #expect(ticket.tag == "later")
-            // Behind one that waits, at once.
+            // A request after a waiting one is queued immediately.
             guard case .queued = try await session.send(try scene.request(), whenOffline: .enqueue(lane: "a"))
             else {
                 Issue.record("it was sent out of order")
@@ -57,7 +57,7 @@ struct FrozenSendTests {
         }
     }
 
-    @Test("A request that broke after it was sent and must not be repeated throws, and is not kept")
+    @Test("A request that broke after it was sent and must not be repeated throws and is not queued")
     func uncertain() async throws {
         try await OfflineScene.run { _ in
             throw OriginFault(.reset)
@@ -76,7 +76,7 @@ struct FrozenSendTests {
         }
     }
 
-    @Test("Cancelling takes the request out of the queue")
+    @Test("Cancelling removes the request from the queue")
     func cancelled() async throws {
         try await OfflineScene.run { _ in
             throw OriginFault(.stall)
@@ -94,7 +94,7 @@ struct FrozenSendTests {
         }
     }
 
-    @Test("Without a queue it says so, and sends nothing")
+    @Test("Without a queue the call throws an error that says so, and sends nothing")
     func withoutQueue() async throws {
         try await OfflineScene.run { scene in
             let error = await #expect(throws: HTTPError.self) {
@@ -105,7 +105,7 @@ struct FrozenSendTests {
         }
     }
 
-    @Test("Closing the queue leaves what waits frozen")
+    @Test("Closing the queue leaves waiting requests queued")
     func closing() async throws {
         try await OfflineScene.run { _ in
             throw OriginFault(.stall)

@@ -10,8 +10,8 @@ import Testing
 @testable import MartletCaching
 @testable import MartletCore
 
-@Suite("Transfers whose readers went on before all was stored")
-struct LeftTransferTests {
+@Suite("Transfers whose readers leave before storing completes")
+struct AbandonedTransferTests {
     private static func redirect(
         to path: String = "/new", _ change: (inout OriginResponse) -> Void = { _ in }
     ) -> OriginResponse {
@@ -21,22 +21,22 @@ struct LeftTransferTests {
         }
     }
 
-    /// How often a path was asked for.
+    /// The number of requests for a path.
     private static func count(_ path: String, _ origin: TestOrigin) -> Int {
         origin.requests.count { $0.target == path }
     }
 
-    @Test("A redirect that is still being written to disk answers those who ask behind it")
+    @Test("A redirect that is being written to disk is served to requests that follow")
     func redirectBeingStored() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
-            request.path == "/old" ? LeftTransferTests.redirect() : CacheScene.answer("new", "no-store")
+            request.path == "/old" ? AbandonedTransferTests.redirect() : CacheScene.answer("new", "no-store")
         } run: { origin async throws in
             let cache = try await scene.openedCache()
             let session = scene.session(cache)
             let (begun, goesOn) = (Reached(), DispatchSemaphore(value: 0))
             defer { goesOn.signal() }
-            // The last step of storing it, on a thread that may wait.
+            // Blocks the last step of storing, on a thread that may block.
             scene.files.interrupt(.rename) {
                 begun.note()
                 goesOn.wait()
@@ -47,26 +47,26 @@ struct LeftTransferTests {
                 #expect(await eventually { begun.isReached })
             }
             #expect(cache.statistics.stores == 0 && cache.statistics.shared == 2)
-            #expect(LeftTransferTests.count("/old", origin) == 1)
+            #expect(AbandonedTransferTests.count("/old", origin) == 1)
             goesOn.signal()
             #expect(await eventually { cache.statistics.stores == 1 })
             let answer = try await session.get(origin.url("/old"))
             #expect(answer.text == "new" && cache.statistics.hits == 1)
-            #expect(LeftTransferTests.count("/old", origin) == 1 && origin.requests.count == 5)
+            #expect(AbandonedTransferTests.count("/old", origin) == 1 && origin.requests.count == 5)
         }
     }
 
-    @Test("A redirect whose small body comes behind its head is stored, too", arguments: [false, true])
+    @Test("A redirect whose small body arrives after its head is stored", arguments: [false, true])
     func bodyBehindTheHead(isChunked: Bool) async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in
             let number = String(request.path.dropFirst(5))
             guard request.path.hasPrefix("/old/") else {
-                // Whoever follows the redirect is there before its body has come.
+                // The request for the redirect's target arrives before the redirect's body is sent.
                 signals.raise(number)
                 return CacheScene.answer("new", "no-store")
             }
-            return LeftTransferTests.redirect(to: "/new/" + number) {
+            return AbandonedTransferTests.redirect(to: "/new/" + number) {
                 if isChunked { $0.framing = .chunked() }
                 $0.body = .stream(length: isChunked ? nil : 5) { writer in
                     try await writer.write("")
@@ -77,21 +77,21 @@ struct LeftTransferTests {
         } run: { origin async throws in
             signals.use(origin)
             let (session, _) = try CacheScene.session()
-            // A machine that stalls may take the second for which the body is waited for; then it is asked for again.
+            // A slow machine can exceed the second for which the body is awaited, and the redirect is requested again.
             for number in 0..<100 {
                 let path = "/old/\(number)"
                 for _ in 0..<2 { #expect(try await session.get(origin.url(path)).text == "new") }
-                if LeftTransferTests.count(path, origin) == 1 { return }
+                if AbandonedTransferTests.count(path, origin) == 1 { return }
             }
             Issue.record("no redirect is stored")
         }
     }
 
-    @Test("A redirect whose body does not come is followed all the same, and not stored")
+    @Test("A redirect whose body does not arrive is followed and not stored")
     func bodyThatDoesNotCome() async throws {
         try await TestOrigin.withOrigin { request in
             guard request.path != "/new" else { return CacheScene.answer("new", "no-store") }
-            return LeftTransferTests.redirect {
+            return AbandonedTransferTests.redirect {
                 $0.body = .text("moved")
                 $0.fault = OriginFault(.stall, afterBodyBytes: 1)
             }
@@ -100,11 +100,11 @@ struct LeftTransferTests {
             #expect(try await session.get(origin.url("/old")).text == "new")
             #expect(await eventually { session.core.flights.memberCount == 0 })
             #expect(try await session.get(origin.url("/old")).text == "new")
-            #expect(LeftTransferTests.count("/old", origin) == 2 && cache.statistics.stores == 0)
+            #expect(AbandonedTransferTests.count("/old", origin) == 2 && cache.statistics.stores == 0)
         }
     }
 
-    @Test("What has come whole goes on without readers and takes others; what has not is given up")
+    @Test("A complete transfer continues without readers and accepts new ones; an incomplete one is cancelled")
     func leaves() async throws {
         let head = StoredHead(
             key: CacheKey(url: "http://a/"), status: 301, reason: "", fields: FieldBlock(),
@@ -124,7 +124,7 @@ struct LeftTransferTests {
         }
     }
 
-    @Test("A large rest of a body that nobody wants is not waited for")
+    @Test("A large unread rest of a body is not waited for")
     func largeRest() throws {
         let flight = CacheFlight(loop: .sharedOrStalled, watcher: nil, isUnattended: false) { true }
         let member = try #require(flight.join())

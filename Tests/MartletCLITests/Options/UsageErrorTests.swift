@@ -4,7 +4,7 @@ import Testing
 @testable import MartletCLI
 
 @Suite("Mistakes on a command line")
-struct MistakeTests {
+struct UsageErrorTests {
     @Test(
         "A mistake is reported with the option, the value and a remedy",
         arguments: [

@@ -5,9 +5,9 @@ import Testing
 
 @testable import MartletCLI
 
-@Suite("Outputs, forms and codings of get, as curl has them", .timeLimit(.minutes(10)))
-struct GetHabitTests {
-    @Test("A file that cannot be written ends its own transfer alone, unless the first failure is to end all")
+@Suite("Outputs, forms and codings of get, as in curl", .timeLimit(.minutes(10)))
+struct GetBehaviorTests {
+    @Test("A file that cannot be written fails only its own transfer, unless --fail-early is set")
     func unwritableFile() async throws {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain) {
@@ -26,7 +26,7 @@ struct GetHabitTests {
         }
     }
 
-    @Test("With --compressed a coding that cannot be undone is 61, and nothing of it is written")
+    @Test("With --compressed an unknown coding exits with 61 and writes nothing")
     func unknownCoding() async throws {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain) { request in
@@ -44,7 +44,7 @@ struct GetHabitTests {
         }
     }
 
-    @Test("A netrc that need not be there may be missing also where it is named")
+    @Test("An optional netrc file may be missing even if it is named")
     func optionalNetrc() async throws {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain) {
@@ -56,7 +56,7 @@ struct GetHabitTests {
         }
     }
 
-    @Test("A part's type is that of the name it is given, else that of its file")
+    @Test("The type of a part follows its given file name, else its file")
     func partTypes() async throws {
         let scene = try GetScene()
         try scene.write("text", to: "in.txt")
@@ -74,14 +74,14 @@ struct GetHabitTests {
         }
     }
 
-    @Test("A proxy is told of the same user agent as the server", arguments: [("me/1", "me/1"), ("", nil)])
+    @Test("A proxy receives the same user agent as the server", arguments: [("me/1", "me/1"), ("", nil)])
     func userAgent(_ given: String, _ told: String?) throws {
         let group = try GetScene.groups(["-A", given, "http://h/"])[0]
         let configuration = try SessionPlan.configuration(for: group, usesTLS: false)
         #expect(configuration.userAgent == told)
     }
 
-    @Test("Why a certificate is refused has OpenSSL's number")
+    @Test("A rejected certificate is reported with the number of OpenSSL")
     func verificationCodes() {
         let kinds: [(TLSError.Kind, Int?)] = [
             (.expired, 10), (.notYetValid, 9), (.selfSigned, 18), (.unknownAuthority, 20),
@@ -90,7 +90,7 @@ struct GetHabitTests {
         for (kind, code) in kinds { #expect(TLSError(kind).verificationCode == code) }
     }
 
-    @Test("Heads that are shown command no terminal")
+    @Test("Printed heads cannot control the terminal")
     func shownHeads() {
         let head = Array("X-A: \u{9b}31m\u{202e}\ta\\b\u{e4}\r\nSet-Cookie: a=1\r\n".utf8)
         #expect(

@@ -4,13 +4,13 @@ import MartletTestSupport
 import Testing
 
 extension DownloadRow {
-    /// An answer that is not the part that was asked for.
+    /// A response with another part than the requested one.
     private struct Lie: Sendable {
         var id = "N3"
         var name: String
         var change: @Sendable (inout RangeResponse) -> Void
 
-        /// A wrong Content-Range.
+        /// Makes a response with a wrong Content-Range.
         static func says(_ values: String...) -> Lie {
             let said = values.isEmpty ? "no Content-Range" : values.joined(separator: " and ")
             return Lie(name: "\"\(said)\"") { answer in
@@ -20,11 +20,11 @@ extension DownloadRow {
         }
     }
 
-    /// N3, N4, N16: parts that are others than those asked for.
+    /// Rows about parts that differ from the requested ones.
     static let lies: [DownloadRow] =
         resumed.map { lie in
             DownloadRow(
-                lie.id, "a resumption refused for \(lie.name) is asked for once more, as a whole",
+                lie.id, "a resumption that is rejected for \(lie.name) requests the whole file once",
                 earlier: Samples.cutOnce(), keeps: Samples.cut,
                 RangeBehavior(Samples.one, acts: [.onRanges(lie.change)]), .complete(0),
                 audit: { run in
@@ -34,7 +34,7 @@ extension DownloadRow {
         }
         + first.map { lie in
             DownloadRow(
-                lie.id, "a first part refused for \(lie.name) is asked for once more, as a whole",
+                lie.id, "a first range that is rejected for \(lie.name) requests the whole file once",
                 RangeBehavior(Samples.one, acts: [.onRanges(lie.change)]), .complete(0),
                 audit: { run in
                     #expect(run.requests.count <= 3, "\(run.log)")
@@ -68,7 +68,7 @@ extension DownloadRow {
             Lie(name: "another length of the file") {
                 $0.fields["Content-Range"] = "bytes 100000-299999/300001"
             },
-            Lie(name: "an end behind the file's") {
+            Lie(name: "an end past that of the file") {
                 $0.fields["Content-Range"] = "bytes 100000-300000/300000"
             },
         ]
@@ -79,10 +79,10 @@ extension DownloadRow {
             Lie(name: "a later start") { $0.send(1_000..<total) },
         ]
 
-    /// Servers that answer with wrong parts whatever they are asked.
+    /// Servers that respond with wrong parts to any request.
     private static let hopeless: [DownloadRow] = [
         DownloadRow(
-            "N3", "wrong parts in answer to everything are an error that says what came",
+            "N3", "only wrong ranges are an error that says what arrived",
             RangeBehavior(
                 Samples.one,
                 acts: [
@@ -91,12 +91,12 @@ extension DownloadRow {
                         $0.send(5..<total)
                     }
                 ]),
-            .fails([.rangeRefused, .unacceptableStatus, .protocolViolation], saying: ["5-299999/300000"]),
+            .fails([.rangeRejected, .unacceptableStatus, .protocolViolation], saying: ["5-299999/300000"]),
             audit: { run in
                 #expect(run.requests.count <= 3, "\(run.log)")
             }),
         DownloadRow(
-            "N3", "wrong parts in answer to everything leave what an earlier run fetched",
+            "N3", "only wrong ranges keep the bytes of an earlier run",
             earlier: Samples.cutOnce(), keeps: Samples.cut,
             RangeBehavior(
                 Samples.one,
@@ -107,16 +107,16 @@ extension DownloadRow {
                     }
                 ]),
             .fails(
-                [.rangeRefused, .unacceptableStatus, .protocolViolation], saying: ["150000-299999/300000"]),
+                [.rangeRejected, .unacceptableStatus, .protocolViolation], saying: ["150000-299999/300000"]),
             audit: { run in
                 #expect(run.requests.count <= 3, "\(run.log)")
             }),
     ]
 
-    /// Parts that are allowed, though they are others than those asked for (RFC 9110 §15.3.7).
+    /// Parts that are valid, though they differ from the requested ones (RFC 9110 §15.3.7).
     private static let shifted: [DownloadRow] = [
         DownloadRow(
-            "N4", "a part that begins earlier is taken, and the overlap dropped",
+            "N4", "a range that starts earlier is accepted, and its overlap discarded",
             earlier: Samples.cutOnce(), keeps: Samples.cut,
             RangeBehavior(
                 Samples.one,
@@ -127,14 +127,14 @@ extension DownloadRow {
                 #expect(run.value?.resumedByteCount == Samples.cut)
             }),
         DownloadRow(
-            "N4", "the whole file as a part is taken, and the overlap dropped",
+            "N4", "the whole file as a range is accepted, and its overlap discarded",
             earlier: Samples.cutOnce(), keeps: Samples.cut,
             RangeBehavior(Samples.one, acts: [.onResumptions { $0.send(0..<total) }]), .complete(0),
             audit: { run in
                 #expect(run.requests.count == 1, "\(run.log)")
             }),
         DownloadRow(
-            "N4", "a part that ends earlier is taken, and the rest asked for",
+            "N4", "a range that ends earlier is accepted, and the rest requested",
             earlier: Samples.cutOnce(), keeps: Samples.cut,
             RangeBehavior(
                 Samples.one,
@@ -142,7 +142,7 @@ extension DownloadRow {
                     .onRequest(1) { $0.send($0.body.lowerBound..<$0.body.lowerBound + 50_000) }
                 ]), .complete(0)),
         DownloadRow(
-            "N4", "a first part that is shorter than asked for is taken, and the rest asked for",
+            "N4", "a first range that is shorter than requested is accepted, and the rest requested",
             RangeBehavior(Samples.one, acts: [.onRequest(1) { $0.send(0..<70_000) }]), .complete(0)),
     ]
 }

@@ -9,8 +9,8 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("What is stored goes by where the URL really led")
-struct CachePlaceTests {
+@Suite("Cache keys and connection overrides")
+struct CacheOverrideTests {
     private static func place(
         _ url: String, _ change: (inout SessionConfiguration) -> Void
     ) throws -> String? {
@@ -19,7 +19,7 @@ struct CachePlaceTests {
         return configuration.otherPlace(of: try HTTPURL(url))
     }
 
-    @Test("Only what is in force for a URL makes another place of it")
+    @Test("Only overrides that apply to a URL change its cache key")
     func inForce() throws {
         let staging = ConnectOverride(fromHost: "a.example", fromPort: 80, toHost: "staging.example")
         let same = ConnectOverride(fromHost: "a.example", toHost: "a.example")
@@ -28,31 +28,31 @@ struct CachePlaceTests {
         let one = [Endpoint(host: "a.example", port: 80): [address]]
         let moved = [Endpoint(host: "staging.example", port: 80): [address]]
         let url = "http://a.example/x"
-        #expect(try CachePlaceTests.place(url) { _ in } == nil)
-        #expect(try CachePlaceTests.place(url) { $0.unixSocketPath = "/s" } == "unix /s")
+        #expect(try CacheOverrideTests.place(url) { _ in } == nil)
+        #expect(try CacheOverrideTests.place(url) { $0.unixSocketPath = "/s" } == "unix /s")
         #expect(
-            try CachePlaceTests.place(url) { $0.connectOverrides = [staging] } == "staging.example 80")
-        #expect(try CachePlaceTests.place(url) { $0.connectOverrides = [same, staging] } == nil)
+            try CacheOverrideTests.place(url) { $0.connectOverrides = [staging] } == "staging.example 80")
+        #expect(try CacheOverrideTests.place(url) { $0.connectOverrides = [same, staging] } == nil)
         #expect(
-            try CachePlaceTests.place("http://b.example/") { $0.connectOverrides = [staging] } == nil)
+            try CacheOverrideTests.place("http://b.example/") { $0.connectOverrides = [staging] } == nil)
         #expect(
-            try CachePlaceTests.place("https://a.example/") { $0.connectOverrides = [staging] } == nil)
+            try CacheOverrideTests.place("https://a.example/") { $0.connectOverrides = [staging] } == nil)
         for overrides in [every, one] {
             #expect(
-                try CachePlaceTests.place(url) { $0.resolveOverrides = overrides }
+                try CacheOverrideTests.place(url) { $0.resolveOverrides = overrides }
                     == "a.example 80 192.0.2.1:80")
         }
-        #expect(try CachePlaceTests.place("http://b.example/") { $0.resolveOverrides = one } == nil)
-        #expect(try CachePlaceTests.place("https://a.example/") { $0.resolveOverrides = every } == nil)
-        #expect(try CachePlaceTests.place(url) { $0.resolveOverrides = moved } == nil)
-        let both = try CachePlaceTests.place(url) {
+        #expect(try CacheOverrideTests.place("http://b.example/") { $0.resolveOverrides = one } == nil)
+        #expect(try CacheOverrideTests.place("https://a.example/") { $0.resolveOverrides = every } == nil)
+        #expect(try CacheOverrideTests.place(url) { $0.resolveOverrides = moved } == nil)
+        let both = try CacheOverrideTests.place(url) {
             $0.connectOverrides = [staging]
             $0.resolveOverrides = moved
         }
         #expect(both == "staging.example 80 192.0.2.1:80")
     }
 
-    @Test("What was made for a credential is nobody else's, though it is kept in everybody's partition")
+    @Test("A response for a credential is not served to others, even with overrides and a shared partition")
     func credentials() async throws {
         try await TestOrigin.withOrigin { request in
             CacheScene.answer(request.fields["Authorization"] ?? "nobody")
@@ -73,7 +73,9 @@ struct CachePlaceTests {
         }
     }
 
-    @Test("Two servers behind one URL share nothing, and each finds its own again", arguments: [true, false])
+    @Test(
+        "Two servers for the same URL share no stored responses, and each serves its own again",
+        arguments: [true, false])
     func twoServers(hasSockets: Bool) async throws {
         func options() -> OriginOptions {
             hasSockets ? .unix(path: "@martlet-place-\(UInt64.random(in: 0 ... .max))") : .plain

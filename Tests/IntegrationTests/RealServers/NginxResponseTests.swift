@@ -1,9 +1,9 @@
 import Martlet
 import Testing
 
-@Suite("Answers of nginx")
-struct NginxAnswerTests {
-    @Test("A file comes whole, with its length and its validators")
+@Suite("Responses of nginx")
+struct NginxResponseTests {
+    @Test("A file arrives complete, with its length and its validators")
     func wholeFile() async throws {
         try await NginxServer.withServer { server in
             let answer = try await HTTPSession.plain().get(server.url(server.plainPort, "/bytes.bin"))
@@ -16,7 +16,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("An empty file is an answer with an empty body")
+    @Test("An empty file is a response with an empty body")
     func emptyFile() async throws {
         try await NginxServer.withServer { server in
             let answer = try await HTTPSession.plain().get(server.url(server.plainPort, "/empty.txt"))
@@ -26,7 +26,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("HEAD gives the length and no body, and the connection goes on")
+    @Test("HEAD returns the length without a body, and the connection is reused")
     func head() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -41,7 +41,7 @@ struct NginxAnswerTests {
     }
 
     @Test(
-        "A range is answered with 206 and exactly those bytes",
+        "A range gets 206 and exactly those bytes",
         arguments: [
             ("bytes=5-8", 5..<9), ("bytes=0-0", 0..<1), ("bytes=1048570-", 1_048_570..<1_048_576),
             ("bytes=-3", 1_048_573..<1_048_576), ("bytes=100-1000000", 100..<1_000_001),
@@ -58,7 +58,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("Several ranges are one body of parts, handed over as it came")
+    @Test("Several ranges are one multipart body, delivered as received")
     func severalRanges() async throws {
         try await NginxServer.withServer { server in
             let answer = try await HTTPSession.plain().get(
@@ -71,7 +71,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("A range behind the end is answered with 416 and the length there is")
+    @Test("A range past the end gets 416 and the actual length")
     func unsatisfiableRange() async throws {
         try await NginxServer.withServer { server in
             let answer = try await HTTPSession.plain().get(
@@ -81,7 +81,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("A condition that holds gets 304 without a body, and the connection goes on")
+    @Test("A matching condition gets 304 without a body, and the connection is reused")
     func notModified() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -95,7 +95,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("gzip is asked for and undone")
+    @Test("gzip is requested and decoded")
     func gzip() async throws {
         try await NginxServer.withServer { server in
             let answer = try await HTTPSession.plain().get(server.url(server.plainPort, "/gzip/lines.txt"))
@@ -104,7 +104,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("A coding that the caller asked for stays as it came")
+    @Test("A coding that the caller requested stays encoded")
     func gzipByHand() async throws {
         try await NginxServer.withServer { server in
             let answer = try await HTTPSession.plain().get(
@@ -115,7 +115,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("A body that comes in chunks through a proxy is put together")
+    @Test("A body that arrives in chunks through a proxy is joined")
     func chunked() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -127,7 +127,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("Trailers come after the body and stay out of the head")
+    @Test("Trailers come after the body and are not part of the head")
     func trailers() async throws {
         try await NginxServer.withServer { server in
             let answer = try await HTTPSession.plain().get(
@@ -139,7 +139,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("204, 302, 404, 410 and 503 are answers, returned as they are")
+    @Test("204, 302, 404, 410 and 503 are returned as responses")
     func otherStatuses() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain { $0.redirects = .doNotFollow }
@@ -164,7 +164,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("401 without credentials is an answer; with them the file comes")
+    @Test("401 without credentials is a response; with them the file arrives")
     func password() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
@@ -177,7 +177,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("Target, host and fields arrive as they were given")
+    @Test("Target, host and fields arrive unchanged")
     func echo() async throws {
         try await NginxServer.withServer { server in
             let name = try #require(HTTPField.Name("X-Echo"))
@@ -189,7 +189,7 @@ struct NginxAnswerTests {
         }
     }
 
-    @Test("Under HTTP/1.0 the answer comes, and the connection is not kept")
+    @Test("An HTTP/1.0 response arrives, and the connection is closed")
     func http10() async throws {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()

@@ -11,9 +11,9 @@ import Testing
 @testable import MartletCore
 @testable import MartletHosts
 
-@Suite("Bodies that are short enough to be held until they are stored")
-struct BriefBodyTests {
-    /// A flight into a store in memory, and one who takes part.
+@Suite("Bodies short enough to be held until they are stored")
+struct ShortBodyTests {
+    /// Makes a flight that stores into memory, and its first member.
     private func flight(length: Int, memory: Int = 16 << 20) throws -> (
         CacheFlight, FlightMember, ResponseStore
     ) {
@@ -34,7 +34,7 @@ struct BriefBodyTests {
         flight.noteWhole { flight.end(.complete(flight.state.withLock { $0.writer }?.commit(trailers: nil))) }
     }
 
-    @Test("Whoever takes all of one waits once, and has it in one piece that nobody copied")
+    @Test("A collecting reader waits once and gets the whole body without a copy")
     func collected() throws {
         let body = TestPattern.bytes(from: 0, count: 900_000)
         let (flight, member, store) = try flight(length: body.count)
@@ -66,7 +66,7 @@ struct BriefBodyTests {
         #expect(isOne)
     }
 
-    @Test("Whoever reads it in pieces beside one who takes all has each as it comes")
+    @Test("A reader of pieces gets each piece as it arrives, next to a collecting reader")
     func mixed() throws {
         let body = TestPattern.bytes(from: 0, count: 300_000)
         let (flight, collector, _) = try flight(length: body.count)
@@ -88,7 +88,7 @@ struct BriefBodyTests {
         #expect(bytes == body)
     }
 
-    @Test("It is received at the pace of who reads it in pieces, and at once for who takes all of it")
+    @Test("A body is received at the speed of a reader of pieces, but without waiting for a collecting reader")
     func demand() async throws {
         let (flight, member, _) = try flight(length: 1_000_000)
         flight.append([UInt8](repeating: 1, count: 300_000))
@@ -100,7 +100,7 @@ struct BriefBodyTests {
         #expect(await flight.waitForDemand())
     }
 
-    @Test("What came of one that is cut is told to who takes all of it")
+    @Test("A collecting reader of a truncated body gets the received bytes and then the error")
     func cut() throws {
         let (flight, member, _) = try flight(length: 1000)
         member.collect()
@@ -118,7 +118,7 @@ struct BriefBodyTests {
     }
 
     @Test(
-        "A body is stored and served again whole, whatever its length is to what may be held",
+        "Bodies of every length are stored and served again completely",
         arguments: [true, false])
     func lengths(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
@@ -142,7 +142,7 @@ struct BriefBodyTests {
         }
     }
 
-    @Test("One that has failed answers nobody who asks behind it")
+    @Test("A failed flight accepts no new members")
     func failed() throws {
         let (flight, member, _) = try flight(length: 10)
         flight.end(.failed(CancellationError()))
@@ -150,7 +150,7 @@ struct BriefBodyTests {
         member.leave()
     }
 
-    @Test("What came before the total clock ran out is in the error")
+    @Test("The error of a total timeout contains the bytes that were received before")
     func timedOut() async throws {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { _ in
@@ -174,7 +174,7 @@ struct BriefBodyTests {
         }
     }
 
-    @Test("Who asks anew once a body came has another, never the one that came before")
+    @Test("A reload always gets a new response, even immediately after the last one")
     func reloads() async throws {
         let counter = Counter()
         try await TestOrigin.withOrigin { _ in
@@ -191,7 +191,7 @@ struct BriefBodyTests {
 }
 
 extension CacheFlight {
-    /// Lands an answer whose body is shared, and of whose length the network said nothing.
+    /// Delivers a response with a shared body to the members. The network gave no length for the body.
     func landTransfer(of variant: StoredVariant) throws {
         let call = try Call(
             .get, HTTPFields(), url: try HTTPSession.url("http://a/"), body: .none, options: RequestOptions(),

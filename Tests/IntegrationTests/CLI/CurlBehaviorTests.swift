@@ -4,9 +4,9 @@ import MartletTesting
 import Synchronization
 import Testing
 
-@Suite("Habits of curl's users")
-struct CurlHabitTests {
-    /// A line for both; `HOST` is the origin's, `BASE` its URL.
+@Suite("Details of curl's behavior")
+struct CurlBehaviorTests {
+    /// A command line for both; `HOST` is the host of the origin, `BASE` its URL.
     static let lines: [[String]] = [
         ["-T", "file", "BASE"], ["-T", "file", "HOST"], ["-T", "file", "BASE/dir/?x=1"],
         ["-T", "file", "BASE/dir/."], ["-T", "file", "BASE/dir/sub/.."], ["-T", "file", "BASE/dir/#f"],
@@ -32,7 +32,7 @@ struct CurlHabitTests {
                     count += 1
                     return count
                 }
-                // Each of the two programs asks twice.
+                // Each of the two programs sends two requests.
                 if !count.isMultiple(of: 2) { return .text("", status: 404) }
             }
             let names = ["Authorization", "Cookie", "Accept-Encoding", "X-A", "X-B"]
@@ -48,7 +48,7 @@ struct CurlHabitTests {
         return .text(String(decoding: bytes, as: UTF8.self))
     }
 
-    @Test("The same command line asks for the same and shows the same", arguments: lines)
+    @Test("The same command line sends the same requests and prints the same output", arguments: lines)
     func same(_ line: [String]) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -61,7 +61,7 @@ struct CurlHabitTests {
         try directory.write(
             "machine 127.0.0.1 login first password p1\nmachine 127.0.0.1 login second password p2\n",
             to: "netrc")
-        try await TestOrigin.withOrigin(.plain, handler: CurlHabitTests.handler()) { origin in
+        try await TestOrigin.withOrigin(.plain, handler: CurlBehaviorTests.handler()) { origin in
             let host = "127.0.0.1:\(origin.port)"
             let arguments =
                 ["-q", "-sS"]
@@ -73,7 +73,7 @@ struct CurlHabitTests {
             let ours = try await Program.run(arguments, in: directory)
             let theirs = try await Program.run("curl", arguments, input: [], in: directory)
             let date = /Date: [^\r]*\r\n/
-            // What codings there are is each program's own affair.
+            // The supported codings differ between the two programs.
             let codings = /Accept-Encoding: [^\n]*[a-z][^\n]*\n/
             func shown(_ text: String) -> String {
                 text.replacing(date, with: "").replacing(codings, with: "Accept-Encoding: some\n")
@@ -83,7 +83,7 @@ struct CurlHabitTests {
         }
     }
 
-    @Test("Whom a netrc does not know gets nobody else's password, which curl 7.88 gives them")
+    @Test("A user without a netrc entry does not get another user's password, unlike in curl 7.88")
     func stranger() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
@@ -92,12 +92,12 @@ struct CurlHabitTests {
             let url = "http://third@127.0.0.1:\(origin.port)/"
             let run = try await Program.run(["-sS", "--netrc-file", "netrc", url], in: directory)
             #expect(run.status == 0)
-            // “third:”
+            // This encodes “third:”.
             #expect(origin.requests.map { $0.fields["Authorization"] } == ["Basic dGhpcmQ6"])
         }
     }
 
-    @Test("A body ends with its connection where its length is to be ignored")
+    @Test("A body ends with its connection if its length is to be ignored")
     func ignoredLength() async throws {
         for length in ["100", "3, 4", "x"] {
             let script = ServerScript(
@@ -112,9 +112,9 @@ struct CurlHabitTests {
         }
     }
 
-    @Test("Whatever ends a handshake is TLS that failed: exit code 35, as curl's", arguments: [false, true])
+    @Test("Any failure of a handshake is a TLS failure: exit code 35, as in curl", arguments: [false, true])
     func handshake(_ isReset: Bool) async throws {
-        // One byte of what the client says first.
+        // The server reads one byte of the ClientHello.
         let script = ServerScript(.expect([22]), isReset ? .reset : .close)
         try await TestOrigin.withOrigin(scripts: script, script) { origin in
             let arguments = ["-q", "-sSk", "https://127.0.0.1:\(origin.port)/"]
@@ -124,7 +124,7 @@ struct CurlHabitTests {
         }
     }
 
-    @Test("An address that is none of this machine's is exit code 45, as curl's")
+    @Test("An address that this machine does not have exits with 45, as in curl")
     func foreignAddress() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { origin in
             let arguments = ["-q", "-sS", "--interface", "203.0.113.77", origin.url()]
@@ -134,7 +134,7 @@ struct CurlHabitTests {
         }
     }
 
-    @Test("Several Location fields that differ are a weird reply")
+    @Test("Several different Location fields are an invalid reply")
     func differingLocations() async throws {
         let script = ServerScript(
             .expectRequestHead,
@@ -145,9 +145,9 @@ struct CurlHabitTests {
         }
     }
 
-    @Test("The boundary that a Content-Type of the caller's names is the one that is used")
+    @Test("The boundary in the caller's Content-Type is used")
     func ownBoundary() async throws {
-        try await TestOrigin.withOrigin(.plain, handler: CurlHabitTests.echo) { origin in
+        try await TestOrigin.withOrigin(.plain, handler: CurlBehaviorTests.echo) { origin in
             let run = try await Program.run(
                 "-sS", "-F", "a=b", "-H", "Content-Type: multipart/form-data; boundary=own", origin.url())
             #expect(
@@ -156,11 +156,11 @@ struct CurlHabitTests {
         }
     }
 
-    @Test("A file that is a pipe is sent in chunks, and as a part of a form")
+    @Test("A pipe is sent in chunks, and as a part of a form")
     func pipes() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
-        try await TestOrigin.withOrigin(.plain, handler: CurlHabitTests.echo) { origin in
+        try await TestOrigin.withOrigin(.plain, handler: CurlBehaviorTests.echo) { origin in
             let program = Program.path
             for (words, expected) in [("-T <(printf hello)", "hello"), ("-F 'f=@<(printf hello)'", nil)] {
                 let command = "'\(program)' -sS \(words) '\(origin.url("/x"))'"
@@ -177,7 +177,7 @@ struct CurlHabitTests {
     }
 
     @Test(
-        "-OJ takes names that are not written as they should be",
+        "-OJ accepts malformed Content-Disposition fields",
         arguments: [
             "filename=\"t.txt\"", "attachment; filename=two words.txt",
             "attachment; filename=a.martlet-record",
@@ -196,7 +196,7 @@ struct CurlHabitTests {
         }
     }
 
-    @Test("A raw body has its trailers, and they are not shown once more")
+    @Test("A raw body includes its trailers, which are not printed again")
     func rawTrailers() async throws {
         let body = "4\r\nabcd\r\n0\r\nX-T: 1\r\n\r\n"
         let script = ServerScript(
