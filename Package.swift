@@ -75,7 +75,7 @@ let package = Package(
         .target(name: "MartletWire", swiftSettings: strict),
         .target(name: "MartletURL", swiftSettings: strict),
         .target(
-            name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", "MartletURL", deque, heap],
+            name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", "MartletURL", deque, heap, systemPackage],
             swiftSettings: strict),
         .target(name: "MartletStorage", dependencies: ["CZlib", "CLinux"], swiftSettings: strict),
         .target(

@@ -16,9 +16,10 @@ let settings: [SwiftSetting] = [
 let package = Package(
     name: "martlet-cache-benchmarks",
     targets: [
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib"),
         .target(name: "CLinux"),
         .target(name: "MartletWire", swiftSettings: settings),
-        .target(name: "MartletStorage", dependencies: ["CLinux"], swiftSettings: settings),
+        .target(name: "MartletStorage", dependencies: ["CZlib", "CLinux"], swiftSettings: settings),
         .target(
             name: "MartletCache", dependencies: ["MartletWire", "MartletStorage"], swiftSettings: settings),
         .executableTarget(

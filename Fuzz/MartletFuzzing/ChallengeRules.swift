@@ -35,7 +35,7 @@ enum ChallengeRules {
         try require(!scheme.isEmpty && scheme.utf8.allSatisfy(ByteClass.isToken), "scheme \(scheme)")
         try require(
             challenge.token68 == nil || challenge.parameters.isEmpty,
-            "a token beside parameters: \(challenge)")
+            "a token and parameters: \(challenge)")
         try require(
             challenge.parameters.count <= ChallengeParser.parameterLimit,
             "\(challenge.parameters.count) parameters")

@@ -65,7 +65,7 @@ struct ChallengedCall {
                 resendLimit += 1
             } else if try isResent(answer) {
                 resendCount += 1
-                try require(resendCount <= resendLimit, "a call goes on for ever")
+                try require(resendCount <= resendLimit, "a call never ends")
             }
         }
         try require(try prepare(elsewhere) == nil, "another origin is sent credentials")

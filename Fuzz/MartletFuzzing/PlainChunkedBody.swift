@@ -16,8 +16,8 @@ struct PlainChunkedBody: Equatable {
             guard let line = PlainChunkedBody.takeLine(&rest) else { return nil }
             let digits = line.prefix { ByteClass.hexDigit($0) != nil }
             guard let size = Int(String(decoding: digits, as: UTF8.self), radix: 16) else { return nil }
-            let behind = line.dropFirst(digits.count).first { !ByteClass.isBlank($0) }
-            guard behind == nil || behind == UInt8(ascii: ";") else { return nil }
+            let next = line.dropFirst(digits.count).first { !ByteClass.isBlank($0) }
+            guard next == nil || next == UInt8(ascii: ";") else { return nil }
             if size == 0 { break }
             guard rest.count >= size else { return nil }
             payload += rest.prefix(size)

@@ -46,7 +46,7 @@ struct SessionReading: Equatable {
             while !stream.isClosed, ContinuousClock.now < patience {
                 try? await Task.sleep(for: .milliseconds(1))
             }
-            try require(stream.isClosed, "a connection is open behind its session")
+            try require(stream.isClosed, "a connection is still open after its session")
             let written = stream.written
             let sent = RequestReading(written, .whole(written.count), .default)
             if case .truncated = sent.error?.code { continue }

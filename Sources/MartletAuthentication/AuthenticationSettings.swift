@@ -19,7 +19,7 @@ public struct AuthenticationSettings: Sendable {
     public var credentials: Credentials?
     /// The bearer tokens for the first origin of a call, fetched when needed and refreshed after a 401.
     public var tokens: SingleFlightTokens?
-    /// The credentials for further origins.
+    /// The credentials by origin; also for the first one, without ``credentials`` and ``tokens``.
     public var credentialsByOrigin: [HTTPURL.Origin: Credentials]
     /// The names and passwords by host, as in `~/.netrc`. They are not sent over plain HTTP in a call that started with
     /// TLS, and never to a proxy.
@@ -57,13 +57,13 @@ public struct AuthenticationSettings: Sendable {
     /// $0.authentication = .bearer(token) { try await session.post("https://id.example.com/token").text }
     /// ```
     ///
-    /// The request is then repeated once, if its body can be sent again. Concurrent calls share one run of the closure.
-    /// It may make calls on the same session, or on any host with other credentials. Its calls are sent without the
-    /// token, because they would wait for it forever.
+    /// The request is then repeated, if its body can be sent again, until ``attemptLimit`` tokens were rejected.
+    /// Concurrent calls share one run of the closure. It may make calls on the same session, or on any host with other
+    /// credentials. Its calls are sent without the token, because they would wait for it forever.
     /// - Parameters:
     ///   - token: The first token, sent with each request until it is rejected.
-    ///   - refresh: Returns a token that is currently valid. Calls throw its errors. A cancelled call stops waiting for
-    ///     it.
+    ///   - refresh: Returns a token that is currently valid. If it throws an ``HTTPError``, the calls fail with
+    ///     `.authenticationFailed`; other errors are thrown unchanged. A cancelled call stops waiting for it.
     public static func bearer(_ token: String, refresh: @escaping @Sendable () async throws -> String)
         -> AuthenticationSettings
     { AuthenticationSettings(tokens: SingleFlightTokens(ClosureTokens(fetch: refresh), token: token)) }

@@ -112,7 +112,7 @@ public struct NetrcError: Error, Hashable, Sendable, CustomStringConvertible {
         case unterminatedQuote
         /// The file contains bytes that are not UTF-8.
         case invalidText
-        /// The file contains a control character is outside quotes.
+        /// The file contains a control character outside quotes.
         case controlCharacter
         /// The file has more than ``NetrcFile/byteLimit`` bytes.
         case tooLarge

@@ -55,7 +55,9 @@ import MartletDemo
         } catch let status as ExitStatus { return status } catch {
             // A mistake on the command line of one of our own commands is exit code 2, as everywhere here.
             guard exitCode(for: error) == .success else {
-                let isInGroup = groups.contains { $0.configuration.commandName == words.first } && words.count > 1
+                let group = groups.first { $0.configuration.commandName == words.first }
+                let names = group?.configuration.subcommands.map { $0.configuration.commandName } ?? []
+                let isInGroup = words.count > 1 && names.contains(words[1])
                 let command = words.prefix(isInGroup ? 2 : 1).joined(separator: " ")
                 await UsageError("\(message(for: error)); try martlet \(command) --help").tell()
                 return .usage

@@ -36,6 +36,8 @@ struct ServeCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let routes = StandardRoutes(directory: directory.map { FilePath($0) })
         var options = OriginOptions(binding: .ipv4(port: port), tls: tls ? .trusted : nil)
+        // Nothing reads the records.
+        (options.limits.recordLimit, options.limits.recordedBodyLimit) = (0, 0)
         if !quiet {
             // Awaited, so that a slow reader of the log slows the clients down and does not fill the memory.
             options.log = { request in

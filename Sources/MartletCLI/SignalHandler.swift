@@ -1,6 +1,5 @@
 import Glibc
 import Martlet
-import MartletDemo
 import Synchronization
 
 /// SIGINT, SIGTERM and SIGPIPE. The handler only writes the signal's number into a pipe, which a thread reads.

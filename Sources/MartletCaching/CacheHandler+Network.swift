@@ -20,7 +20,7 @@ extension CacheHandler {
             cache.store.noteUse(of: response)
             cache.count(isFirst ? \.validated : \.shared, served: answer.byteCount(of: response))
             return result
-        case .offer(let offer, _) where offer.hasStandIn:
+        case .offer(let offer, _) where offer.hasStaleFallback:
             guard isFirst || member.wasEarly else { return nil }
             guard flight.claim(isFirst: isFirst) != nil else {
                 return try await staleFallback(status: offer.network.head.status)?.use()

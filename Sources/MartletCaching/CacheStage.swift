@@ -6,7 +6,7 @@ struct CacheStage: CallStage {
     let progress: CallProgress
 
     func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
-        if let answer = progress.takeFirstAnswer() { return answer }
+        if let answer = progress.takeFirstResponse() { return answer }
         guard let cache = call.cache, !(cache.isTransient && call.cacheRequest().isOffline) else {
             return try await next(call)
         }

@@ -93,7 +93,7 @@ package struct AuthenticationMachine: Sendable {
         }
         switch standing.next.take() {
         case .digest(let session, let key, let extent):
-            guard let count = memory.withTable({ $0.noteDigest(key, session, extent: extent) }) else { return .none }
+            guard let count = memory.withTable({ $0.recordDigest(key, session, extent: extent) }) else { return .none }
             return try write(session, count, key, request, isRemembered: false, &standing)
         case .value(let value, let sent):
             standing.sent = sent
@@ -252,7 +252,7 @@ package struct AuthenticationMachine: Sendable {
 
     private func forget(_ sent: AuthenticationState.Sent?) {
         switch sent {
-        case .digest(let digest): memory.withTable { $0.forgetDigest(digest.key, used: digest.session.nonce) }
+        case .digest(let digest): memory.withTable { $0.removeDigest(digest.key, used: digest.session.nonce) }
         case .basic(let key): memory.withTable { $0.removeBasic(key) }
         case .plain, .token, nil: break
         }
@@ -295,7 +295,7 @@ package struct AuthenticationMachine: Sendable {
                 .parameters
             let claimed = information.first { $0.name == "rspauth" }?.rawValue
             if sent.proof.verdict(on: claimed) == .refuted {
-                memory.withTable { $0.forgetDigest(sent.key, used: sent.session.nonce) }
+                memory.withTable { $0.removeDigest(sent.key, used: sent.session.nonce) }
                 return .refuse(.serverAuthenticationFailed(request.origin, party))
             }
             if let next = information.first(where: { $0.name == "nextnonce" })?.rawValue, !next.isEmpty {

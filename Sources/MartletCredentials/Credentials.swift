@@ -150,7 +150,7 @@ package struct CredentialSources: Sendable {
     package var credentials: Credentials?
     /// The provider of bearer tokens for the first origin of the call.
     package var tokens: (any TokenProvider)?
-    /// The credentials for other origins.
+    /// The credentials by origin; also for the first one, if the sources above have none.
     package var credentialsByOrigin: [HTTPURL.Origin: Credentials] = [:]
     /// The credentials by host name, as in a netrc file. They are never used for a proxy, nor over plain HTTP in a call
     /// that started with TLS.

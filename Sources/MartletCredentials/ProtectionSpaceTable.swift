@@ -72,7 +72,7 @@ struct ProtectionSpaceTable: Sendable {
 
     /// Stores a session, replaces an older one for the same realm, and counts a use of its nonce.
     /// - Returns: The number of uses, including this one; `nil` if all uses are spent.
-    @discardableResult mutating func noteDigest(
+    @discardableResult mutating func recordDigest(
         _ key: AuthenticationKey, _ session: DigestSession, extent: ProtectionSpace
     ) -> UInt32? {
         guard let count = use(session, key) else { return nil }
@@ -123,7 +123,7 @@ struct ProtectionSpaceTable: Sendable {
     }
 
     /// Removes a rejected nonce, unless the session already has another one.
-    mutating func forgetDigest(_ key: AuthenticationKey, used: [UInt8]) {
+    mutating func removeDigest(_ key: AuthenticationKey, used: [UInt8]) {
         change(key) { $0.removeAll { $0.session?.nonce == used } }
     }
 

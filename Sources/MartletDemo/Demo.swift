@@ -101,15 +101,6 @@ struct DemoEnvironment: Sendable {
     }
 }
 
-extension FileDescriptor {
-    /// The bytes that are available, up to a limit; empty at the end. Blocks.
-    package func bytes(atMost limit: Int) throws -> [UInt8] {
-        try unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
-            count = unsafe try read(into: UnsafeMutableRawBufferPointer(buffer))
-        }
-    }
-}
-
 /// The times of the phases of a request, as a chart of one line.
 package enum Timeline {
     private static let width = 32

@@ -248,7 +248,10 @@ final class ReservedPort: Sendable {
 enum ResidentMemory {
     /// The memory of this process in bytes; `nil` without `/proc`.
     static var byteCount: Int? {
-        guard let bytes = FileManager.default.contents(atPath: "/proc/self/statm") else { return nil }
+        // Not with Foundation, which never frees its buffers for such files.
+        guard let file = try? FileDescriptor.open(FilePath("/proc/self/statm"), .readOnly, options: .closeOnExec),
+            let bytes = try? file.closeAfter({ try file.bytes(atMost: 256) })
+        else { return nil }
         let numbers = String(decoding: bytes, as: UTF8.self).split(separator: " ")
         return numbers.count > 1 ? Int(numbers[1]).map { $0 * 4096 } : nil
     }

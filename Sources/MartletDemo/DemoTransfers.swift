@@ -5,6 +5,8 @@ import Synchronization
 /// The steps with large bodies.
 enum DemoTransfers {
     private static let mebibyte: UInt64 = 1 << 20
+    /// The size of a piece in bytes: not a power of two.
+    private static let pieceByteCount: UInt64 = 131_042
 
     static let steps = [
         Demo.Step(title: "Upload 32 MiB generated during the upload, with progress", run: upload),
@@ -16,18 +18,17 @@ enum DemoTransfers {
     private static func generated(_ byteCount: UInt64) -> AsyncStream<[UInt8]> {
         let next = Atomic(0 as UInt64)
         return AsyncStream(unfolding: {
-            let offset = next.add(131_042, ordering: .relaxed).oldValue
-            return offset < byteCount
-                ? TestPattern.bytes(from: offset, count: Int(min(131_042, byteCount - offset))) : nil
+            piece(at: next.add(pieceByteCount, ordering: .relaxed).oldValue, of: byteCount)
         })
     }
 
-    static func pieces(of byteCount: UInt64) -> UnfoldSequence<[UInt8], UInt64> {
-        sequence(state: 0 as UInt64) { offset -> [UInt8]? in
-            guard offset < byteCount else { return nil }
-            defer { offset += 131_042 }
-            return TestPattern.bytes(from: offset, count: Int(min(131_042, byteCount - offset)))
-        }
+    static func pieces(of byteCount: UInt64) -> some Sequence<[UInt8]> {
+        stride(from: 0, to: byteCount, by: Int(pieceByteCount)).lazy.compactMap { piece(at: $0, of: byteCount) }
+    }
+
+    /// The piece of the pattern at an offset; `nil` at the end.
+    private static func piece(at offset: UInt64, of byteCount: UInt64) -> [UInt8]? {
+        offset < byteCount ? TestPattern.bytes(from: offset, count: Int(min(pieceByteCount, byteCount - offset))) : nil
     }
 
     private static func upload(_ stage: DemoEnvironment) async throws -> [String] {
@@ -110,7 +111,7 @@ enum DemoTransfers {
         guard let file = try? FileDescriptor.open(path, .readOnly, options: .closeOnExec) else { return nil }
         defer { try? file.close() }
         var offset: UInt64 = 0
-        while let piece = try? file.bytes(atMost: 131_042) {
+        while let piece = try? file.bytes(atMost: Int(pieceByteCount)) {
             if piece.isEmpty { return offset }
             guard TestPattern.bytes(from: offset, count: piece.count) == piece else { return nil }
             offset += UInt64(piece.count)

@@ -56,7 +56,6 @@ extension HTTPHost {
             url = url.withoutUserInfo
         }
         var body = body
-        let encoder = encoder
         if inURL || body != nil || encoding.methodsWithParametersInURL.contains(method) {
             url = try encoded(method, url) { try encoding.url(url, adding: parameters, by: encoder) }
         } else {

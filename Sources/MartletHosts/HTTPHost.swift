@@ -220,7 +220,7 @@ extension HTTPHost {
         }
         let url = try resolving(reference, at: folder, shift: isRooted ? -1 : -2)
         guard url.path.hasPrefix(folder.path) else {
-            throw fault("the path leads out of \(folder.path): give the whole URL where that is meant")
+            throw fault("the path leads out of \(folder.path): pass an absolute URL")
         }
         return url
     }

@@ -53,8 +53,9 @@ public struct ParameterEncoding: Sendable {
 
     /// Returns parameters as a body.
     /// - Parameter own: The encoder of a host, which replaces that of ``json``.
-    func body(for parameters: some Encodable, by own: BodyEncoder) throws -> HTTPBody {
+    func body(for parameters: some Encodable, by own: @autoclosure () -> BodyEncoder) throws -> HTTPBody {
         if ParameterEncoding.isNull(parameters) { return .none }
+        let own = own()
         switch format {
         case .form:
             guard let form = try text(of: parameters, by: own) else { return .none }
@@ -75,19 +76,22 @@ public struct ParameterEncoding: Sendable {
         try self.url(url, adding: parameters, by: BodyEncoder())
     }
 
-    func url(_ url: HTTPURL, adding parameters: some Encodable, by own: BodyEncoder) throws -> HTTPURL {
+    func url(_ url: HTTPURL, adding parameters: some Encodable, by own: @autoclosure () -> BodyEncoder) throws
+        -> HTTPURL
+    {
         if ParameterEncoding.isNull(parameters) { return url }
-        return try text(of: parameters, by: own).map { try url.appending(encodedQuery: $0) } ?? url
+        return try text(of: parameters, by: own()).map { try url.appending(encodedQuery: $0) } ?? url
     }
 
     /// Returns parameters as a query or a form; `nil` if they are null.
     private func text(of parameters: some Encodable, by own: BodyEncoder) throws -> String? {
-        var query = query
-        let rules = own.isChosen ? own.json : nil
-        if query.dates == .iso8601, let dates = rules.flatMap({ QueryEncoding.Dates($0.dateEncodingStrategy) }) {
-            query.dates = dates
+        var (query, dates) = (query, JSONEncoder.DateEncodingStrategy.deferredToDate)
+        if own.isChosen, query.dates == .iso8601 {
+            dates = own.dateStrategy
+            if let form = QueryEncoding.Dates(dates) { query.dates = form }
         }
-        let tree = try ParameterValue(encoding: parameters, by: rules)
+        let tree = try ParameterValue(
+            encoding: parameters, keys: own.isChosen ? own.keyStrategy : .useDefaultKeys, dates: dates)
         return tree == .null ? nil : try query.encoded(tree)
     }
 

@@ -145,24 +145,33 @@ extension ResponseBody {
 
         fileprivate let pass: ParsedBody<LineParser>
         fileprivate let charset: String
+        /// The encoding of the charset; `nil` for one with line feeds of several bytes, and for an unknown one.
+        fileprivate let encoding: TextDecoding.Encoding?
+
+        fileprivate init(pass: ParsedBody<LineParser>, charset: String) {
+            (self.pass, self.charset) = (pass, charset)
+            encoding = TextDecoding.Encoding(label: charset).flatMap {
+                [.utf8, .windows1252, .iso885915].contains($0) ? $0 : nil
+            }
+        }
 
         /// One pass over the lines.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var pass: ParsedBody<LineParser>
-            fileprivate let charset: String
+            fileprivate let lines: Lines
 
             /// Returns the next line; `nil` at the end. Cancelling the task throws `CancellationError` and closes the
             /// connection immediately.
             /// - Throws: An ``HTTPError``: that of the body, `.limitExceeded` for a line above the limit, or
             ///   `.decodingFailed` for another charset, whose ``HTTPError/underlying`` is a ``ResponseDecodingError``.
             public mutating func next() async throws -> String? {
-                let encoding = try encoding
+                let encoding = try encoding()
                 return try await nextBytes().map { text($0, encoding) }
             }
 
             /// Returns the next line, with those that are already available; `nil` at the end.
             mutating func nextLines() async throws -> [String]? {
-                let encoding = try encoding
+                let encoding = try encoding()
                 guard let first = try await nextBytes() else { return nil }
                 return ([first] + pass.ready()).map { text($0, encoding) }
             }
@@ -171,16 +180,12 @@ extension ResponseBody {
                 TextDecoding.text(line, in: pass.parser.isMarked ? .utf8 : encoding)
             }
 
-            /// The encoding of the body. A line feed has one byte in it.
-            private var encoding: TextDecoding.Encoding {
-                get throws(HTTPError) {
-                    let encoding = TextDecoding.Encoding(label: charset)
-                    if let encoding, [.utf8, .windows1252, .iso885915].contains(encoding) { return encoding }
-                    throw pass.reader.refusal(
-                        .decodingFailed,
-                        "lines cannot be read in the charset “\(charset.prefix(100))”: collect the body",
-                        underlying: ResponseDecodingError.unknownCharset(charset))
-                }
+            private func encoding() throws(HTTPError) -> TextDecoding.Encoding {
+                if let encoding = lines.encoding { return encoding }
+                throw pass.reader.refusal(
+                    .decodingFailed,
+                    "lines cannot be read in the charset “\(lines.charset.prefix(100))”: collect the body",
+                    underlying: ResponseDecodingError.unknownCharset(lines.charset))
             }
 
             /// Returns the bytes of the next line, in any encoding; `nil` at the end.
@@ -193,7 +198,7 @@ extension ResponseBody {
         }
 
         /// Returns a pass that starts with the bytes that were not read yet.
-        public func makeAsyncIterator() -> Iterator { Iterator(pass: pass, charset: charset) }
+        public func makeAsyncIterator() -> Iterator { Iterator(pass: pass, lines: self) }
     }
 
     /// The lines of the body, of at most 16 MiB each.
@@ -203,6 +208,8 @@ extension ResponseBody {
     /// - Parameter limit: The maximum size of a line. A longer line throws an ``HTTPError`` with the code
     ///   `.limitExceeded` and closes the connection.
     public func lines(upTo limit: ByteCount) -> Lines {
-        Lines(pass: ParsedBody(self, LineParser(ending: .lineFeed, limit: limit.bytes)), charset: charset ?? "utf-8")
+        Lines(
+            pass: ParsedBody(self, LineParser(ending: .lineFeed, limit: limit.bytes)),
+            charset: exchange(with: [], isCollected: false).contentType?.charset ?? "utf-8")
     }
 }

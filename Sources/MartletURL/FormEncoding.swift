@@ -60,7 +60,7 @@ public enum FormEncoding {
     }
 }
 
-/// Percent-encoding as in the WHATWG URL Standard: the rules which bytes of each component are written as `%XX`.
+/// Percent-encoding as in the WHATWG URL Standard: the rules for which bytes of each component are written as `%XX`.
 package enum PercentEncoding {
     /// A set of ASCII bytes to encode, one bit each. Bytes of 0x80 and above are always encoded.
     package struct EncodeSet {

@@ -17,7 +17,7 @@ package enum SamplePage {
     package static func answer(_ request: OriginRequest, version: UInt64, count: UInt64) -> OriginResponse {
         OriginResponse(
             200,
-            fields: [
+            headers: [
                 "Cache-Control": "max-age=600", "X-Path": request.path, "X-Version": "\(version)",
                 "X-Count": "\(count)",
             ], body: .pattern(count, from: version))

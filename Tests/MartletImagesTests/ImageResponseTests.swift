@@ -9,7 +9,7 @@ struct ImageResponseTests {
         _ bytes: [UInt8], type: String, _ run: (HTTPSession, String) async throws -> Void
     ) async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(fields: ["Content-Type": type], body: .bytes(bytes))
+            OriginResponse(headers: ["Content-Type": type], body: .bytes(bytes))
         } run: { origin in
             try await run(HTTPSession(configuration: .patient), origin.url())
         }

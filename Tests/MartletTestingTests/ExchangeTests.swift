@@ -204,7 +204,7 @@ struct ExchangeTests {
     @Test("Field lines of one name stay separate and in order")
     func keepsDuplicateFields() async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(fields: ["Set-Cookie": "a=1", "X-Between": "x", "Set-Cookie": "b=2"])
+            OriginResponse(headers: ["Set-Cookie": "a=1", "X-Between": "x", "Set-Cookie": "b=2"])
         } run: { origin in
             let client = try await RawClient(origin)
             let answer = try await client.get("/")
@@ -242,7 +242,7 @@ struct ExchangeTests {
     @Test("A field that cannot be sent leads to a 500 and never to a split response")
     func refusesInjectedFields() async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(fields: ["X-A": "b\r\nX-C: d"], body: .text("x"))
+            OriginResponse(headers: ["X-A": "b\r\nX-C: d"], body: .text("x"))
         } run: { origin in
             let client = try await RawClient(origin)
             let answer = try await client.get("/")

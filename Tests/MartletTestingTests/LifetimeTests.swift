@@ -101,7 +101,7 @@ struct LifetimeTests {
             _ = try await client.get("/b")
             let recorded = try await requests
             #expect(recorded.map(\.target) == ["/a", "/b"])
-            #expect(recorded[0].fields["x-one"] == "1")
+            #expect(recorded[0].headers["x-one"] == "1")
             client.close()
             try await origin.recorder.waitForOpenConnections(atMost: 0)
             let counts = origin.recorder.counts

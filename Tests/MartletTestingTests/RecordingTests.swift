@@ -71,6 +71,44 @@ struct RecordingTests {
         await mock.stop()
     }
 
+    @Test("The bodies of two uploads at the same time are recorded within the limit")
+    func interleaved() async throws {
+        var limits = OriginLimits()
+        limits.recordedBodyLimit = 20
+        let (pieces, received) = AsyncStream<Int>.makeStream()
+        let mock = MockTransport(
+            handler: OriginHandler { request in
+                for try await piece in request.body { received.yield(piece.count) }
+                return .status(200)
+            }, limits: limits)
+        var counts = pieces.makeAsyncIterator()
+        let clients = try await [RawClient(mock), RawClient(mock)]
+        for (index, text) in [(0, "aaaaaaaaaa"), (1, "bbbbbbb"), (1, "bbbbbbb"), (0, "aaaaaaaaaa"), (1, "bbbbbb")] {
+            if mock.recorder.requests.count == index {
+                try await clients[index].send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 20\r\n\r\n")
+            }
+            try await clients[index].send(text)
+            var missing = text.utf8.count
+            while missing > 0 { missing -= try #require(await counts.next()) }
+            #expect(mock.recorder.requests.reduce(0) { $0 + $1.body.count } <= 20)
+        }
+        for client in clients { #expect(try await client.response().status == 200) }
+        #expect(mock.recorder.requests.map(\.text) == ["", String(repeating: "b", count: 20)])
+        #expect(mock.recorder.requests.map(\.bodyByteCount) == [20, 20])
+        await mock.stop()
+    }
+
+    @Test("The URL of an absolute request target has its own scheme")
+    func absoluteTarget() async throws {
+        let mock = MockTransport { _ in .status(200) }
+        let client = try await RawClient(mock)
+        try await client.send("GET https://t.example/a?b HTTP/1.1\r\nHost: t.example\r\n\r\n")
+        #expect(try await client.response().status == 200)
+        let request = try #require(mock.recorder.requests.first)
+        #expect(request.url == "https://t.example/a?b" && request.path == "/a")
+        await mock.stop()
+    }
+
     @Test("Scripts record the requests that they read")
     func scripts() async throws {
         let script = ServerScript(

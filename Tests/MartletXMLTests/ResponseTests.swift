@@ -10,7 +10,7 @@ struct ResponseTests {
         _ run: (HTTPSession, String) async throws -> Void
     ) async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(status, fields: ["Content-Type": type], body: .bytes(bytes))
+            OriginResponse(status, headers: ["Content-Type": type], body: .bytes(bytes))
         } run: { origin in
             try await run(HTTPSession(configuration: .patient), origin.url())
         }

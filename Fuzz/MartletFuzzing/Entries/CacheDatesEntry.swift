@@ -46,7 +46,7 @@ extension FuzzEntry {
             try require((0...(1 << 31)).contains(freshness.lifetime), "a lifetime of \(freshness.lifetime)")
             try require(now >= response || !freshness.isFresh, "fresh before it came")
             try require(
-                request <= response || !freshness.isFresh, "fresh though it came before it was asked for")
+                request <= response || !freshness.isFresh, "fresh though it came before its request")
             if freshness.basis == .heuristic {
                 try require(freshness.lifetime <= Freshness.heuristicLimit, "\(freshness.lifetime) guessed")
             }

@@ -28,14 +28,14 @@ extension FuzzEntry {
         // A plan accepts any record, and never requests existing bytes or bytes beyond the end.
         var plan = SegmentPlan(total: record.total, written: record.written)
         guard let range = plan.claim(1, now: .distantFuture) else {
-            try require(plan.isComplete, "bytes are missing that nobody asks for")
+            try require(plan.isComplete, "bytes are missing that no request covers")
             return
         }
         try require(
             !range.isEmpty
                 && (record.total == nil || record.written.intersection(RangeSet([range])).isEmpty)
                 && range.upperBound <= record.total ?? .max,
-            "\(range) is asked for")
+            "\(range) is requested")
     }
 
     /// Returns the record's file with a correct length and checksum.

@@ -235,6 +235,7 @@ struct LineReader {
     private var piece: ArraySlice<UInt8> = []
     private var line: [UInt8] = []
     private var isTooLong = false
+    private var isEnded = false
 
     /// - Parameter limit: The maximum length of a line, in bytes.
     init(limit: Int) { self.limit = limit }
@@ -247,10 +248,10 @@ struct LineReader {
             if let end {
                 piece = piece[(end + 1)...]
                 if let line = take(isComplete: true) { return line }
-            } else if let next = try await input.next() {
+            } else if !isEnded, let next = try await input.next() {
                 piece = next[...]
             } else {
-                piece = []
+                (isEnded, piece) = (true, [])
                 return take(isComplete: false)
             }
         }

@@ -159,7 +159,7 @@ struct DownloadText: Sendable {
     static func words(_ reason: DownloadEvent.RestartReason) -> String {
         switch reason {
         case .changed: "the file on the server has changed"
-        case .rangesRefused: "the server does not send the missing range"
+        case .rangesRejected: "the server does not send the missing range"
         case .notResumable: "the response has no validator to compare with"
         case .overlapDiffers: "the bytes on disk differ from the server's"
         }

@@ -142,7 +142,7 @@ extension DownloadCommand {
         .toggle(
             "-L, --location", "Follow redirects, the default; --no-location does not", \.redirects.followsRedirects),
         // An unsuccessful status is always a failure.
-        .ignored("-f, --fail"),
+        .ignored("-f, --fail", hasOpposite: true),
     ]
 
     private static let resumption: [CurlOption] = [
@@ -161,7 +161,7 @@ extension DownloadCommand {
             guard let delay = try OptionValues.seconds(text) else { return }
             group.download.options.retry.initialDelay = delay
             group.download.options.retry.maximumDelay = max(delay, DownloadOptions().retry.maximumDelay)
-        }, .ignored("--retry-connrefused"),
+        }, .ignored("--retry-connrefused", hasOpposite: true),
     ]
 
     static func checksum(_ text: String) throws(UsageError) -> Checksum {

@@ -12,7 +12,7 @@ enum DownloadJSON {
           json    JSON objects, one a line. Each has "event". All but "warning", "progress" and "ended" have "id" (the
                   number of the file, from 1), "name" and "url". These events are always complete:
                     started    resumed: bytes of earlier runs
-                    restarted  reason: changed, rangesRefused, notResumable or overlapDiffers
+                    restarted  reason: changed, rangesRejected, notResumable or overlapDiffers
                     retrying   code, message, delay in seconds, failures: consecutive ones
                     verifying  all bytes have been received
                     finished   path, bytes, resumed, received, verified: checksums

@@ -335,7 +335,8 @@ actor DownloadScreen {
             let bars = DownloadBars(size: size, usesUnicode: form.usesUnicode, usesColour: form.usesColour)
             lines = bars.lines(rows(at: now).map(\.row), total: board.fileCount > 1 ? board.total(at: now) : nil)
         }
-        if notes.isEmpty, let shown, shown.lines == lines, shown.size == size { return }
+        // After the last download has ended, its bar stays until the summary.
+        if notes.isEmpty, sources.isEmpty || shown.map({ $0 == (lines, size) }) == true { return }
         shown = (lines, size)
         await write(block.frame(lines, notes: notes))
     }

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import Glibc
 import Martlet
-import MartletDemo
 
 /// The credentials of a group, including those from a netrc or a prompt.
 struct CredentialPlan: Sendable {

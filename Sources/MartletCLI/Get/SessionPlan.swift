@@ -176,9 +176,9 @@ struct CachePlan: Sendable {
             guard let folder = try CachePlan.folder(of: group) else { continue }
             let other = limits[folder] ?? nil
             let limit = group.staleIfError ?? other
-            try check(
-                other == nil || limit == other,
-                "option --stale-if-error: the cache “\(folder)” has another value already")
+            if let other, limit != other {
+                throw UsageError("option --stale-if-error: the cache “\(folder)” has the value \(other) already")
+            }
             limits[folder] = .some(limit)
         }
         for (folder, limit) in limits {

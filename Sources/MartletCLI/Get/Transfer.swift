@@ -91,12 +91,18 @@ struct Transfer: Sendable {
         await meter?.begin()
         // Unstructured, since it must end with the transfer and not delay it.
         let drawing = meter.map { meter in Task { await meter.run() } }
-        defer { drawing?.cancel() }
+        // The last line must follow all others.
+        func stop() async {
+            drawing?.cancel()
+            await drawing?.value
+        }
         do {
             try await runWithRetries()
             try await end(ledger.report)
+            await stop()
             await meter?.finish(.success)
         } catch {
+            await stop()
             await output.close()
             let (status, message) = Transfer.verdict(error)
             await meter?.finish(status, message: message)

@@ -4,6 +4,9 @@ import MartletDemo
 
 /// The file of `--har`: a complete log after each transfer.
 actor HARFile {
+    /// The failure of a request before the last one.
+    private struct HopError: Error, CustomStringConvertible { let description: String }
+
     private let name: String
     private let file: FileDescriptor
     private var log = HARLog()
@@ -28,7 +31,7 @@ actor HARFile {
                 await add(exchange, plan, step.passedHeads.compactMap(\.sentBytes).last)
             } else {
                 let request = HTTPRequest(method: step.hop.method, url: step.hop.url.withoutUserInfo)
-                let error = UsageError(step.hop.error?.rawValue ?? "no response")
+                let error = HopError(description: step.hop.error?.rawValue ?? "no response")
                 await add(HAREntry(failed: request, url: step.hop.url, error: error))
             }
         }

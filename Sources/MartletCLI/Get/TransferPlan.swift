@@ -196,11 +196,6 @@ enum CommandLineURL {
         return rest.first == UInt8(ascii: ":") && !rest.dropFirst().prefix(1).contains(where: ByteClass.isDigit)
     }
 
-    /// A text that may not be a URL, without its user and password.
-    private static func shown(_ text: String) -> String {
-        userInfo(of: text).map { "\(text[..<$0.lowerBound])***\(text[$0.upperBound...])" } ?? text
-    }
-
     /// The range of the user and password of a text that may not be a URL.
     static func userInfo(of text: String) -> Range<String.Index>? {
         let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
@@ -209,7 +204,7 @@ enum CommandLineURL {
 
     static func parsed(_ text: String, pathAsIs: Bool = false) throws(UsageError) -> HTTPURL {
         do throws(HTTPURL.ParseError) { return try HTTPURL(text, pathAsIs: pathAsIs) } catch {
-            throw UsageError("“\(shown(text))”: \(error)", status: ExitStatus(error))
+            throw UsageError("“\(HTTPSession.withoutSecrets(text))”: \(error)", status: ExitStatus(error))
         }
     }
 
@@ -228,8 +223,9 @@ enum CommandLineURL {
                 literal.append(contentsOf: "[]".unicodeScalars)
                 rest.removeFirst()
             } else if "{}[]".unicodeScalars.contains(scalar) {
+                let shown = HTTPSession.withoutSecrets(text)
                 throw UsageError(
-                    "“\(shown(text))”: URL patterns with { } [ ] are not supported; -g allows these characters",
+                    "“\(shown)”: URL patterns with { } [ ] are not supported; -g allows these characters",
                     status: .malformedURL)
             } else {
                 literal.append(scalar)

@@ -1,5 +1,4 @@
-import MartletDemo
-import SystemPackage
+import Martlet
 
 /// Reads a command line as curl does: clusters of letters, long names, values as the next word or the rest of
 /// a cluster, options and URLs in any order.
@@ -39,7 +38,6 @@ struct CommandLineParser {
             let (name, value) = (word[..<mark], mark < word.endIndex ? word.rest(after: mark) : nil)
             return try UsageError.at("option \(name)") { () throws(UsageError) in
                 let option = try option(named: String(name.dropFirst(2)))
-                try check(value == nil || option.takesValue, "takes no value")
                 try apply(option, value, &rest)
             }
         }
@@ -65,13 +63,16 @@ struct CommandLineParser {
             return value
         }
         switch option.kind {
-        case .flag(let change): try change(&groups[last])
+        case .flag(let change):
+            try check(attached == nil, "takes no value")
+            try change(&groups[last])
         case .value(let change):
             let value = try value()
             groups[last].given.append((option.name, value))
             try change(&groups[last], value)
         case .config: try readConfig(try value())
         case .next:
+            try check(attached == nil, "takes no value")
             try check(!groups[last].urls.isEmpty, "needs a URL before it")
             var next = TransferOptions()
             next.global = groups[last].global

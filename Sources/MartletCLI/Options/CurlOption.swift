@@ -48,9 +48,10 @@ struct CurlOption: Sendable {
         .flag(form, help, setting, true, opposite: false)
     }
 
-    /// An option that is accepted and has no effect, as `--no-` has none.
-    static func ignored(_ form: String, _ help: String = "") -> CurlOption {
-        .flag(form, help, opposite: { _ in }) { _ in }
+    /// An option that is accepted and has no effect. With `hasOpposite`, so is the name after `--no-`.
+    static func ignored(_ form: String, _ help: String = "", hasOpposite: Bool = false) -> CurlOption {
+        let nothing: OptionKind.Change = { _ in }
+        return .flag(form, help, opposite: hasOpposite ? nothing : nil, nothing)
     }
 
     static func value(_ form: String, _ help: String, _ apply: @escaping OptionKind.Reading) -> CurlOption {

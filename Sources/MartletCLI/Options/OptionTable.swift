@@ -10,8 +10,8 @@ enum OptionTable {
         .list("--url URL", "Fetch this URL, as if it were given without an option", \.urls) { $0 },
         .value("-X, --request METHOD", "Use this method instead of the one that follows from the options", \.method),
         .value(
-            "-H, --header LINE", "Set a field: 'Name: value', 'Name;' if empty; 'Name:' removes it", OptionValues.header
-        ), .toggle("-I, --head", "Request only the head, and print it", \.isHead),
+            "-H, --header LINE", "Set a field: 'Name: value', 'Name;' if empty; 'Name:' removes it; @FILE",
+            OptionValues.header), .toggle("-I, --head", "Request only the head, and print it", \.isHead),
         .toggle("-G, --get", "Append the data to the query, and use GET", \.putsDataInQuery),
         .value("-A, --user-agent TEXT", "Set User-Agent; empty to remove it", \.userAgent, HeaderLines.checked),
         .value("-e, --referer URL", "Set Referer", \.referer, OptionValues.referer),
@@ -135,7 +135,7 @@ enum OptionTable {
         .value("--capath DIR", "Trust only the authorities in this directory of hashed names", \.authorityFolder),
         .value("-E, --cert FILE[:PASSWORD]", "Use a client certificate", \.certificate),
         .choice(
-            "--cert-type TYPE", "Set its format, PEM by default:", \.isPKCS12,
+            "--cert-type TYPE", "Set its format, PEM by default; P12 includes the key:", \.isPKCS12,
             ["PEM": false, "DER": false, "P12": true]),
         .value("--key FILE", "Use this private key of the client certificate", \.privateKey),
         .value("--key-type TYPE", "Set its format: PEM or DER; detected by default", OptionValues.checkKeyType),
@@ -166,7 +166,8 @@ enum OptionTable {
         .toggle("-Z, --parallel", "Run transfers concurrently", \.global.isParallel),
         .number(
             "--parallel-max", "Limit the concurrent transfers of -Z; 50 by default", 1...300, \.global.parallelLimit),
-        .ignored("--parallel-immediate", "Open connections rather than wait for one, as -Z always does"),
+        .ignored(
+            "--parallel-immediate", "Open connections rather than wait for one, as -Z always does", hasOpposite: true),
         .toggle("--fail-early", "Stop at the first transfer that fails", \.global.stopsAtFirstError),
         .flag("-#, --progress-bar", "Draw a progress bar", \.global.progress, .bar),
         .flag("--progress-meter", "", \.global.progress, .auto),

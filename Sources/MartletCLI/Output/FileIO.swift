@@ -1,7 +1,6 @@
 import FoundationEssentials
 import Glibc
 import Martlet
-import MartletDemo
 import SystemPackage
 
 /// The destination of a body: standard output, or a file that is created for its first bytes. As with curl, the written

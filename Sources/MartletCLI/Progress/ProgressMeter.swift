@@ -7,7 +7,6 @@ final class ProgressMeter: Sendable {
         var row: DownloadRow
         var window = RateWindow()
         var block = TerminalBlock()
-        var isOver = false
     }
 
     private let form: ProgressStyle
@@ -59,10 +58,9 @@ final class ProgressMeter: Sendable {
         }
     }
 
-    /// Writes the last line; in JSON with the message of a failure.
+    /// Writes the last line, after ``run()`` has ended; in JSON with the message of a failure.
     func finish(_ status: ExitStatus, message: String = "") async {
-        let isLate = state.withLock { exchange(&$0.isOver, with: true) }
-        if form.progress == .none || isLate { return }
+        if form.progress == .none { return }
         let (row, elapsed) = snapshot()
         if isJSON {
             let end: JSONMembers = ["ok": status == .success, "exit": status.code]

@@ -14,7 +14,7 @@ struct QueueEventLine {
           postponed  reason: unreachable, refused, unauthorized, credentialsFailed or storage; delay in seconds; message
           dead       reason: refused, bodyChanged, bodyDamaged, expired or unsendable; message; status (null: no
                      response), headers, body: the stored part
-          uncertain  as dead; reason: unanswered or interrupted
+          uncertain  as dead; reason: noResponse or interrupted
           expired    the request is now a dead letter
           fileFailed code, message: a record could not be written; this is retried
           setAside   path, reason: an invalid record was moved there
@@ -32,15 +32,17 @@ struct QueueEventLine {
     private let ticket: OfflineTicket?
     /// The readable details, escaped for a terminal.
     private let details: String?
-    private let members: JSONMembers
+    /// The details in JSON, made only if they are shown.
+    private let makeMembers: () -> JSONMembers
 
     init(_ event: OfflineEvent) {
         switch event {
         case .submitted(let ticket): self.init("submitted", ticket)
         case .attempt(let ticket, let number): self.init("attempt", ticket, "try \(number)", ["number": number])
         case .delivered(let ticket, let response):
-            let members = Self.members(response.statusCode, response.response.headerFields, response.body)
-            self.init("delivered", ticket, "status \(response.statusCode)", members)
+            self.init(
+                "delivered", ticket, "status \(response.statusCode)",
+                Self.members(response.statusCode, response.response.headerFields, response.body))
         case .postponed(let ticket, let wait):
             self.init(
                 "postponed", ticket,
@@ -61,8 +63,12 @@ struct QueueEventLine {
         }
     }
 
-    private init(_ name: String, _ ticket: OfflineTicket?, _ details: String? = nil, _ members: JSONMembers = [:]) {
-        (self.name, self.ticket, self.members) = (name, ticket, members)
+    private init(
+        _ name: String, _ ticket: OfflineTicket?, _ details: String? = nil,
+        _ members: @escaping @autoclosure () -> JSONMembers = [:]
+    ) {
+        (self.name, self.ticket) = (name, ticket)
+        makeMembers = members
         self.details = details.map { TerminalText.escaped($0) }
     }
 
@@ -74,7 +80,7 @@ struct QueueEventLine {
 
     var json: String {
         let subject: JSONMembers = ticket.map { Self.members($0) } ?? [:]
-        return (["event": name] + subject + members).jsonLine
+        return (["event": name] + subject + makeMembers()).jsonLine
     }
 
     static func words(_ letter: OfflineDeadLetter) -> String {
@@ -111,38 +117,39 @@ struct QueueEventLine {
 
 /// The results of the requests of a queue in one run.
 struct QueueSummary: Hashable, Sendable {
-    private static let names = ["delivered", "dead", "uncertain", "expired", "unreadable"]
-    private var counts: [String: Int] = [:]
+    private enum Kind: String, CaseIterable { case delivered, dead, uncertain, expired, unreadable }
 
-    private subscript(names: String...) -> Int { names.reduce(0) { $0 + counts[$1, default: 0] } }
+    private var counts: [Kind: Int] = [:]
+
+    private subscript(kinds: Kind...) -> Int { kinds.reduce(0) { $0 + counts[$1, default: 0] } }
 
     mutating func note(_ event: OfflineEvent) {
         switch event {
-        case .delivered: counts["delivered", default: 0] += 1
-        case .dead: counts["dead", default: 0] += 1
-        case .uncertain: counts["uncertain", default: 0] += 1
-        case .expired: counts["expired", default: 0] += 1
-        case .recordQuarantined, .recordSkipped: counts["unreadable", default: 0] += 1
+        case .delivered: counts[.delivered, default: 0] += 1
+        case .dead: counts[.dead, default: 0] += 1
+        case .uncertain: counts[.uncertain, default: 0] += 1
+        case .expired: counts[.expired, default: 0] += 1
+        case .recordQuarantined, .recordSkipped: counts[.unreadable, default: 0] += 1
         case .submitted, .attempt, .postponed, .dropped, .fileFailed, .drained: break
         }
     }
 
     /// The number of waiting requests, and of dead and uncertain ones of earlier runs; `resting` counts those of all.
-    func left(pending: Int, resting: Int) -> Int { pending + max(0, resting - self["dead", "uncertain", "expired"]) }
+    func left(pending: Int, resting: Int) -> Int { pending + max(0, resting - self[.dead, .uncertain, .expired]) }
 
     /// The exit code: requests that need a decision take precedence over requests that are left.
     func status(left: Int) -> ExitStatus {
-        if self["dead", "uncertain", "expired"] > 0 { return .refusedByStatus }
-        if self["unreadable"] > 0 { return .readFailed }
+        if self[.dead, .uncertain, .expired] > 0 { return .refusedByStatus }
+        if self[.unreadable] > 0 { return .readFailed }
         return left > 0 ? .offline : .success
     }
 
     func text(left: Int) -> String {
-        "ended: " + QueueSummary.names.map { "\(self[$0]) \($0), " }.joined() + "\(left) left"
+        "ended: " + Kind.allCases.map { "\(self[$0]) \($0.rawValue), " }.joined() + "\(left) left"
     }
 
     func json(left: Int, _ status: ExitStatus) -> String {
-        let counts = JSONMembers(QueueSummary.names.map { ($0, self[$0].json) })
+        let counts = JSONMembers(Kind.allCases.map { ($0.rawValue, self[$0].json) })
         return (["event": "ended", "exit": status.code] + counts + ["left": left]).jsonLine
     }
 }

@@ -65,7 +65,8 @@ package struct CachedResponse: Equatable, Sendable {
         }
     }
 
-    /// The stored fields with their age (RFC 9111 §5.1), unless validated without those of `no-cache` (§5.2.2.4).
+    /// The stored fields with the current age (RFC 9111 §5.1). The fields that `no-cache` names are removed, unless they
+    /// were just validated (§5.2.2.4).
     private static func servedFields(_ stored: StoredVariant, freshness: Freshness, isValidated: Bool) -> FieldBlock {
         let withheld = stored.control.fieldsToValidate
         if isValidated || withheld.isEmpty { return stored.fields(ofAge: freshness.age) }

@@ -124,8 +124,8 @@ public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConverti
     public var description: String {
         switch self {
         case .ownedByAnotherUser(let path):
-            "\(path): the cache's folder belongs to another user; choose a directory that you own"
-        case .accessibleByOthers(let path): "\(path): others may read or write the cache's folder; chmod 700 it"
+            "\(path): the cache directory belongs to another user; choose a directory that you own"
+        case .accessibleByOthers(let path): "\(path): others may read or write the cache directory; chmod 700 it"
         case .holdsOtherFiles(let path, let reason):
             "\(path): is not a response cache directory (\(reason)); it was not changed; choose a new or an empty one"
         }
@@ -138,7 +138,7 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
     case refused(CacheDirectoryError)
     case missing(path: String)
     /// The path is not that of a directory.
-    case notAFolder(path: String)
+    case notADirectory(path: String)
     /// It has files of another program, and is not the directory of a cache. The reason describes the files.
     case noCache(path: String, reason: String)
     /// It cannot be inspected.
@@ -148,7 +148,7 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
     init(_ error: StorageError, _ path: String) {
         switch error.code {
         case ENOENT: self = .missing(path: path)
-        case ENOTDIR: self = .notAFolder(path: path)
+        case ENOTDIR: self = .notADirectory(path: path)
         default: self = .storage(error)
         }
     }
@@ -157,8 +157,8 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
         switch self {
         case .refused(let error): error.description
         case .missing(let path): "\(path): the directory does not exist"
-        case .notAFolder(let path): "\(path): is not a folder"
-        case .noCache(let path, let reason): "\(path): is not a cache: \(reason); name the folder of a cache"
+        case .notADirectory(let path): "\(path): is not a directory"
+        case .noCache(let path, let reason): "\(path): is not a cache: \(reason); name a cache directory"
         case .storage(let error): error.description
         }
     }

@@ -11,12 +11,12 @@ struct DirectoryScan: Sendable {
     /// The size of all files of the cache, in bytes.
     private(set) var byteCount: UInt64 = 0
     /// The size of the directory itself, which grows with the names in it.
-    let folderByteCount: UInt64
+    let directoryByteCount: UInt64
 
     /// Scans all files. Files of others, and files that disappear during the scan, are skipped.
     init(_ folder: CacheDirectory) throws(StorageError) {
         let files = folder.files
-        folderByteCount = try folder.allocatedByteCount()
+        directoryByteCount = try folder.allocatedByteCount()
         var bodies: [EntryName: [(generation: UInt64, byteCount: UInt64)]] = [:]
         for name in try files.names(inFolder: folder.path) {
             guard let file = CacheFile(name: name), let status = try files.statusIfPresent(at: folder.path(of: file)),

@@ -112,7 +112,7 @@ extension DiskCache {
         let count = state.withLock { state in
             state.index.absorb(scan.entries, saved: isLoaded ? nil : saved ?? [], isExact: isExact)
             state.statistics.isIndexComplete = true
-            state.folderByteCount = scan.folderByteCount
+            state.directoryByteCount = scan.directoryByteCount
             state.addedAtScan = added
             state.ownAdded = 0
             return state.index.count

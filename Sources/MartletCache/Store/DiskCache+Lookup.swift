@@ -73,7 +73,7 @@ extension DiskCache {
     /// The size on disk, in allocated blocks, of the directory and the cache's files, determined without the lock.
     package func occupiedByteCount() throws(StorageError) -> UInt64 {
         let scan = try DirectoryScan(folder)
-        return scan.byteCount &+ scan.folderByteCount
+        return scan.byteCount &+ scan.directoryByteCount
     }
 
     /// The names of all entries, in no order.

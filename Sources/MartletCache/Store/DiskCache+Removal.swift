@@ -99,9 +99,9 @@ extension DiskCache {
         let limit = state.withLock { $0.statistics.limit }
         guard byteCount <= limit else { return false }
         // The directory itself grows with its names, including those that other processes add.
-        let folderByteCount = try folder.allocatedByteCount()
-        state.withLock { $0.folderByteCount = folderByteCount }
-        let most = limit - byteCount - min(limit - byteCount, folderByteCount)
+        let directoryByteCount = try folder.allocatedByteCount()
+        state.withLock { $0.directoryByteCount = directoryByteCount }
+        let most = limit - byteCount - min(limit - byteCount, directoryByteCount)
         var wasCounted = !ledger.isKnown
         if wasCounted { try reconcile(&ledger) }
         guard ledger.used > most else { return true }

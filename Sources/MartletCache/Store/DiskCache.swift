@@ -27,7 +27,7 @@ package final class DiskCache: Sendable {
         /// The errno that was reported last, until the disk works again.
         var fault: Int32?
         /// The size of the directory itself at the last scan, which no ledger counts.
-        var folderByteCount: UInt64 = 0
+        var directoryByteCount: UInt64 = 0
         /// The additions in the ledger at the last scan of the directory, and those of this process since then.
         var addedAtScan: UInt64 = 0
         var ownAdded: UInt64 = 0
@@ -157,7 +157,7 @@ package final class DiskCache: Sendable {
             defer {
                 let (used, own) = (ledger.used, ledger.added &- before)
                 state.withLock { state in
-                    state.statistics.byteCount = used &+ state.folderByteCount
+                    state.statistics.byteCount = used &+ state.directoryByteCount
                     state.ownAdded &+= own
                 }
             }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A store of responses in two tiers, memory and disk, Either tier may be missing.
+/// A store of responses in two tiers, memory and disk. Either tier may be missing.
 ///
 /// Responses are stored on disk, and in memory if they are small. One that the disk cannot store stays in memory, and
 /// is written to disk when memory evicts it. If one tier fails, the other continues to work.

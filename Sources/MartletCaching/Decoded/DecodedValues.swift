@@ -25,7 +25,7 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     /// The cost of all values; never above the limit.
     private(set) var cost = 0
-    private(set) var count = 0
+    var count: Int { slots.count - free.count }
 
     /// Creates an empty store. Limits below 0 count as 0; with a limit of 0 nothing is stored.
     init(limit: Int, countLimit: Int) {
@@ -65,7 +65,6 @@ struct DecodedValues<Value: Sendable>: Sendable {
         slots[place] = Slot(key: key, value: value, cost: cost)
         places[key.representation, default: []].append(place)
         order.insert(place)
-        count += 1
         // It cannot overflow: the sum was reduced to the limit less this.
         self.cost += cost
         return dropped
@@ -105,7 +104,6 @@ struct DecodedValues<Value: Sendable>: Sendable {
             if places[representation]?.isEmpty == true { places[representation] = nil }
             order.remove(place)
             cost -= slot.cost
-            count -= 1
             dropped.append(slot.value)
         }
         return dropped

@@ -80,7 +80,8 @@ final class CacheFlight: Sendable {
         return number.map { FlightMember(self, $0) }
     }
 
-    /// Removes a member. The last one cancels the transfer, unless all of the body was received and can be stored.
+    /// Removes a member. The last one cancels the transfer, unless all of the body was received and can be stored. An
+    /// unattended transfer continues; an offer that no member has taken is finished.
     func leave(_ member: UInt64) {
         let (isLast, unclaimed) = state.withLock { state -> (Bool, StreamedResponse?) in
             guard state.readers.removeValue(forKey: member) != nil else { return (false, nil) }

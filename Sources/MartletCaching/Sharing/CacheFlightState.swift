@@ -53,7 +53,7 @@ extension CacheFlight {
         let network: StreamedResponse
         let status: CacheStatus
         /// Whether a stored response may replace it, an error, for other members; otherwise they send requests.
-        var hasStandIn = false
+        var hasStaleFallback = false
     }
 
     /// A response that all members get.

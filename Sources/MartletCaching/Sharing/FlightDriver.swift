@@ -64,7 +64,7 @@ struct FlightDriver: Sendable {
                 await end(network)
             case .staleOnError:
                 noteFailure()
-                hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStandIn: true))
+                hand(over: CacheFlight.Offer(network: network, status: decided.status, hasStaleFallback: true))
             case .network:
                 if network.head.status >= 500 { noteFailure() }
                 return try await deliver(network, decided, ended)

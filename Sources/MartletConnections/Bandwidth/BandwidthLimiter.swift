@@ -100,14 +100,14 @@ package final class BandwidthLimiter: TimerTarget {
     ///   - wait: A new wait of the caller; interrupting it ends this call.
     /// - Returns: The number of bytes that may be transferred, at least 1; or the reason that the wait ended.
     package func take(
-        _ wanted: Int, _ direction: TransferDirection, in lane: BandwidthScope, by wait: Wait,
+        _ wanted: Int, _ direction: TransferDirection, in scope: BandwidthScope, by wait: Wait,
         until deadline: MonotonicTime
     ) async -> Wait.Outcome {
         var number: UInt64 = 0
         change { state, now in
             number = state.nextNumber()
             state.waits[number] = wait
-            return state.machines[direction.rawValue].request(number, wanted, in: lane, now: now)
+            return state.machines[direction.rawValue].request(number, wanted, in: scope, now: now)
         }
         let outcome = await wait.wait(until: deadline, on: loop)
         if case .value = outcome { return outcome }
@@ -118,9 +118,9 @@ package final class BandwidthLimiter: TimerTarget {
     }
 
     /// Returns granted bytes that were not transferred.
-    package func giveBack(_ count: Int, _ direction: TransferDirection, in lane: BandwidthScope) {
+    package func giveBack(_ count: Int, _ direction: TransferDirection, in scope: BandwidthScope) {
         guard count > 0 else { return }
-        state.withLock { $0.machines[direction.rawValue].giveBack(count, in: lane) }
+        state.withLock { $0.machines[direction.rawValue].giveBack(count, in: scope) }
     }
 
     /// The number of transfers that wait.
@@ -193,12 +193,12 @@ package struct BandwidthScope: Sendable {
 
 /// The limiter of one transfer, and the transfer's scope.
 package struct TransferRateLimit: Sendable {
-    let governor: BandwidthLimiter
-    let lane: BandwidthScope
+    let limiter: BandwidthLimiter
+    let scope: BandwidthScope
 
-    package init(_ governor: BandwidthLimiter, lane: BandwidthScope) {
-        self.governor = governor
-        self.lane = lane
+    package init(_ limiter: BandwidthLimiter, scope: BandwidthScope) {
+        self.limiter = limiter
+        self.scope = scope
     }
 }
 

@@ -14,7 +14,7 @@ package struct BandwidthMachine: Sendable {
         package var wake: MonotonicTime?
     }
 
-    private enum Scope: Hashable {
+    private enum Bucket: Hashable {
         case total
         case host(String)
         case transfer(UInt64)
@@ -24,7 +24,7 @@ package struct BandwidthMachine: Sendable {
 
     private struct Request {
         var number: UInt64
-        var lane: BandwidthScope
+        var scope: BandwidthScope
         var wanted: Int
     }
 
@@ -33,14 +33,14 @@ package struct BandwidthMachine: Sendable {
     /// The number of buckets above which the full ones of hosts, which hold no information, are removed.
     private static let sweepCount = 64
 
-    private var buckets: [Scope: TokenBucket] = [:]
+    private var buckets: [Bucket: TokenBucket] = [:]
     private var perHost: BandwidthRate?
     private var nextSweep = BandwidthMachine.sweepCount
     private var line: [Request] = []
     /// Whether a request of a numbered transfer had to wait since the last query; `nil` if it made none.
     private var hasWaited: [UInt64: Bool] = [:]
     /// The buckets that were too empty for a queued request.
-    private var closed: Set<Scope> = []
+    private var closed: Set<Bucket> = []
     private var wake: MonotonicTime?
 
     package init() {}
@@ -55,7 +55,7 @@ package struct BandwidthMachine: Sendable {
     package mutating func setRates(total: BandwidthRate?, perHost: BandwidthRate?, now: MonotonicTime) -> Effects {
         self.perHost = perHost
         set(.total, total, now)
-        for scope in buckets.keys.filter(\.isHost) { set(scope, perHost, now) }
+        for name in buckets.keys.filter(\.isHost) { set(name, perHost, now) }
         return advance(to: now)
     }
 
@@ -66,11 +66,11 @@ package struct BandwidthMachine: Sendable {
         return advance(to: now)
     }
 
-    private mutating func set(_ scope: Scope, _ rate: BandwidthRate?, _ now: MonotonicTime) {
+    private mutating func set(_ name: Bucket, _ rate: BandwidthRate?, _ now: MonotonicTime) {
         if let rate {
-            buckets[scope, default: TokenBucket(rate, now: now)].change(to: rate, now: now)
+            buckets[name, default: TokenBucket(rate, now: now)].change(to: rate, now: now)
         } else {
-            buckets[scope] = nil
+            buckets[name] = nil
         }
     }
 
@@ -78,20 +78,20 @@ package struct BandwidthMachine: Sendable {
     package mutating func hold(transfer number: UInt64) -> BandwidthThrottling {
         guard isActive else { return .unlimited }
         guard let hasWaited = hasWaited.removeValue(forKey: number) else {
-            return line.contains { $0.lane.transfer == number } ? .held : .idle
+            return line.contains { $0.scope.transfer == number } ? .held : .idle
         }
         return hasWaited ? .held : .free
     }
 
     /// Requests bytes for a transfer.
     /// - Parameter number: The identifier of the request, which must not be in use.
-    package mutating func request(_ number: UInt64, _ wanted: Int, in lane: BandwidthScope, now: MonotonicTime)
+    package mutating func request(_ number: UInt64, _ wanted: Int, in scope: BandwidthScope, now: MonotonicTime)
         -> Effects
     {
-        let request = Request(number: number, lane: lane, wanted: max(1, wanted))
+        let request = Request(number: number, scope: scope, wanted: max(1, wanted))
         let granted = serve(request, now, isAlone: line.isEmpty)
         if granted == nil { line.append(request) }
-        if let transfer = lane.transfer { hasWaited[transfer] = granted == nil || hasWaited[transfer] == true }
+        if let transfer = scope.transfer { hasWaited[transfer] = granted == nil || hasWaited[transfer] == true }
         return Effects(grants: granted.map { [(number, $0)] } ?? [], wake: wake)
     }
 
@@ -102,8 +102,8 @@ package struct BandwidthMachine: Sendable {
     }
 
     /// Takes back granted bytes that were not transferred.
-    package mutating func giveBack(_ count: Int, in lane: BandwidthScope) {
-        for scope in scopes(of: lane) { buckets[scope]?.giveBack(count) }
+    package mutating func giveBack(_ count: Int, in scope: BandwidthScope) {
+        for name in names(in: scope) { buckets[name]?.giveBack(count) }
     }
 
     /// Serves the queue as time passes.
@@ -129,26 +129,26 @@ package struct BandwidthMachine: Sendable {
     /// The number of bytes that a request gets; `nil` if it has to wait, and its buckets are closed to later ones.
     /// - Parameter isAlone: Whether no other request waits, so that it may have everything.
     private mutating func serve(_ request: Request, _ now: MonotonicTime, isAlone: Bool) -> Int? {
-        if let perHost, let host = request.lane.host, buckets[.host(host)] == nil {
+        if let perHost, let host = request.scope.host, buckets[.host(host)] == nil {
             sweepHosts(now)
             set(.host(host), perHost, now)
         }
-        let scopes = scopes(of: request.lane)
-        if scopes.isEmpty { return request.wanted }
-        if !closed.isEmpty, scopes.contains(where: closed.contains) { return nil }
+        let names = names(in: request.scope)
+        if names.isEmpty { return request.wanted }
+        if !closed.isEmpty, names.contains(where: closed.contains) { return nil }
         var portion = request.wanted
         var largest = 0
         var available = Int.max
-        for scope in scopes {
-            guard let rate = buckets[scope]?.rate else { continue }
+        for name in names {
+            guard let rate = buckets[name]?.rate else { continue }
             portion = min(portion, rate.portion)
             largest = max(largest, rate.portion)
-            available = min(available, buckets[scope]?.available(at: now) ?? .max)
+            available = min(available, buckets[name]?.available(at: now) ?? .max)
         }
         guard available >= portion else {
-            for scope in scopes {
-                guard var bucket = buckets[scope], bucket.available(at: now) < portion else { continue }
-                closed.insert(scope)
+            for name in names {
+                guard var bucket = buckets[name], bucket.available(at: now) < portion else { continue }
+                closed.insert(name)
                 let ready = max(bucket.ready(portion), now.advanced(by: BandwidthMachine.leastInterval))
                 wake = min(wake ?? ready, ready)
             }
@@ -156,22 +156,22 @@ package struct BandwidthMachine: Sendable {
         }
         // A slow bucket may use the bytes that it saved while its transfer waited for a fast one.
         let granted = min(request.wanted, available, isAlone ? .max : max(portion, largest))
-        for scope in scopes { buckets[scope]?.take(granted) }
+        for name in names { buckets[name]?.take(granted) }
         return granted
     }
 
     /// The buckets that apply to a scope.
-    private func scopes(of lane: BandwidthScope) -> [Scope] {
-        let scopes: [Scope?] = [.total, lane.host.map(Scope.host), lane.transfer.map(Scope.transfer)]
-        return scopes.compactMap(\.self).filter { buckets[$0] != nil }
+    private func names(in scope: BandwidthScope) -> [Bucket] {
+        let names: [Bucket?] = [.total, scope.host.map(Bucket.host), scope.transfer.map(Bucket.transfer)]
+        return names.compactMap(\.self).filter { buckets[$0] != nil }
     }
 
     /// Removes the buckets of idle hosts: a full bucket is equivalent to a new one.
     private mutating func sweepHosts(_ now: MonotonicTime) {
         guard buckets.count >= nextSweep else { return }
-        for (scope, bucket) in buckets where scope.isHost {
+        for (name, bucket) in buckets where name.isHost {
             var bucket = bucket
-            if bucket.isFull(at: now) { buckets[scope] = nil }
+            if bucket.isFull(at: now) { buckets[name] = nil }
         }
         nextSweep = max(BandwidthMachine.sweepCount, 2 * buckets.count)
     }

@@ -32,7 +32,7 @@ extension Exchange {
         connection.stream.wakeWriter()
     }
 
-    package func isHeldBack(_ direction: TransferDirection) -> Bool { pace?.governor.isActive(direction) ?? false }
+    package func isHeldBack(_ direction: TransferDirection) -> Bool { pace?.limiter.isActive(direction) ?? false }
 
     /// Waits until some of the body may be read. The idle timeout is suspended; the total timeout continues to run.
     /// Granted bytes that are not read are returned by ``giveBack(_:)``.
@@ -45,7 +45,7 @@ extension Exchange {
             return state.isCancelled
         }
         if isCancelled { throw failure(.cancelled) }
-        let outcome = await pace.governor.take(wanted, .down, in: pace.lane, by: turn, until: clocks.totalDeadline)
+        let outcome = await pace.limiter.take(wanted, .down, in: pace.scope, by: turn, until: clocks.totalDeadline)
         state.withLock { $0.turn = nil }
         switch outcome {
         case .value(let count): return count
@@ -55,7 +55,7 @@ extension Exchange {
     }
 
     /// Returns bytes that were granted by ``allowance(of:)`` and not read.
-    package func giveBack(_ count: Int) { if let pace { pace.governor.giveBack(count, .down, in: pace.lane) } }
+    package func giveBack(_ count: Int) { if let pace { pace.limiter.giveBack(count, .down, in: pace.scope) } }
 
     /// Records that a closure receives the body; its duration is not limited.
     package func closureBegins() { if !isFinished { connection.use = .closure } }

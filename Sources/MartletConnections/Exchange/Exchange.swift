@@ -5,7 +5,7 @@ import Synchronization
 /// One request and its response on a leased connection (RFC 9112 §9).
 ///
 /// Its methods are called in order: ``send(_:)``, ``tryReceiveHead()``, ``tryReadBody(into:)`` until it reports the
-/// end, and ``finish()`` may be called at any moment and must be the last call; it is synchronous and never waits.
+/// end, then ``finish()``, which may be called at any moment, never waits, and must be the last call.
 /// ``cancel()`` may be called from any thread at any time. An exchange that is dropped is finished.
 package final class Exchange: Sendable {
     /// The state of the exchange: running, or the way it ended. In the last three states the connection has been

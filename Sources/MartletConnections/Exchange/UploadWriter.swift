@@ -143,7 +143,7 @@ final class UploadWriter: Sendable {
 
     private var isStopping: Bool { state.withLock { $0.isStopping } }
 
-    private var isPaced: Bool { pace?.governor.isActive(.up) ?? false }
+    private var isPaced: Bool { pace?.limiter.isActive(.up) ?? false }
 
     // MARK: Writing
 
@@ -267,8 +267,8 @@ final class UploadWriter: Sendable {
         defer { state.withLock { state in if state.isHeldBack { state.phase = .writing } } }
         // Stopping the writer cancels its task.
         let outcome = await withTaskCancellationHandler {
-            await pace.governor.take(
-                payload.upperBound - begin, .up, in: pace.lane, by: turn, until: clocks.totalDeadline)
+            await pace.limiter.take(
+                payload.upperBound - begin, .up, in: pace.scope, by: turn, until: clocks.totalDeadline)
         } onCancel: {
             turn.interrupt()
         }
@@ -283,6 +283,8 @@ final class UploadWriter: Sendable {
 
     /// Writes as much as the socket accepts without waiting. The lock is held during the call, so that its result is
     /// recorded before its effects, such as the peer's response, can be seen.
+    ///
+    /// It is not inlined into the function that waits, where each part would have a copy.
     @inline(never) private func tryWriting(
         _ bytes: [UInt8], from offset: Int, upTo limit: Int, payload: Range<Int>, isLast: Bool
     ) throws(TransportError) -> Int {

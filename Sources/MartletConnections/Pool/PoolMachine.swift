@@ -32,7 +32,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     private(set) var limits: PoolLimits
     private(set) var isShutDown = false
     private(set) var amounts: PoolAmounts
-    private(set) var hostSlots: [Key: Int] = [:]
+    /// The index in ``hosts`` of each host with a connection or a waiting request.
+    private(set) var hostIndexes: [Key: Int] = [:]
     /// The host of the last request, which most programs use again. Comparing a key costs a fraction of hashing it.
     private(set) var recent: (key: Key, host: Int)?
     var hosts = PoolTable<PoolHostRecord<Key>, Never>()
@@ -79,7 +80,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// The counts of each host with a connection or a waiting request. Takes time in proportion to their number.
-    var hostCounts: [Key: PoolCounts] { hostSlots.mapValues { hosts.records[$0].counts } }
+    var hostCounts: [Key: PoolCounts] { hostIndexes.mapValues { hosts.records[$0].counts } }
 
     // MARK: Requests
 
@@ -177,8 +178,9 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Handles a connection that was opened and is ready for use.
     mutating func dialSucceeded(_ connection: PoolConnectionID, now: Instant) -> Effects {
         var effects = Effects()
-        guard let (index, host, owner, isOwn) = dialEnded(connection) else { return effects }
+        guard let (index, host, owner, isOwn) = takeEndedDial(connection) else { return effects }
         connections.records[index].openedAt = now
+        // The request that caused a dial was the first of all hosts at that time; this does not hold for an adopted dial.
         if isShutDown || isOverLimit(host) || (!isOwn && yieldsSlot(host)) {
             drop(index, &effects)
         } else if let waiter = hosts.records[host].line.first?.index {
@@ -194,7 +196,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Handles a connection that could not be opened. The request that it was dialled for fails, if it still waits.
     mutating func dialFailed(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
-        guard let (index, host, owner, isOwn) = dialEnded(connection) else { return effects }
+        guard let (index, host, owner, isOwn) = takeEndedDial(connection) else { return effects }
         forget(index)  // There is nothing to close.
         if isOwn {
             effects.orders.append(.fail(waiters.name(owner)))
@@ -207,10 +209,11 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// Ends a dial, and returns its records. The request that caused a dial was the first of all hosts at that time;
-    /// this does not hold for an adopted dial.
-    private mutating func dialEnded(_ connection: PoolConnectionID) -> (index: Int, host: Int, owner: Int, isOwn: Bool)?
-    {
+    /// Ends a dial. Returns the indexes of its connection, host and waiter, and whether that waiter caused it and did not
+    /// adopt it; `nil` if no such dial runs.
+    private mutating func takeEndedDial(_ connection: PoolConnectionID) -> (
+        index: Int, host: Int, owner: Int, isOwn: Bool
+    )? {
         guard isDialling(connection) else { return nil }
         let record = connections.records[connection.index]
         endDial(connection.index)
@@ -259,7 +262,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Closes all idle connections of a key. Called when one of them was found dead: the others are as old.
     mutating func closeIdle(_ key: Key) -> Effects {
         var effects = Effects()
-        guard let host = hostSlots[key] else { return effects }
+        guard let host = hostIndexes[key] else { return effects }
         while hosts.records[host].idle.count > 0 { closeIdle(hosts.records[host].idle.newest, &effects) }
         settle(host, &effects)
         return effects
@@ -281,19 +284,19 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         self.limits = limits
         let ageing = amounts.ageing
         amounts = PoolAmounts(limits)
-        let places = hostSlots.values.sorted()
+        let indexes = hostIndexes.values.sorted()
         if amounts.ageing != ageing {
-            for host in places { for entry in hosts.records[host].line.entries { updateRank(entry.index) } }
+            for host in indexes { for entry in hosts.records[host].line.entries { updateRank(entry.index) } }
         }
-        for (key, host) in hostSlots { hosts.records[host].limit = limit(of: key) }
+        for (key, host) in hostIndexes { hosts.records[host].limit = limit(of: key) }
         var effects = Effects()
-        for host in places { trimIdle(of: host, &effects) }
+        for host in indexes { trimIdle(of: host, &effects) }
         while idle.count > 0, countedCount > amounts.total || idle.count > amounts.idleTotal {
             closeIdle(idle.oldest, &effects)
         }
         renewDeadlines()
         closeExpired(now: now, &effects)
-        for host in hostSlots.values { reconsider(host) }
+        for host in hostIndexes.values { reconsider(host) }
         dialForBlocked(&effects)
         return effects
     }
@@ -307,7 +310,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         while idle.count > 0 { closeIdle(idle.oldest, &effects) }
         abandonDials(&effects)
         // In order of arrival.
-        let waiting = hostSlots.values.flatMap { hosts.records[$0].line.entries.map(\.index) }
+        let waiting = hostIndexes.values.flatMap { hosts.records[$0].line.entries.map(\.index) }
         for waiter in waiting.sorted(by: { waiters.records[$0].place.sequence < waiters.records[$1].place.sequence }) {
             effects.orders.append(.fail(waiters.name(waiter)))
             let host = waiters.records[waiter].host
@@ -324,17 +327,17 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// The maximum number of connections to a host, at least 1.
     private func limit(of key: Key) -> Int { max(1, hostLimit?(key, limits) ?? amounts.perHost) }
 
-    /// The slot of a host; `nil` for an unknown host.
+    /// The index of a host; `nil` for an unknown host.
     private mutating func host(of key: Key) -> Int? {
         if let recent, recent.key == key { return recent.host }
-        guard let host = hostSlots[key] else { return nil }
+        guard let host = hostIndexes[key] else { return nil }
         recent = (key, host)
         return host
     }
 
     private mutating func newHost(_ key: Key) -> Int {
         let host = hosts.insert(PoolHostRecord(key: key, limit: limit(of: key)))
-        hostSlots[key] = host
+        hostIndexes[key] = host
         return host
     }
 
@@ -343,7 +346,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     mutating func forgetIfEmpty(_ host: Int) {
         guard hosts.records[host].open == 0, hosts.records[host].line.count == 0, let key = hosts.records[host].key
         else { return }
-        hostSlots[key] = nil
+        hostIndexes[key] = nil
         if host == recent?.host { recent = nil }
         hosts.records[host].key = nil
         hosts.remove(host)

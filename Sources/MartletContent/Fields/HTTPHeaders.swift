@@ -45,7 +45,7 @@ public struct HTTPHeaders: Hashable, Sendable {
 
     /// The value of the field with a name given as a string; otherwise like the other subscript.
     public subscript(name: String) -> String? {
-        get { HTTPField.Name(name).flatMap { fields[$0] } }
+        get { fields[name] }
         set {
             rejections.removeAll { $0.name.lowercased() == name.lowercased() }
             let parsed = HTTPField.Name(name)

@@ -9,9 +9,8 @@ struct ParameterEncoder: Encoder {
         let keys: JSONEncoder.KeyEncodingStrategy
         let dates: JSONEncoder.DateEncodingStrategy
 
-        init(_ rules: JSONEncoder?) {
-            keys = rules?.keyEncodingStrategy ?? .useDefaultKeys
-            dates = rules?.dateEncodingStrategy ?? .deferredToDate
+        init(_ keys: JSONEncoder.KeyEncodingStrategy, _ dates: JSONEncoder.DateEncodingStrategy) {
+            (self.keys, self.dates) = (keys, dates)
         }
     }
 
@@ -26,8 +25,10 @@ struct ParameterEncoder: Encoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     /// Returns the tree of a value.
-    static func value(of value: some Encodable, by rules: JSONEncoder?) throws -> ParameterValue {
-        let encoder = ParameterEncoder(node: ParameterNode(), codingPath: [], depth: 0, run: Run(rules))
+    static func value(
+        of value: some Encodable, keys: JSONEncoder.KeyEncodingStrategy, dates: JSONEncoder.DateEncodingStrategy
+    ) throws -> ParameterValue {
+        let encoder = ParameterEncoder(node: ParameterNode(), codingPath: [], depth: 0, run: Run(keys, dates))
         try encoder.encode(value)
         if let fault = encoder.run.fault { throw fault }
         return encoder.node.value

@@ -46,12 +46,14 @@ public indirect enum ParameterValue: Hashable, Sendable {
     /// is used.
     /// - Throws: A ``ParameterError`` with the path of the value; the errors of the value's own `encode(to:)`,
     ///   unchanged.
-    public init(encoding value: some Encodable) throws { try self.init(encoding: value, by: nil) }
-
-    /// Creates the tree of a value, with the key strategy and the date closure of an encoder.
-    package init(encoding value: some Encodable, by rules: JSONEncoder?) throws {
-        self = try ParameterEncoder.value(of: value, by: rules)
+    public init(encoding value: some Encodable) throws {
+        try self.init(encoding: value, keys: .useDefaultKeys, dates: .deferredToDate)
     }
+
+    /// Creates the tree of a value, with a key strategy, and with the closure of a date strategy.
+    package init(
+        encoding value: some Encodable, keys: JSONEncoder.KeyEncodingStrategy, dates: JSONEncoder.DateEncodingStrategy
+    ) throws { self = try ParameterEncoder.value(of: value, keys: keys, dates: dates) }
 }
 
 extension ParameterValue: Encodable {

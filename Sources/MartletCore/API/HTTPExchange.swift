@@ -147,7 +147,7 @@ extension HTTPExchange {
             try await first.check(subject)
             for validator in others { try await validator.check(subject) }
             return self
-        } catch { throw mapsErrors ? coding.mapped(error) : error }
+        } catch { throw mapped(error) }
     }
 }
 

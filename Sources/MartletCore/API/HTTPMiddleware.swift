@@ -22,8 +22,9 @@
 ///
 /// A middleware runs in its own task. While it runs, the connection that the call holds does not count in the pool. So
 /// it may make calls on the same session, also to the same host. When the call is cancelled, the session is invalidated
-/// or the total timeout expires, that task is cancelled, and the call ends without waiting for it. If the middleware
-/// throws an error, the call throws it.
+/// or the total timeout expires, that task is cancelled, and the call ends without waiting for it. If the middleware is
+/// sending a request at the total timeout, the call waits up to one second for the error of that request, which reports
+/// whether it was sent. If the middleware throws an error, the call throws it.
 public protocol HTTPMiddleware: Sendable {
     /// Handles a request and returns a response.
     /// - Parameters:

@@ -109,8 +109,7 @@ extension HTTPSession {
         _ method: HTTPRequest.Method?, _ target: some HTTPTarget, _ query: ParameterValue, _ headers: HTTPHeaders,
         _ body: HTTPBody, _ timeout: Duration?, _ options: RequestOptions, _ validate: ResponseValidator?
     ) throws -> Call {
-        var options = options
-        if let timeout { options.timeouts.total = timeout }
+        var options = options.limited(to: timeout)
         if let validate { options.validator = validate }
         let url: HTTPURL
         switch target.httpTarget {
@@ -215,7 +214,7 @@ extension HTTPSession {
 
     /// Returns a text that is not a URL, for an error: at most 200 characters, without a query and a fragment, with
     /// `***` in place of possible user info and of a port that is not a number (a password without its `@`).
-    private static func withoutSecrets(_ text: String) -> String {
+    package static func withoutSecrets(_ text: String) -> String {
         let head = text.prefix { $0 != "?" && $0 != "#" }
         let start = head.firstRange(of: "//")?.upperBound ?? head.startIndex
         let host = head[start...].prefix { $0 != "/" }

@@ -216,7 +216,7 @@ final class BlockWriter: Sendable {
 
 /// A block of memory between a body and a file. The receiving task fills it, and the worker that writes empties it.
 ///
-/// Only one of them uses it at a time; it is handed over under the lock of ``BlockWriter``.
+/// `@unchecked Sendable`: only one of them uses it at a time; it is handed over under the lock of ``BlockWriter``.
 @safe final class FileBlock: @unchecked Sendable {
     private let memory: UnsafeMutableRawBufferPointer
     /// The number of bytes in the block.

@@ -14,7 +14,7 @@ extension StreamedResponse {
     {
         control.enter(.receiving)
         outcome?.replace(with: HeadConversion.response(head))
-        for validator in call.validators { guard try await validator.admitHead(of: self, control) else { break } }
+        for validator in call.validators { try await validator.admitHead(of: self, control) }
         let limit = (call.options.bodyLimit ?? call.settings.configuration.bufferedBodyLimit).bytes
         var body: [UInt8] = []
         do {

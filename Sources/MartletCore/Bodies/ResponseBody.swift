@@ -16,11 +16,6 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// The length in the head, before content codings are decoded; `nil` if the head has none.
     public let expectedContentLength: UInt64?
 
-    /// The `charset` parameter of `Content-Type`.
-    package var charset: String? {
-        reader.answer.head.fields.firstValue(of: "content-type").flatMap { MediaType($0) }?.charset
-    }
-
     package init(reader: BodyReader, expectedContentLength: UInt64?) {
         self.reader = reader
         self.expectedContentLength = expectedContentLength
@@ -73,7 +68,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
         return whole
     }
 
-    /// Collects the rest of the body and decodes it as text, as ``HTTPExchange/text`` does.
+    /// Collects the rest of the body and decodes it as text, as ``HTTPExchange/text`` does, except that an unknown
+    /// charset is an error.
     /// - Throws: The errors of ``collect(upTo:)``; an ``HTTPError`` with the code `.decodingFailed` for an unknown
     ///   charset.
     public func text(upTo limit: ByteCount = .mebibytes(16)) async throws -> String {
@@ -133,7 +129,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   - extent: Whether the part that was already read is written first.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
     /// - Throws: An ``HTTPError``: `.fileFailed`; `.limitExceeded` for `.whole` if the part that was read is not
-    ///   buffered; `.truncated` if an earlier read or write lost bytes. If the file cannot be created, nothing is lost
+    ///   buffered; `.bodyAlreadyRead` for `.rest` after the end; `.truncated` if an earlier read or write lost bytes. If the file cannot be created, nothing is lost
     ///   and another may be tried. `CancellationError`.
     public func write(to path: some FilePathConvertible, _ extent: Extent, overwrites: Bool = false) async throws {
         var taken: [UInt8] = []

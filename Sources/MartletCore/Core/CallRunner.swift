@@ -300,7 +300,7 @@ struct CallAttemptState {
             gate: runner.gate ?? (runner.control.isExposed ? runner.control : nil),
             pace: TransferRateLimit(
                 bandwidth,
-                lane: BandwidthScope(
+                scope: BandwidthScope(
                     host: call.url.host,
                     transfer: call.options.bandwidthGroup?.number
                         ?? runner.control.transferNumber(under: call.options.bandwidth, bandwidth))))
@@ -390,19 +390,19 @@ struct CallAttemptState {
 
 /// The calls of a session, or of its views, that share one bandwidth limit. The limit ends with its last reference.
 package final class BandwidthGroup: Sendable {
-    private let governor: BandwidthLimiter
+    private let limiter: BandwidthLimiter
     package let number: UInt64
 
     package init(_ session: HTTPSession, limit: BandwidthLimit) {
-        governor = session.core.bandwidth
-        number = governor.enter(limit)
+        limiter = session.core.bandwidth
+        number = limiter.enter(limit)
     }
 
-    deinit { governor.leave(number) }
+    deinit { limiter.leave(number) }
 
     /// Returns how the limits of the group and of the session throttled the bodies received since the last check.
-    package func look() -> BandwidthThrottling { governor.hold(transfer: number, .down) }
+    package func look() -> BandwidthThrottling { limiter.hold(transfer: number, .down) }
 
     /// Changes the limit, also for waiting transfers.
-    package func setLimit(_ limit: BandwidthLimit) { governor.setLimit(limit, ofTransfer: number) }
+    package func setLimit(_ limit: BandwidthLimit) { limiter.setLimit(limit, ofTransfer: number) }
 }

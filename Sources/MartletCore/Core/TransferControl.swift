@@ -216,23 +216,23 @@ package final class TransferControl: TransferPauseGate {
     // MARK: Bandwidth
 
     /// Returns the number of the call's own limit, which all of its requests share; `nil` if it has none.
-    func transferNumber(under limit: BandwidthLimit, _ governor: BandwidthLimiter) -> UInt64? {
+    func transferNumber(under limit: BandwidthLimit, _ limiter: BandwidthLimiter) -> UInt64? {
         guard limit != .none else { return nil }
         if let number = state.withLock({ $0.transfer }) { return number }
         // Outside of the lock, since it may resume other transfers.
-        let made = governor.enter(limit)
+        let made = limiter.enter(limit)
         let number = state.withLock { state in
             let number = state.transfer ?? made
             state.transfer = number
             return number
         }
-        if number != made { governor.leave(made) }
+        if number != made { limiter.leave(made) }
         return number
     }
 
     /// Ends the call's own limit.
-    func endTransfer(_ governor: BandwidthLimiter) {
-        if let number = state.withLock({ $0.transfer.take() }) { governor.leave(number) }
+    func endTransfer(_ limiter: BandwidthLimiter) {
+        if let number = state.withLock({ $0.transfer.take() }) { limiter.leave(number) }
     }
 
     // MARK: Becoming a download

@@ -2,14 +2,16 @@
 ///
 /// These rules apply to all such code:
 /// 1. It runs in its own task. Cancelling the call, invalidating the session and the call's total timeout end the wait
-/// immediately. The task is cancelled, and nothing waits for it.
+///    immediately. The task is cancelled, and nothing waits for it. Only after the total timeout the error of a request
+///    that middleware is sending has one more second.
 /// 2. While it runs, the call's connection does not count against the pool's limits. So calls made by the code can
 ///    always get a connection (``Exemption``).
 /// 3. The session knows which calls the code runs in, so that an invalidation does not wait for them.
 package struct UserCode: Sendable {
     /// The calls that the running task works for, the outermost first.
     @TaskLocal static var enclosingCalls: [TransferControl] = []
-    /// The time for code that is notified of the end of a call that was cancelled, or whose total timeout expired.
+    /// The time for code that is notified of the end of a call that was cancelled, or whose total timeout expired, and
+    /// for the error of a request at the total timeout.
     private static let grace = Duration.seconds(1)
 
     private let control: TransferControl
@@ -29,19 +31,19 @@ package struct UserCode: Sendable {
     ///   - phase: The call's phase, for the same error.
     ///   - exchange: The exchange whose connection the call holds.
     ///   - sentCount: The number of requests that the call has sent, at the timeout.
-    ///   - isSending: Whether the code waits for a request of the call at the timeout. The error of that request then
-    ///     comes first: it has the phase, and reports whether the request was sent.
+    ///   - isSending: For code that sends the requests of the call: whether it waits for one at the timeout. The error
+    ///     of that request then comes first: it has the phase, and reports whether the request was sent.
     /// - Throws: Any error of the code; `CancellationError`; ``HTTPError/Code/timedOut``.
     package func run<Value: Sendable>(
         _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange? = nil,
-        sentCount: @autoclosure () -> Int = 0, isSending: () -> Bool = { false },
+        sentCount: @autoclosure () -> Int = 0, isSending: (() -> Bool)? = nil,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         if control.isCancelled { throw CancellationError() }
         let exemption = exchange?.exemption()
         defer { exemption?.end() }
-        let (outcome, late) = (OneShot<Result<Value, any Error>>(), OneShot<Result<Value, any Error>>())
-        let task = start(body) { if !outcome.fulfill($0) { late.fulfill($0) } }
+        let outcome = OneShot<Result<Value, any Error>>()
+        let task = start(body, outcome)
         switch await wait(for: outcome, until: call.totalDeadline) {
         case .value(let result):
             // The code may have ended the call itself, before it started to wait.
@@ -51,17 +53,25 @@ package struct UserCode: Sendable {
             task.cancel()
             throw CancellationError()
         case .timedOut:
-            let isSending = isSending()
-            // A request that has failed at the same moment is about to be reported by the code.
-            let grace = isSending ? UserCode.grace : sentCount() > 0 ? .milliseconds(50) : .zero
-            if grace > .zero, case .value(let result) = await wait(for: late, until: .now().advanced(by: grace)) {
-                return try result.get()
+            let sends = isSending?()
+            if let sends, sends || sentCount() > 0 {
+                // A request that has failed at the same moment is about to be reported by the code.
+                let grace = sends ? UserCode.grace : .milliseconds(50)
+                let late = OneShot<Result<Value, any Error>>()
+                // Unstructured, because the code may never return.
+                Task { late.fulfill(await task.value) }
+                switch await wait(for: late, until: .now().advanced(by: grace)) {
+                case .value(let result): return try result.get()
+                case .interrupted:
+                    task.cancel()
+                    throw CancellationError()
+                case .timedOut: break
+                }
             }
             task.cancel()
-            if control.isCancelled { throw CancellationError() }
             throw call.totalTimeout(
-                isSending ? .awaitingHead : phase, "before \(name) returned",
-                sentCount: max(sentCount(), isSending ? 1 : 0))
+                sends == true ? .awaitingHead : phase, "before \(name) returned",
+                sentCount: max(sentCount(), sends == true ? 1 : 0))
         }
     }
 
@@ -71,7 +81,7 @@ package struct UserCode: Sendable {
     /// - Returns: The result of the code; `nil` if it took too long.
     @discardableResult func tell<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value? {
         let outcome = OneShot<Result<Value, any Error>>()
-        let task = start(body) { outcome.fulfill($0) }
+        let task = start(body, outcome)
         let graceEnd = MonotonicTime.now().advanced(by: UserCode.grace)
         let ended: OneShot<Result<Value, any Error>>.Outcome
         if control.isCancelled || Task.isCancelled {
@@ -93,15 +103,17 @@ package struct UserCode: Sendable {
     }
 
     private func start<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws -> Value,
-        _ deliver: @escaping @Sendable (Result<Value, any Error>) -> Void
-    ) -> Task<Void, Never> {
+        _ body: @escaping @Sendable () async throws -> Value, _ outcome: OneShot<Result<Value, any Error>>
+    ) -> Task<Result<Value, any Error>, Never> {
         let calls = UserCode.enclosingCalls + [control]
         // Unstructured, because the call would have to wait for a structured task. It inherits priority and task-local
         // values.
         return Task {
             await UserCode.$enclosingCalls.withValue(calls) {
-                do { deliver(.success(try await body())) } catch { deliver(.failure(error)) }
+                let result: Result<Value, any Error>
+                do { result = .success(try await body()) } catch { result = .failure(error) }
+                outcome.fulfill(result)
+                return result
             }
         }
     }

@@ -89,6 +89,12 @@ public struct BodyEncoder: Sendable {
         return chosen
     }
 
+    /// The naming of members.
+    package var keyStrategy: JSONEncoder.KeyEncodingStrategy { custom?.keyEncodingStrategy ?? keys.strategy }
+
+    /// The form of dates.
+    package var dateStrategy: JSONEncoder.DateEncodingStrategy { custom?.dateEncodingStrategy ?? dates.strategy }
+
     /// The `JSONEncoder` for values.
     package var json: JSONEncoder {
         if let custom { return custom }
@@ -255,13 +261,14 @@ extension HTTPExchange {
             body.isEmpty
             ? "there is no value to decode: the response was \(outline(byteCount: nil)), without a body"
             : "\(DecodingFailure.text(of: error, in: "the body")); the response was \(outline), \(beginning)"
-        let failure =
+        return mapped(
             error as? HTTPError
-            ?? HTTPError(
-                .decodingFailed, phase: .processingResponse, message: message, wasSent: true, method: storage.method,
-                url: url, attempts: metrics.attempts, underlying: error, exchange: self)
-        return mapsErrors ? coding.mapped(failure) : failure
+                ?? HTTPError(
+                    .decodingFailed, phase: .processingResponse, message: message, wasSent: true,
+                    method: storage.method, url: url, attempts: metrics.attempts, underlying: error, exchange: self))
     }
+
+    func mapped(_ error: any Error) -> any Error { mapsErrors ? coding.mapped(error) : error }
 
     /// The status, the content type and the size of the body, such as `404 Not Found (application/json, 58 bytes)`.
     var outline: String { outline(byteCount: UInt64(body.count)) }

@@ -123,7 +123,7 @@ extension ResponseValidator {
     }
 
     /// Checks all conditions of a collected response.
-    /// - Throws: An ``ResponseValidationError``, which ``HTTPSession/run(_:_:isRestartable:isDownload:before:_:)``
+    /// - Throws: A ``ResponseValidationError``, which ``HTTPSession/run(_:_:isRestartable:isDownload:before:_:)``
     ///   unwraps.
     @inline(never) func checked(_ exchange: HTTPExchange, by userCode: UserCode) async throws -> HTTPExchange {
         do { try await check(ValidationSubject(exchange), by: userCode) } catch {
@@ -133,9 +133,8 @@ extension ResponseValidator {
     }
 
     /// Checks the conditions of a response whose body will be collected, up to the first one that needs the body.
-    /// - Returns: Whether no condition needs the body.
     /// - Throws: The errors of ``checked(_:by:)``.
-    func admitHead(of answer: StreamedResponse, _ control: TransferControl) async throws -> Bool {
+    func admitHead(of answer: StreamedResponse, _ control: TransferControl) async throws {
         // A body without a length may be empty, and an empty body has no type.
         let isSized = answer.codings.isEmpty && answer.expectedContentLength.map { $0 > 0 } ?? false
         let ofHead = rules.prefix { rule in
@@ -145,11 +144,16 @@ extension ResponseValidator {
             case .custom: false
             }
         }
+        // An accepted status, the usual case, needs no exchange.
+        let isAccepted = ofHead.allSatisfy { rule in
+            guard case .status(let ranges) = rule else { return false }
+            return ranges.contains { $0.contains(answer.head.status) }
+        }
+        guard !isAccepted else { return }
         do {
             try await ResponseValidator(rules: Array(ofHead)).admit(
                 answer, control, BodyReader(answer, control: control, byteLimit: nil))
         } catch { throw ResponseValidationError(reason: error) }
-        return ofHead.count == rules.count
     }
 
     /// Checks all conditions of a response whose body has not been read. The error of a rejection has the beginning of

@@ -26,7 +26,7 @@ struct NetworkStage: Sendable {
     let progress: CallProgress
 
     func answer(_ call: Call) async throws -> StreamedResponse {
-        if let answer = progress.takeFirstAnswer() { return answer }
+        if let answer = progress.takeFirstResponse() { return answer }
         let request = try progress.begin(call)
         do {
             let answer = try await CallRunner(
@@ -71,12 +71,13 @@ extension HTTPSession {
         -> StreamedResponse?
     {
         guard !call.addsStages, !core.observesCalls(settings) else { return nil }
-        guard settings.activeStages.isEmpty else { return storedAnswer(call, control) }
+        guard settings.activeStages.isEmpty else { return storedResponse(call, control) }
         return try await CallRunner(core: core, dialer: dialer, call: call, control: control).run()
     }
 
     /// Returns the response of the only stage, if it is available without waiting.
-    @inline(never) private nonisolated func storedAnswer(_ call: Call, _ control: TransferControl) -> StreamedResponse?
+    @inline(never) private nonisolated func storedResponse(_ call: Call, _ control: TransferControl)
+        -> StreamedResponse?
     {
         guard settings.activeStages.count == 1, !control.isCancelled else { return nil }
         return settings.activeStages[0].immediateResponse(call, core, dialer, control)

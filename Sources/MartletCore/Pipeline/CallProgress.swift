@@ -61,7 +61,7 @@ package final class CallProgress: Sendable {
     // MARK: Requests
 
     /// Removes and returns the response to the first request, if that was sent before the pipeline existed.
-    package func takeFirstAnswer() -> StreamedResponse? { state.withLock { $0.firstResponse.take() } }
+    package func takeFirstResponse() -> StreamedResponse? { state.withLock { $0.firstResponse.take() } }
 
     /// Counts a request that is about to be sent.
     /// - Returns: The request with the hops of the call so far.
@@ -162,7 +162,7 @@ package final class CallProgress: Sendable {
         guard let observer, observer.delegate != nil else { return false }
         let given = request.publicRequest
         let body = try await observer.ask(
-            "newBody(for:in:)", .processingResponse, holding: exchange, sentCount: sentCount, otherwise: nil
+            "replacementBody(for:in:)", .processingResponse, holding: exchange, sentCount: sentCount, otherwise: nil
         ) { try await $0.replacementBody(for: given, in: $1) }
         guard let body else { return false }
         _ = state.withLock { state in

@@ -149,7 +149,7 @@ public enum DownloadState: Sendable {
     case finished(DownloadResult)
     /// It failed; resuming it retries.
     case failed(HTTPError)
-    /// It was cancelled; nothing of it is left.
+    /// It was cancelled. The received bytes are removed; they are kept if only a call of the download was cancelled.
     case cancelled
 
     /// Whether it is over, unless it is resumed.

@@ -64,11 +64,12 @@ extension DownloadManager {
             throw HTTPError(.fileFailed, phase: .preparing, message: "the directory has no number left")
         }
         if let claim = item.claim, let other = claims[claim] {
-            throw HTTPError(
-                .alreadyInProgress, phase: .preparing,
-                message:
-                    "download \(other) is about \(claim) already; resume, cancel or remove it, or add with ifPresent: .existing",
-                method: .get, url: place)
+            let phase = machine.phase(of: other)
+            let message =
+                phase == .removing || phase == .stopping(.cancel)
+                ? "download \(other) of \(claim) is being cancelled; await cancel first"
+                : "download \(other) is about \(claim) already; resume, cancel or remove it, or add with ifPresent: .existing"
+            throw HTTPError(.alreadyInProgress, phase: .preparing, message: message, method: .get, url: place)
         }
         lastNumber += 1
         lastOrder += 1
@@ -90,16 +91,21 @@ extension DownloadManager {
 
     /// The download that an item would duplicate; `nil` without one. Waits for a download that is being added.
     private func existing(_ item: DownloadItem) async throws -> DownloadID? {
-        while let addition = adding.values.first(where: { $0.item.isDuplicate(of: item) }) {
+        let (unsigned, claim) = (SignedURL.unsigned(item.url.absoluteForm), item.claim)
+        while let addition = claim.flatMap({ claims[$0] }).flatMap({ adding[$0] })
+            ?? adding.values.first(where: { $0.item.isSameTransfer(as: item, at: unsigned) })
+        {
             await addition.isOver.becomesTrue()
             try Task.checkCancellation()
         }
         try checkOpen()
+        let holder = claim.flatMap { claims[$0] }
         return managed.values.lazy.map(\.item).filter { other in
             switch self.machine.phase(of: other.id) {
             case .removing, .stopping(.cancel), nil: false
-            case .finished, .recording: other.isSameTransfer(as: item)
-            case .waiting, .running, .stopping, .paused, .failed: other.isDuplicate(of: item)
+            case .finished, .recording: other.isSameTransfer(as: item, at: unsigned)
+            case .waiting, .running, .stopping, .paused, .failed:
+                other.id == holder || other.isSameTransfer(as: item, at: unsigned)
             }
         }.map(\.id).min()
     }

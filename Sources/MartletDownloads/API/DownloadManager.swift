@@ -1,5 +1,6 @@
 public import MartletCore
 import MartletStreams
+import Synchronization
 
 /// Downloads that outlive the process.
 ///
@@ -29,7 +30,7 @@ public actor DownloadManager {
     nonisolated let log = ReplayingEventBroadcaster<DownloadManagerEvent>()
     nonisolated let isAllFinished = CurrentValue(true)
     nonisolated let isClosed = CurrentValue(false)
-    nonisolated let cancelledCount = CurrentValue(0)
+    nonisolated let cancelledCount = Atomic(0)
     nonisolated let runs = RunGroup()
     let session: HTTPSession
     let directory: FilePath
@@ -130,7 +131,7 @@ public actor DownloadManager {
     public nonisolated var allFinished: DownloadSummary {
         get async throws {
             guard await isAllFinished.becomesTrue() else { throw CancellationError() }
-            var summary = DownloadSummary(cancelledCount: cancelledCount.value)
+            var summary = DownloadSummary(cancelledCount: cancelledCount.load(ordering: .relaxed))
             for id in registry.ids {
                 switch registry.entry(of: id)?.status.state {
                 case .finished(let result): summary.finished[id] = result
@@ -177,7 +178,7 @@ public struct DownloadSummary: Sendable {
     public var finished: [DownloadID: DownloadResult] = [:]
     /// The errors of the failed downloads, also of those that failed in an earlier process and were not resumed.
     public var failed: [DownloadID: HTTPError] = [:]
-    /// The number of downloads that were cancelled since the manager was opened.
+    /// The number of cancelled downloads whose removal was completed since the manager was opened.
     public var cancelledCount = 0
 
     /// Does nothing if no download failed.
@@ -240,7 +241,7 @@ public enum DownloadEvent: Sendable {
         /// The file on the server has changed.
         case changed
         /// The server does not send parts of the file, or not the requested ones.
-        case rangesRefused
+        case rangesRejected
         /// Nothing shows that the received bytes still belong to the file.
         case notResumable
         /// The last 64 KiB of the received bytes differ from those of the server.

@@ -12,8 +12,8 @@ public struct DownloadOptions: Sendable {
         /// fails.
         case overwrite
         /// The existing file is the result, and nothing is fetched or compared: a second call for a complete file
-        /// returns immediately. In a directory the name is known after the head of the response. An existing directory
-        /// of that name is an error.
+        /// returns immediately. In a directory the name is known after the head of the response. A file that appears
+        /// during the transfer is the result, too. A directory or a symbolic link of that name is an error.
         case skip
         /// The new file gets another name: `name (1).txt`, `name (2).txt`, up to 999.
         case rename

@@ -12,7 +12,7 @@ extension DownloadMachine {
         if isAdditional(id), !verdict.isUsableByAdditional { return (.leave, .crowded, []) }
         switch verdict {
         case .part(let skipped, let range, let total): return part(question, facts, skipped, range, total, now)
-        case .whole: return whole(question, facts, .rangesRefused, now)
+        case .whole: return whole(question, facts, .rangesRejected, now)
         case .changedWhole: return whole(question, facts, .changed, now)
         case .unproven:
             if isVouchedFor(facts) { return whole(question, facts, .changed, now) }
@@ -43,7 +43,7 @@ extension DownloadMachine {
             }
             ranges = .refused
             guard plan != nil else { return (.leave, .cancelled, []) }
-            let result = restart(.rangesRefused, question, facts, now)
+            let result = restart(.rangesRejected, question, facts, now)
             // A server whose part has lost its validators sends none for the whole file, either.
             let its = facts.representation
             if its.entityTag == nil, its.lastModified == nil { former = nil }
@@ -102,7 +102,7 @@ extension DownloadMachine {
         // If all bytes are written, the response contains only bytes to compare.
         guard range.byteCount > question.overlap || (range.byteCount == question.overlap && plan?.isComplete == true)
         else {
-            let why = "the answer has too few bytes to be compared"
+            let why = "the response has too few bytes to be compared"
             return (.leave, .refused(error(.rangeRejected, question, facts, why), .fail), [])
         }
         return (.take(passingOver: skipped, comparing: question.overlap, restartsTransfer: false), nil, fill(now))
@@ -139,7 +139,7 @@ extension DownloadMachine {
         guard plan == nil else {
             let (reception, end, effects) = restart(reason, question, facts, now)
             guard !isOver else { return (reception, end, effects) }
-            if reason == .rangesRefused { ranges = .refused }
+            if reason == .rangesRejected { ranges = .refused }
             let (ownReception, ownEnd, more) = takeWhole(question.id, facts, now)
             return (ownReception, ownEnd, effects + more)
         }
@@ -175,7 +175,7 @@ extension DownloadMachine {
     private mutating func begun(
         _ reason: DownloadEvent.RestartReason, afterFailure isBroken: Bool = false, _ now: MonotonicTime
     ) -> [Effect] {
-        count(beginningBehindFailure: isBroken)
+        count(startingAfterFailure: isBroken)
         forget()
         receiving = []
         ramp.restart(now: now)
@@ -189,7 +189,7 @@ extension DownloadMachine {
         let (code, what): (HTTPError.Code, String) =
             switch reason {
             case .changed: (.representationChanged, "the file changed on the server again and again")
-            case .rangesRefused: (.rangeRejected, "the server does not return the requested ranges")
+            case .rangesRejected: (.rangeRejected, "the server does not return the requested ranges")
             case .notResumable, .overlapDiffers:
                 (
                     .notResumable,
@@ -245,7 +245,7 @@ extension DownloadMachine {
         guard let plan, transfers.isEmpty, !plan.isComplete, !mayAskForParts,
             !(options.resumption == .unverified && ranges == .usable)
         else { return fill(now) }
-        let reason: DownloadEvent.RestartReason = ranges == .refused ? .rangesRefused : .notResumable
+        let reason: DownloadEvent.RestartReason = ranges == .refused ? .rangesRejected : .notResumable
         guard plan.writtenCount > 0 else {
             forget()
             return fill(now)

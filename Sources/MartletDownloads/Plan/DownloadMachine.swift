@@ -67,8 +67,8 @@ package struct DownloadMachine: Sendable {
     package var plan: SegmentPlan?
     /// The representation that the bytes belong to.
     package var known: Representation?
-    /// The representation with a strong validator that was discarded last. A response without validators does not match
-    /// it.
+    /// The representation with a strong validator that was discarded last, until a response has its own validator; one
+    /// without any is not accepted as the file.
     var former: Representation?
     /// The digests of the whole file that the server announced.
     package var digests: [Checksum] = []
@@ -79,7 +79,8 @@ package struct DownloadMachine: Sendable {
     var ranges = Ranges.usable
     /// The request without `Range` after a rejected probe.
     var plainRequest = PlainRequest.notMade
-    /// Whether `If-Range` is omitted, since the server ignores it: each part then has to prove its representation.
+    /// Whether `If-Range` is omitted, since the server answered it with the whole unchanged file: each part then has to
+    /// prove its representation.
     var dropsCondition = false
     /// The requests of the active transfers.
     package var transfers: [UInt64: DownloadRequest] = [:]
@@ -205,7 +206,7 @@ package struct DownloadMachine: Sendable {
 
     /// Counts a restart.
     /// - Parameter isBroken: whether the reason is a failed transfer that cannot be resumed.
-    mutating func count(beginningBehindFailure isBroken: Bool) {
+    mutating func count(startingAfterFailure isBroken: Bool) {
         generation += 1
         furthest = isBroken ? max(furthest, reached) : 0
         reached = 0
@@ -358,7 +359,7 @@ package struct DownloadMachine: Sendable {
         }
         isOver = false
         ranges = .refused
-        count(beginningBehindFailure: false)
+        count(startingAfterFailure: false)
         forget()
         ramp.restart(now: now)
         return [.tell(.restarted(.changed))] + fill(now)

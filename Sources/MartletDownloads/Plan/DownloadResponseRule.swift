@@ -83,36 +83,36 @@ package enum DownloadResponseRule {
         guard let range = asked.range else {
             return .refused("the response is partial, but the whole file was requested")
         }
-        guard !facts.isMultipart else { return .refused("several parts came, and one was asked for") }
+        guard !facts.isMultipart else { return .refused("the response has several parts, but one was requested") }
         if let known, known.differs(from: facts.representation) { return .changedPart }
         let came: Range<UInt64>
         let length: UInt64
         switch facts.part {
-        case .none: return .refused("the answer does not say which bytes it has")
+        case .none: return .refused("the response does not say which bytes it has")
         case .unreadable: return .refused("Content-Range is invalid")
-        case .range(.unsatisfied): return .refused("the answer says that it has no bytes")
-        case .range(.satisfied(_, nil)): return .refused("the answer does not say how long the file is")
+        case .range(.unsatisfied): return .refused("the response says that it has no bytes")
+        case .range(.satisfied(_, nil)): return .refused("the response does not say how long the file is")
         case .range(.satisfied(let bytes, let count?)): (came, length) = (bytes, count)
         }
         if let total, length != total {
-            return .refused("the file is \(total) bytes long, and the answer says \(length)")
+            return .refused("the file is \(total) bytes long, but the response says \(length)")
         }
         guard came.lowerBound <= range.lowerBound, came.upperBound > range.lowerBound else {
-            return .refused("the answer has other bytes than those asked for")
+            return .refused("the response has other bytes than those requested")
         }
         if let announced = facts.byteCount, announced < came.byteCount {
-            return .refused("the answer is \(announced) bytes long, and says it has \(came.byteCount)")
+            return .refused("the response is \(announced) bytes long, but says that it has \(came.byteCount)")
         }
         if known == nil, facts.representation.coding != nil {
             // Another request may get the rest of the file without the coding.
-            return .refused("a part came in a content coding, and none was asked for")
+            return .refused("the part has a content coding, but none was requested")
         }
         if let known, !asked.isConditional, known.hasCondition, !known.isProven(by: facts.representation) {
-            return .refused("nothing in the answer proves that its bytes are those of the file as it was")
+            return .refused("nothing in the response proves that its bytes are those of the file as it was")
         }
         if let tag = known?.entityTag, !tag.isWeak, facts.representation.entityTag == nil {
             // A part has the tag of the whole (RFC 9110 §15.3.7): a server that omits it may ignore If-Range too.
-            return .refused("the answer has no entity tag, and the file had one")
+            return .refused("the response has no entity tag, but the file had one")
         }
         let end = min(came.upperBound, range.upperBound)
         return .part(passingOver: range.lowerBound - came.lowerBound, range.lowerBound..<end, total: length)
@@ -121,7 +121,7 @@ package enum DownloadResponseRule {
 
 /// The parts of a response head that a download needs.
 package struct DownloadResponseHead: Sendable {
-    /// The content of The value of `Content-Range`.
+    /// The value of `Content-Range`.
     package enum Part: Hashable, Sendable {
         /// The field is absent.
         case none

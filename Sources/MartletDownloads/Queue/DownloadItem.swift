@@ -66,14 +66,12 @@ package struct DownloadItem: Sendable {
         return path
     }
 
-    /// Whether another download has the same URL, signatures aside, and the same target.
-    func isSameTransfer(as other: DownloadItem) -> Bool {
-        target == other.target && SignedURL.unsigned(place.absoluteForm) == SignedURL.unsigned(other.place.absoluteForm)
-    }
-
-    /// Whether another download is the same, or has the same file.
-    func isDuplicate(of other: DownloadItem) -> Bool {
-        isSameTransfer(as: other) || claim != nil && claim == other.claim
+    /// Whether a new download has the same target, and one of the URLs of this one, signatures aside.
+    /// - Parameter unsigned: the URL of the new download without its signature.
+    func isSameTransfer(as new: DownloadItem, at unsigned: String) -> Bool {
+        guard target == new.target else { return false }
+        let urls = [url] + movedURLs
+        return urls.contains { $0.path == new.url.path && SignedURL.unsigned($0.absoluteForm) == unsigned }
     }
 
     /// The normalized path of the file, by which two downloads of one file are detected.

@@ -1,4 +1,5 @@
 import MartletCore
+import Synchronization
 
 // Carries out the machine's decisions: starts and ends runs, emits events, and writes records. Each function decides
 // and emits before it first suspends. Decisions are written in their order.
@@ -166,7 +167,8 @@ extension DownloadManager {
             return
         case (.failed, .failed(let error)): reportFailed(id, error)
         case (.failed, _):
-            reportFailed(id, HTTPError(.systemFailed, phase: .processingResponse, message: "the run stopped by itself"))
+            let message = "a call of the download was cancelled, or its session was invalidated; resume it"
+            reportFailed(id, HTTPError(.systemFailed, phase: .processingResponse, message: message))
         case (.paused, _): reportPaused(id)
         case (.waiting, _), (.running, _):
             entry.status.become(.waiting)
@@ -184,7 +186,7 @@ extension DownloadManager {
         let effects = machine.discarded(id)
         entry.status.settleProgress { $0 = DownloadProgress() }
         entry.status.events.add(.cancelled)
-        cancelledCount.change { $0 += 1 }
+        cancelledCount.add(1, ordering: .relaxed)
         log.add(.cancelled(id, place(of: entry.item)))
         entry.status.become(.cancelled)
         forget(entry.item)

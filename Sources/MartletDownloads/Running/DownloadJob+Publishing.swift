@@ -143,6 +143,7 @@ extension DownloadJob {
         do throws(StorageError) { return try await BlockingThreadPool.disk.run(throwing: body) } catch {
             var failure = failure(error)
             failure.unpublishedFile = FilePath(part.names.part)
+            if failure.code == .fileExists { await BlockingThreadPool.shared.run { self.skip(part.names.target) } }
             throw failure
         }
     }

@@ -18,7 +18,8 @@ package final class DownloadJob: Sendable {
         package var publication: PublicationRecord?
     }
 
-    /// Receives the note of a file before it gets its name; `nil` without one now. An error ends the run.
+    /// Receives the note of a file before it gets its name; `nil` if the previous note is no longer valid. An error that
+    /// it throws ends the run; the received bytes are retained.
     package typealias Noting = @Sendable (PublicationRecord?) async throws -> Void
 
     struct State {
@@ -90,6 +91,8 @@ package final class DownloadJob: Sendable {
         }
         do { return try await DownloadRun(self, noting: noting).run() } catch let error as HTTPError {
             guard error.code == .fileExists, let present = state.withLock({ $0.present }) else { throw error }
+            // The file appeared during the transfer, and the received bytes are useless.
+            if error.unpublishedFile != nil { try? await discard() }
             return shown(present)
         }
     }
@@ -249,12 +252,7 @@ package final class DownloadJob: Sendable {
             let isTaken = isThere != nil
             if isTaken, collision == .fail || collision == .skip || (collision == .overwrite && isThere == .folder) {
                 removeOrphans(of: names)
-                if collision == .skip, isThere == .file, let status = try? files.status(at: names.target) {
-                    let result = DownloadResult(
-                        path: FilePath(names.target), byteCount: status.byteCount, receivedByteCount: 0,
-                        url: url.withoutUserInfo)
-                    state.withLock { ($0.target, $0.present) = (names.target, result) }
-                }
+                skip(names.target)
                 let what = isThere == .folder ? "there is a folder" : "there is a file"
                 throw HTTPError(
                     .fileExists, phase: .preparing, message: "\(names.target): \(what) of that name", method: .get,
@@ -277,6 +275,15 @@ package final class DownloadJob: Sendable {
         }
         throw HTTPError(
             .fileExists, phase: .preparing, message: "\(first.target): there are files of that name, up to number 999")
+    }
+
+    /// Makes an existing file the result, if the options say so. Blocks.
+    func skip(_ target: String) {
+        guard plan.options.collision == .skip, kind(of: target) == .file else { return }
+        guard let byteCount = try? files.status(at: target).byteCount else { return }
+        let result = DownloadResult(
+            path: FilePath(target), byteCount: byteCount, receivedByteCount: 0, url: url.withoutUserInfo)
+        state.withLock { ($0.target, $0.present) = (target, result) }
     }
 
     /// Removes the files of a run that was killed after it gave the file its name: a record without its bytes is

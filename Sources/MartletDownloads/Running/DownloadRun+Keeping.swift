@@ -232,7 +232,7 @@ extension DownloadRun {
                 self.state.withLock { $0.part = part }
                 return part
             }
-            if place.isAnew {
+            if place.isRestarted {
                 try part.renew(
                     epoch: place.epoch, expecting: place.total, keepsEarlier: self.options.resumption != .restart)
             }

@@ -3,8 +3,8 @@ import MartletNetwork
 import Synchronization
 
 /// One run of a download: it performs the actions of its machine.
-/// Transfers, checkpoints and a clock that ticks 20 times a second are tasks of one group and send signals. The machine
-/// is guarded by a lock, since workers that write query it for each block.
+/// Transfers and checkpoints are tasks of one group. They send signals, and so does a clock. The machine is guarded by a
+/// lock, since workers that write query it for each block.
 final class DownloadRun: Sendable {
     /// A report to the run.
     enum Signal: Sendable {
@@ -64,7 +64,7 @@ final class DownloadRun: Sendable {
 
     /// The file for received bytes: the generation of the download, whether it starts with an empty file, and its
     /// length.
-    typealias Place = (epoch: UInt32, isAnew: Bool, total: UInt64?)
+    typealias Place = (epoch: UInt32, isRestarted: Bool, total: UInt64?)
 
     let job: DownloadJob
     let session: HTTPSession
@@ -113,7 +113,7 @@ final class DownloadRun: Sendable {
             }
             return result
         } catch let error as StorageError { throw failure(error) } catch var error as HTTPError {
-            error.attempts = max(error.attempts, Int(state.withLock { $0.metrics.requestCount }))
+            error.attempts = max(error.attempts, state.withLock { $0.metrics.retryCount } + 1)
             throw error
         }
     }
@@ -168,12 +168,9 @@ final class DownloadRun: Sendable {
     private func rounds(_ first: [DownloadMachine.Effect]) async -> Outcome {
         await withTaskGroup(of: Void.self, returning: Outcome.self) { group in
             if let outcome = perform(first, in: &group) { return outcome }
-            group.addTask { [signals] in
-                while !Task.isCancelled {
-                    try? await Task.sleep(for: .milliseconds(50))
-                    signals.send(.tick)
-                }
-            }
+            let clock = RunClock(signals)
+            defer { withExtendedLifetime(clock) {} }
+            EventLoop.sharedOrStalled.schedule(clock, token: 0, at: .now().advanced(by: .milliseconds(50)))
             var outcome = Outcome.stopped
             while let signal = await nextSignal() {
                 if let end = perform(take(signal), in: &group) {
@@ -272,6 +269,19 @@ final class DownloadRun: Sendable {
     func tellProgress(isLast: Bool = false) {
         let now = MonotonicTime.now()
         job.status.updateProgress { state.withLock { $0.progress(isLast: isLast, at: now) } }
+    }
+}
+
+/// Ticks 20 times a second on the event loop's thread, until it is released. The loop refers to it weakly. A weak
+/// reference to the run would make each retain of the run slow.
+private final class RunClock: TimerTarget {
+    private let signals: Mailbox<DownloadRun.Signal>
+
+    init(_ signals: Mailbox<DownloadRun.Signal>) { self.signals = signals }
+
+    func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
+        signals.send(.tick)
+        return now.advanced(by: .milliseconds(50))
     }
 }
 

@@ -7,8 +7,6 @@ final class StandaloneDownload: Download.Controller {
         /// The current or the last run.
         var run: Task<Void, Never>?
         var isRunning = false
-        /// Whether ``StandaloneDownload/pause()`` has stopped the run.
-        var isPausing = false
         var isCancelled = false
         /// Whether the received bytes are removed.
         var isDiscarded = false
@@ -58,24 +56,18 @@ final class StandaloneDownload: Download.Controller {
                 status.end()
             case .failure(let error as HTTPError): status.report(.failed(error), .failed(error))
             case .failure where state.isCancelled: break
-            case .failure where state.isPausing: status.report(.paused, .paused)
+            // Only a pause and a cancellation cancel the task.
+            case .failure where Task.isCancelled: status.report(.paused, .paused)
             case .failure:
                 // The program has cancelled a call of the download. The bytes are kept for a later download.
-                state.isCancelled = true
-                state.isDiscarded = true
                 status.report(.cancelled, .cancelled)
                 status.end()
             }
-            state.isPausing = false
         }
     }
 
     func pause() async {
-        let run = state.withLock { state in
-            state.isPausing = state.isRunning
-            return state.isRunning ? state.run : nil
-        }
-        guard let run else { return }
+        guard let run = state.withLock({ $0.isRunning ? $0.run : nil }) else { return }
         run.cancel()
         await run.value
     }

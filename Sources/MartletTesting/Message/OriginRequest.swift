@@ -29,10 +29,11 @@ extension OriginRequestHead {
     public var query: OriginQuery { OriginQuery(stringLiteral: RequestTarget(target).query ?? "") }
 
     /// The absolute URL by the scheme of the connection, the field Host and the target: `http://127.0.0.1:49152/a?b=c`.
+    /// A request with the method CONNECT or the target `*` has no URL; the value is not one then.
     public var url: String { base + path + query.suffix }
 
     /// Scheme and authority of the URL.
-    var base: String { "\(connection.scheme)://\(RequestTarget(target).authority ?? headers["Host"] ?? "localhost")" }
+    var base: String { RequestTarget(target).base ?? "\(connection.scheme)://\(headers["Host"] ?? "localhost")" }
 
     /// The value of Content-Type; `nil` without one.
     public var contentType: String? { headers["Content-Type"] }
@@ -194,19 +195,19 @@ public struct OriginPeer: Sendable, Hashable {
 
 /// The parts of a request target (RFC 9112 §3.2).
 private struct RequestTarget {
-    /// The authority of the absolute form, as sent to proxies; `nil` in other forms.
-    let authority: String?
+    /// Scheme and authority of the absolute form, as sent to proxies; `nil` in other forms.
+    let base: String?
     let path: String
     let query: String?
 
     init(_ target: String) {
         var rest = Substring(target)
         if let scheme = rest.firstRange(of: "://"), !rest.hasPrefix("/") {
-            let (start, end) = (scheme.upperBound, rest[scheme.upperBound...].firstIndex { $0 == "/" || $0 == "?" })
-            authority = String(rest[start..<(end ?? rest.endIndex)])
-            rest = rest[(end ?? rest.endIndex)...]
+            let end = rest[scheme.upperBound...].firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+            base = String(rest[..<end])
+            rest = rest[end...]
         } else {
-            authority = nil
+            base = nil
         }
         let mark = rest.firstIndex(of: "?")
         path = String(rest[..<(mark ?? rest.endIndex)])

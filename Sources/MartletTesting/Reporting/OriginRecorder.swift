@@ -133,15 +133,17 @@ public final class OriginRecorder: Sendable {
             let first = state.counts.requests - state.requests.count
             guard number >= first else { return }
             state.requests[number - first].bodyByteCount += UInt64(bytes.count)
-            let part = bytes.prefix(bodyLimit - state.requests[number - first].body.count)
-            state.requests[number - first].body += part
-            state.bodyByteCount += part.count
             state.oldestBody = max(state.oldestBody, first)
-            while state.bodyByteCount > bodyLimit, state.oldestBody < number {
+            guard number >= state.oldestBody else { return }
+            while state.bodyByteCount + bytes.count > bodyLimit, state.oldestBody < number {
                 state.bodyByteCount -= state.requests[state.oldestBody - first].body.count
                 state.requests[state.oldestBody - first].body = []
                 state.oldestBody += 1
             }
+            // Bodies of newer requests that are received at the same time are kept.
+            let part = bytes.prefix(bodyLimit - state.bodyByteCount)
+            state.requests[number - first].body += part
+            state.bodyByteCount += part.count
         }
     }
 

@@ -23,7 +23,8 @@ public struct RecordedRequest: OriginRequestHead, Hashable, CustomStringConverti
     /// The header fields, as sent.
     public let headers: OriginFields
     /// The bytes of the body that were received so far, without chunked framing. They are complete when the client has
-    /// the response, unless its handler left a long body unread, or ``OriginLimits/recordedBodyLimit`` was reached.
+    /// the response, unless its handler left a long or chunked body unread, or ``OriginLimits/recordedBodyLimit`` was
+    /// reached.
     public internal(set) var body: [UInt8] = []
     /// The number of bytes of the body that were received so far, recorded or not.
     public internal(set) var bodyByteCount: UInt64 = 0

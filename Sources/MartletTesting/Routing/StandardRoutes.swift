@@ -18,17 +18,18 @@ public struct StandardRoutes: Sendable {
     /// Path and purpose of each route, in the order of the index.
     public static let list: [(path: String, purpose: String)] =
         [
-            ("/echo", "returns the request as JSON"), ("/mirror", "sends the request's body back as it comes"),
-            ("/upload", "takes a body of any length; tells its length and CRC-32"), ("/json", "a small JSON document"),
+            ("/echo", "returns the request as JSON"), ("/mirror", "streams the request's body back"),
+            ("/upload", "accepts a body of any length; returns its length and CRC-32"),
+            ("/json", "a small JSON document"),
             ("/bytes/N", "N bytes with their length; ranges and validators"),
             ("/chunked/N", "N bytes in chunks; ?size=BYTES, 4096 by default, and a trailer"),
             ("/gzip", "a text coded as gzip"), ("/deflate", "a text coded as deflate"),
             ("/drip/N", "N bytes slowly; ?rate=BYTES a second, 10 by default"),
             ("/redirect/N", "N redirects, 100 at most; ?status=CODE, 302 by default"),
-            ("/count", "counts its requests"), ("/hints", "a 103 with a Link, then an answer"),
-            ("/files/PATH", "a file of the served directory"), ("/stall", "never answers"),
+            ("/count", "counts its requests"), ("/hints", "a 103 with a Link, then the response"),
+            ("/files/PATH", "a file of the served directory"), ("/stall", "never responds"),
             ("/stall/N", "stops after N bytes and keeps the connection"),
-            ("/reset", "resets the connection instead of an answer"),
+            ("/reset", "resets the connection instead of a response"),
             ("/reset/N", "resets the connection after N bytes"),
             ("/truncate/N", "closes after N bytes of 2N; ?chunked: in the midst of a chunk"),
             ("/cut/N", "N bytes that end with the connection; over TLS without a close_notify"),

@@ -192,7 +192,8 @@ struct ConnectRace: Sendable {
         SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_NO_APPLICATION_PROTOCOL,
     ]
 
-    /// Whether an error is the fault of the address, which is then tried last; rejected certificates are not.
+    /// Whether an error is the fault of the address, which is then tried last; rejected certificates and
+    /// cancelled dials are not.
     static func isFaultOfAddress(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut: true

@@ -64,10 +64,11 @@ package struct Identified<Value: Sendable>: Hashable, Sendable {
     /// Keeps ``identity`` from being assigned to another object.
     private let object: Identity?
 
+    /// Creates the identity of an object or a value; not of a closure, see ``init(closure:)``.
     package init(_ value: Value) {
-        self.value = value
-        object = type(of: value as any Sendable) is AnyClass ? nil : Identity()
-        identity = ObjectIdentifier(object ?? (value as AnyObject))
+        let object = type(of: value as any Sendable) is AnyClass ? nil : Identity()
+        (self.value, self.object) = (value, object)
+        identity = object.map { ObjectIdentifier($0) } ?? ObjectIdentifier(value as AnyObject)
     }
 
     /// Gives a closure an identity. Its dynamic type must not be queried: optimized code crashes.

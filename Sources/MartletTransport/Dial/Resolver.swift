@@ -16,8 +16,8 @@ public protocol Resolver: Sendable {
 
 /// The system's resolver: `getaddrinfo`.
 ///
-/// The system selects the sources of names by nsswitch.conf: in the hosts file, by DNS, multicast DNS,
-/// systemd-resolved, or in a directory such as LDAP. A resolver library such as c-ares knows only the first two, and
+/// The file nsswitch.conf selects the sources of names: the hosts file, DNS, multicast DNS, systemd-resolved, or a
+/// directory such as LDAP. A resolver library such as c-ares knows only the first two, and
 /// would resolve names differently from other programs of the machine.
 ///
 /// Two kinds of hosts are resolved without the system:

@@ -67,14 +67,13 @@ package final class BlockingThreadPool: Sendable {
             do throws(SystemError) {
                 try Thread.start(name: "martlet-worker", stackByteCount: stackByteCount) { self.serve() }
             } catch {
-                // If there are other threads, one will run it. Else all that is queued runs here: others rely on it.
-                state.withLock { $0.threadCount -= 1 }
-                var hasRun = false
-                while let orphan = state.withLock({ $0.threadCount == 0 ? $0.work.popFirst() : nil }) {
-                    orphan()
-                    hasRun = true
-                }
-                if hasRun { return }
+                // This thread replaces the one that did not start, unless there are others: callers rely on the limit of
+                // threads, and with one thread on the order.
+                while let work = state.withLock({ state -> (@Sendable () -> Void)? in
+                    let next = state.threadCount == 1 ? state.work.popFirst() : nil
+                    if next == nil { state.threadCount -= 1 }
+                    return next
+                }) { work() }
             }
         }
         semaphore.signal()

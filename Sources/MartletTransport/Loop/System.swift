@@ -1,6 +1,7 @@
 import CLinux
 import COpenSSL
 import Glibc
+package import SystemPackage
 
 /// An instant of the monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds since an arbitrary start. All deadlines inside
 /// Martlet have this type: eight bytes, compared with one instruction, never set back by a change of the wall clock.
@@ -176,6 +177,15 @@ enum SystemFile {
             if count == 0 { return contents }
             contents += chunk[..<count]
             if contents.count > limit { throw SystemError(operation: "read", code: EFBIG) }
+        }
+    }
+}
+
+extension FileDescriptor {
+    /// The bytes that are available, up to a limit; empty at the end. Blocks.
+    package func bytes(atMost limit: Int) throws -> [UInt8] {
+        try unsafe [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            count = unsafe try read(into: UnsafeMutableRawBufferPointer(buffer))
         }
     }
 }

@@ -48,7 +48,8 @@ package final class TLSStream: SocketStream {
 
     // MARK: Handshakes
 
-    /// Opens TLS on a connected socket as the client, unless that is interrupted. On failure the socket is closed.
+    /// Opens TLS on a connected socket as the client. Ends early when the socket is interrupted. On failure the socket
+    /// is closed.
     /// - Parameters:
     ///   - serverName: The host's ASCII name, sent as SNI, or its address: the certificate must be issued for it.
     ///   - carrier: TLS with a proxy on the socket, which carries the records; closed with the stream.

@@ -141,7 +141,7 @@ private struct HTTPDateParser {
         return seconds(year: year, month: month, day: day, clock: clock)
     }
 
-    /// Parses the rest of an asctime date: `Nov 6 08:49:37 1994`.
+    /// Parses the rest of an asctime date: `Nov  6 08:49:37 1994`, with the day padded.
     private mutating func asctimeDate() -> Int64? {
         guard let month = month(), take(" ") else { return nil }
         let parsedDay = take(" ") ? number(1) : number(2)

@@ -13,11 +13,11 @@ struct BatchCacheTests {
     /// Responses that are fresh for the time in the path, and a 304 for conditional requests.
     private static let origin: OriginHandler.Respond = { request in
         let control = "max-age=\(request.path.dropFirst())"
-        if !request.fields.values(of: "If-None-Match").isEmpty {
-            return OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": control])
+        if !request.headers.values(of: "If-None-Match").isEmpty {
+            return OriginResponse(304, headers: ["ETag": "\"1\"", "Cache-Control": control])
         }
         return OriginResponse(
-            200, fields: ["ETag": "\"1\"", "Cache-Control": control], body: .text("body"))
+            200, headers: ["ETag": "\"1\"", "Cache-Control": control], body: .text("body"))
     }
 
     private static let modes: [(mode: String?, status: Int, source: String)] = [
@@ -42,7 +42,7 @@ struct BatchCacheTests {
             #expect(replies.dropLast().allSatisfy { $0.body == ($0.status == 200 ? "body" : "") })
             #expect(origin.requests.count == 5)
             #expect(
-                origin.requests.map { !$0.fields.values(of: "If-None-Match").isEmpty }
+                origin.requests.map { !$0.headers.values(of: "If-None-Match").isEmpty }
                     == [false, false, true, false, false])
             let counts = try #require(replies.last?.members["cache"] as? [String: Int])
             #expect(counts["hits"] == 4 && counts["validated"] == 1 && counts["misses"] == 2, "\(counts)")
@@ -140,8 +140,8 @@ struct BatchCacheTests {
     func users() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             OriginResponse(
-                200, fields: ["Cache-Control": "private, max-age=600"],
-                body: .text(request.fields.values(of: "Authorization").first ?? "nobody"))
+                200, headers: ["Cache-Control": "private, max-age=600"],
+                body: .text(request.headers.values(of: "Authorization").first ?? "nobody"))
         } run: { origin in
             let lines = ["a", "b", "a", nil].enumerated().map { number, user in
                 let credentials = user.map {

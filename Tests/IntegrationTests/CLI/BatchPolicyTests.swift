@@ -61,8 +61,8 @@ struct BatchPolicyTests {
                 ])
                 #expect(replies.map { $0["status"] as? Int } == [200, 200])
                 let value = ["Basic bWU6c2VjcmV0"]
-                #expect(origin.requests.map { $0.fields.values(of: "Authorization") } == [value, value])
-                #expect(other.requests.map { $0.fields.values(of: "Authorization") } == [[], value])
+                #expect(origin.requests.map { $0.headers.values(of: "Authorization") } == [value, value])
+                #expect(other.requests.map { $0.headers.values(of: "Authorization") } == [[], value])
             }
         }
     }
@@ -70,9 +70,9 @@ struct BatchPolicyTests {
     @Test("Digest replies to a challenge, and credentials of the URL use Basic")
     func schemes() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
-            request.fields.values(of: "Authorization").isEmpty
+            request.headers.values(of: "Authorization").isEmpty
                 ? OriginResponse(
-                    401, fields: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
+                    401, headers: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
                 : .text("x")
         } run: { origin in
             let replies = try await batch([
@@ -83,7 +83,7 @@ struct BatchPolicyTests {
             #expect(replies.map { $0["status"] as? Int } == [200, 200, nil])
             #expect(replies[1]["url"] as? String == origin.url("/"))
             #expect(replies[2]["error"] as? String == "unsupported")
-            let values = origin.requests.map { $0.fields.values(of: "Authorization").first ?? "" }
+            let values = origin.requests.map { $0.headers.values(of: "Authorization").first ?? "" }
             try #require(values.count == 3)
             #expect(values[0].isEmpty && values[1].hasPrefix("Digest username=\"u\""))
             #expect(values[2] == "Basic bWU6c2VjcmV0")
@@ -93,7 +93,7 @@ struct BatchPolicyTests {
     @Test("Cookies are kept between requests on request, and first deletes them")
     func cookies() async throws {
         try await TestOrigin.withOrigin(.plain) { _ in
-            .text("x").with { $0.fields.append("Set-Cookie", "a=1; Path=/") }
+            .text("x").with { $0.headers.append("Set-Cookie", "a=1; Path=/") }
         } run: { origin in
             let members = "\"url\":\"\(origin.url("/"))\",\"cookie_jar\":true"
             _ = try await batch([
@@ -102,7 +102,7 @@ struct BatchPolicyTests {
                 "{\"seq\":4,\(members),\"first\":true}", "{\"seq\":5,\(members)}",
             ])
             #expect(
-                origin.requests.map { $0.fields.values(of: "Cookie") } == [[], ["a=1"], [], [], ["a=1"]])
+                origin.requests.map { $0.headers.values(of: "Cookie") } == [[], ["a=1"], [], [], ["a=1"]])
         }
     }
 
@@ -123,7 +123,7 @@ struct BatchPolicyTests {
     @Test("proxy_auth waits for a challenge of the proxy, and never sends the password in plain text")
     func proxySchemes() async throws {
         try await TestOrigin.withOrigin(.plain) { _ in
-            .text("no", status: 407).with { $0.fields.append("Proxy-Authenticate", "Basic realm=\"p\"") }
+            .text("no", status: 407).with { $0.headers.append("Proxy-Authenticate", "Basic realm=\"p\"") }
         } run: { proxy in
             let members =
                 "\"url\":\"http://a.test/\",\"proxy\":\"http://127.0.0.1:\(proxy.port)\",\"proxy_user\":\"me:pw\""
@@ -134,7 +134,7 @@ struct BatchPolicyTests {
             ])
             #expect(replies.map { $0["status"] as? Int } == [407, 407, 407, 407])
             #expect(
-                proxy.requests.map { $0.fields.values(of: "Proxy-Authorization") } == [
+                proxy.requests.map { $0.headers.values(of: "Proxy-Authorization") } == [
                     [], [], ["Basic bWU6cHc="], ["Basic bWU6cHc="], ["Basic bWU6cHc="],
                 ])
         }
@@ -144,7 +144,7 @@ struct BatchPolicyTests {
     func retry() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             request.number < 3
-                ? .text("later", status: 503).with { $0.fields.append("Retry-After", "0") } : .text("x")
+                ? .text("later", status: 503).with { $0.headers.append("Retry-After", "0") } : .text("x")
         } run: { origin in
             let members = "\"url\":\"\(origin.url("/"))\""
             let replies = try await batch(["{\"seq\":1,\(members)}", "{\"seq\":2,\(members),\"retry\":3}"])

@@ -12,9 +12,9 @@ struct CacheClockTests {
         let scene = try CacheScene()
         defer { scene.remove() }
         try await TestOrigin.withOrigin { request in
-            request.fields["If-None-Match"] == "\"1\""
-                ? OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=600"])
-                : .text("not asked whether it is still good")
+            request.headers["If-None-Match"] == "\"1\""
+                ? OriginResponse(304, headers: ["ETag": "\"1\"", "Cache-Control": "max-age=600"])
+                : .text("not validated")
         } run: { origin async throws in
             // A year later they are too old; a year earlier their age is unknown.
             let control = age > 0 ? "max-age=600" : "max-age=31536000, immutable"
@@ -49,10 +49,10 @@ struct CacheClockTests {
                 }
             }
             let fields: OriginFields = ["ETag": "\"1\"", "Cache-Control": "max-age=600"]
-            guard request.fields.values(of: "If-None-Match").isEmpty else {
-                return OriginResponse(304, fields: fields)
+            guard request.headers.values(of: "If-None-Match").isEmpty else {
+                return OriginResponse(304, headers: fields)
             }
-            return OriginResponse(200, fields: fields, body: .text("body"))
+            return OriginResponse(200, headers: fields, body: .text("body"))
         }
         try await TestOrigin.withOrigin(.plain, handler: handler) { origin async throws in
             let options = ["batch", "--connect-timeout", "300", "--cache", "folder", "--parallel", "1"]

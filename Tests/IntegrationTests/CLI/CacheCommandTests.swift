@@ -180,7 +180,7 @@ struct CacheCommandTests {
         let file = try await Program.run([
             "cache", "clear", "--cache", directory.appending("repository/index"),
         ])
-        #expect(file.status == 2 && file.errors.contains("is not a folder"), "\(file.errors)")
+        #expect(file.status == 2 && file.errors.contains("is not a directory"), "\(file.errors)")
         // These commands would create a cache in the directory, and must fail before they send anything.
         for arguments in [
             ["get", "--cache", path, "http://127.0.0.1:1/"],

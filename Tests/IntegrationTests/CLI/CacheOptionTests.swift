@@ -22,16 +22,16 @@ struct CacheOptionTests {
     }
 
     private static func fresh(_ count: UInt64) -> OriginResponse {
-        .pattern(count).with { $0.fields.append("Cache-Control", "max-age=600") }
+        .pattern(count).with { $0.headers.append("Cache-Control", "max-age=600") }
     }
 
     /// A response that is stale immediately, and a 304 for conditional requests.
     private static func stale(_ request: OriginRequest, _ control: String = "max-age=0") -> OriginResponse {
-        if !request.fields.values(of: "If-None-Match").isEmpty {
-            return OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": control])
+        if !request.headers.values(of: "If-None-Match").isEmpty {
+            return OriginResponse(304, headers: ["ETag": "\"1\"", "Cache-Control": control])
         }
         return OriginResponse(
-            200, fields: ["ETag": "\"1\"", "Cache-Control": control], body: .text("stored"))
+            200, headers: ["ETag": "\"1\"", "Cache-Control": control], body: .text("stored"))
     }
 
     /// Flips the last bit of each entry, or of each separate body file.
@@ -114,7 +114,7 @@ struct CacheOptionTests {
     @Test("A stored 504 is a response like any other")
     func storedTimeout() async throws {
         let answer = OriginResponse(
-            504, fields: ["Cache-Control": "max-age=600"], body: .text("their gateway"))
+            504, headers: ["Cache-Control": "max-age=600"], body: .text("their gateway"))
         try await with(.fixed(answer)) { origin, directory in
             _ = try await get(origin.url("/"), in: directory)
             let run = try await get("--offline", origin.url("/"), in: directory)
@@ -129,7 +129,7 @@ struct CacheOptionTests {
     func staleIfError() async throws {
         try await with(
             OriginHandler { request in
-                request.path == "/503" && !request.fields.values(of: "If-None-Match").isEmpty
+                request.path == "/503" && !request.headers.values(of: "If-None-Match").isEmpty
                     ? .text("no", status: 503) : CacheOptionTests.stale(request)
             }
         ) { origin, directory in
@@ -199,9 +199,9 @@ struct CacheOptionTests {
         let origin = OriginHandler { request in
             var bytes = wire
             // A client that does not decode it gets the broken body, and stores it for all.
-            if request.fields["Accept-Encoding"] == nil { bytes[bytes.count - 5] ^= 1 }
+            if request.headers["Accept-Encoding"] == nil { bytes[bytes.count - 5] ^= 1 }
             return OriginResponse(
-                200, fields: ["Cache-Control": "max-age=600", "Content-Encoding": "gzip"], body: .bytes(bytes)
+                200, headers: ["Cache-Control": "max-age=600", "Content-Encoding": "gzip"], body: .bytes(bytes)
             )
         }
         try await with(origin) { origin, directory in
@@ -332,7 +332,7 @@ struct CacheOptionTests {
     func revalidation() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             OriginResponse(
-                200, fields: ["Cache-Control": "max-age=0, stale-while-revalidate=86400"],
+                200, headers: ["Cache-Control": "max-age=0, stale-while-revalidate=86400"],
                 body: .text("connection \(request.connection.number)"))
         } run: { origin in
             let directory = try TemporaryDirectory()

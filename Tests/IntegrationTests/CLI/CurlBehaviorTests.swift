@@ -36,9 +36,9 @@ struct CurlBehaviorTests {
                 if !count.isMultiple(of: 2) { return .text("", status: 404) }
             }
             let names = ["Authorization", "Cookie", "Accept-Encoding", "X-A", "X-B"]
-            let fields = names.map { "\($0): \(request.fields[$0] ?? "-")" }.joined(separator: "\n")
+            let fields = names.map { "\($0): \(request.headers[$0] ?? "-")" }.joined(separator: "\n")
             return .text(
-                "\(request.method) \(request.target) \(request.fields["Content-Length"] ?? "-")\n\(fields)\n")
+                "\(request.method) \(request.target) \(request.headers["Content-Length"] ?? "-")\n\(fields)\n")
         }
     }
 
@@ -93,7 +93,7 @@ struct CurlBehaviorTests {
             let run = try await Program.run(["-sS", "--netrc-file", "netrc", url], in: directory)
             #expect(run.status == 0)
             // This encodes “third:”.
-            #expect(origin.requests.map { $0.fields["Authorization"] } == ["Basic dGhpcmQ6"])
+            #expect(origin.requests.map { $0.headers["Authorization"] } == ["Basic dGhpcmQ6"])
         }
     }
 
@@ -185,7 +185,7 @@ struct CurlBehaviorTests {
     func looseNames(_ disposition: String) async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
-        let answer = OriginResponse.text("x").with { $0.fields.append("Content-Disposition", disposition) }
+        let answer = OriginResponse.text("x").with { $0.headers.append("Content-Disposition", disposition) }
         try await TestOrigin.withOrigin(.plain, handler: .fixed(answer)) { origin in
             let run = try await Program.run(["-sSOJ", origin.url("/url")], in: directory)
             #expect(run.status == 0, "\(run.errors)")

@@ -137,7 +137,7 @@ struct DescriptorTests {
     @Test("batch decodes content codings on request, whatever headers the request has")
     func decompress() async throws {
         try await TestOrigin.withOrigin(.plain) { _ in
-            OriginResponse(fields: ["Content-Encoding": "gzip"], body: .text("none"))
+            OriginResponse(headers: ["Content-Encoding": "gzip"], body: .text("none"))
         } run: { origin in
             let fields = #","headers":[["Accept-Encoding","gzip"]]}"#
             let replies = try await Program.batch(

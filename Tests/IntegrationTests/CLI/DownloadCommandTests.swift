@@ -92,9 +92,9 @@ struct DownloadCommandTests {
             #expect(run.errors.contains("three: 3 B in ") && run.errors.contains("; sha256 verified\n"))
             #expect(run.errors.contains("total: 2 of 2 files, 23 B in "))
             let requests = scene.origin.requests
-            #expect(requests.allSatisfy { $0.fields["X-All"] == "yes" })
-            #expect(requests.filter { $0.target == "/bytes/3" }.allSatisfy { $0.fields["X-Mark"] == "one" })
-            #expect(requests.filter { $0.target == "/bytes/20" }.allSatisfy { $0.fields["X-Mark"] == nil })
+            #expect(requests.allSatisfy { $0.headers["X-All"] == "yes" })
+            #expect(requests.filter { $0.target == "/bytes/3" }.allSatisfy { $0.headers["X-Mark"] == "one" })
+            #expect(requests.filter { $0.target == "/bytes/20" }.allSatisfy { $0.headers["X-Mark"] == nil })
         }
     }
 
@@ -217,7 +217,7 @@ struct DownloadCommandTests {
             let run = try await scene.download(["-v", "--progress", "json", url])
             #expect(run.status == 0, "\(run.errors)")
             #expect(!run.errors.contains("s3cret"))
-            let sent = scene.origin.requests.compactMap { $0.fields["Authorization"] }
+            let sent = scene.origin.requests.compactMap { $0.headers["Authorization"] }
             #expect(sent.allSatisfy { $0.hasPrefix("Basic ") })
         }
     }

@@ -181,9 +181,9 @@ struct DownloadProgressTests {
             let later = scene.origin.requests.dropFirst(requestCount)
             #expect(!later.isEmpty)
             for request in later {
-                let first = request.fields["Range"]?.dropFirst(6).prefix { $0.isNumber }
+                let first = request.headers["Range"]?.dropFirst(6).prefix { $0.isNumber }
                 #expect(first.flatMap { Int($0) } ?? 0 >= count / 2, "\(request)")
-                #expect(request.fields["If-Range"] == "\"held-\(count)\"")
+                #expect(request.headers["If-Range"] == "\"held-\(count)\"")
             }
         }
     }

@@ -37,7 +37,7 @@ struct DownloadScene {
         let answer = content.response(to: request)
         guard let length = answer.body.length else { return answer }
         var start: UInt64 = 0
-        if answer.status == 206, let field = answer.fields["Content-Range"] {
+        if answer.status == 206, let field = answer.headers["Content-Range"] {
             start = UInt64(field.drop { !$0.isNumber }.prefix { $0.isNumber }) ?? 0
         }
         let middle = min(max(start, count / 2), start + length)

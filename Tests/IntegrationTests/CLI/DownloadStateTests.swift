@@ -56,7 +56,7 @@ struct DownloadStateTests {
         defer { directory.remove() }
         let routes = StandardRoutes().handler
         try await TestOrigin.withOrigin(.plain) { request in
-            if request.path == "/secret", request.fields["Authorization"] != "Bearer t0ken" {
+            if request.path == "/secret", request.headers["Authorization"] != "Bearer t0ken" {
                 return OriginResponse.text("who?\n", status: 401)
             }
             if request.path == "/secret" { return OriginResponse.text("told\n") }
@@ -65,7 +65,7 @@ struct DownloadStateTests {
             }
             let content = OriginContent(body: .pattern(count), entityTag: "\"held-\(count)\"")
             let whole = content.response(to: request)
-            guard request.fields["Range"].map({ $0.hasPrefix("bytes=0-") }) ?? true,
+            guard request.headers["Range"].map({ $0.hasPrefix("bytes=0-") }) ?? true,
                 let length = whole.body.length
             else { return whole }
             return whole.with {
@@ -143,7 +143,7 @@ struct DownloadStateTests {
             if signal != SIGKILL {
                 // Only the missing bytes were sent.
                 let ranges = scene.origin.requests.filter { $0.target == "/held/400000" }.compactMap {
-                    $0.fields["Range"]
+                    $0.headers["Range"]
                 }
                 #expect(ranges.count == 1 && ranges.last?.hasPrefix("bytes=200000-") == true, "\(ranges)")
             }

@@ -24,7 +24,7 @@ struct GetPolicyTests {
                     #expect(run.status == 0 && run.text == "x", "\(run.errors)")
                 }
                 let sent = other.requests.flatMap { request in
-                    [request.target] + request.fields.map { "\($0.name): \($0.value)" }
+                    [request.target] + request.headers.map { "\($0.name): \($0.value)" }
                 }
                 #expect(other.requests.count == 3)
                 #expect(
@@ -35,7 +35,7 @@ struct GetPolicyTests {
                     "-sS", "--location-trusted", "-u", "me:s3cret", origin.url("/"))
                 #expect(trusted.status == 0)
                 #expect(
-                    other.requests.last?.fields.values(of: "Authorization") == ["Basic bWU6czNjcmV0"])
+                    other.requests.last?.headers.values(of: "Authorization") == ["Basic bWU6czNjcmV0"])
             }
         }
     }
@@ -90,7 +90,7 @@ struct GetPolicyTests {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         try await TestOrigin.withOrigin(.plain) { request in
-            .text("x").with { $0.fields.append("Set-Cookie", "c\(request.path.dropFirst())=v; Path=/") }
+            .text("x").with { $0.headers.append("Set-Cookie", "c\(request.path.dropFirst())=v; Path=/") }
         } run: { origin in
             let jar = directory.appending("jar")
             let run = try await Program.run("-sS", "-c", jar, origin.url("/1"), origin.url("/2"))
@@ -103,7 +103,7 @@ struct GetPolicyTests {
             #expect(
                 shown.text.hasPrefix("x") && shown.text.contains("\tc1\tv\n")
                     && shown.text.contains("\tc3\tv\n"))
-            #expect(origin.requests.last?.fields.values(of: "Cookie") == ["c1=v; c2=v"])
+            #expect(origin.requests.last?.headers.values(of: "Cookie") == ["c1=v; c2=v"])
             let none = try await Program.run("-sS", "-c", "/dev/null", origin.url("/4"))
             #expect(none.status == 0 && none.errors.isEmpty)
             let type =
@@ -159,7 +159,7 @@ struct GetPolicyTests {
             request.path == "/plain"
                 ? .text("x")
                 : .text("x").with {
-                    $0.fields.append("Content-Disposition", "attachment; filename=\"../../up.txt\"")
+                    $0.headers.append("Content-Disposition", "attachment; filename=\"../../up.txt\"")
                 }
         } run: { origin in
             let first = try await Program.run(
@@ -234,9 +234,9 @@ struct GetPolicyTests {
     @Test("--sse writes events as JSON, reconnects, and ends with a 204")
     func events() async throws {
         try await TestOrigin.withOrigin(.plain) { request in
-            guard request.fields.values(of: "Last-Event-ID").isEmpty else { return OriginResponse(204) }
+            guard request.headers.values(of: "Last-Event-ID").isEmpty else { return OriginResponse(204) }
             let text = "retry: 100\n\ndata: a\ndata: b\n\nevent: tick\nid: 7\ndata: \"c\"\n\n"
-            return OriginResponse(fields: ["Content-Type": "text/event-stream"], body: .text(text))
+            return OriginResponse(headers: ["Content-Type": "text/event-stream"], body: .text(text))
         } run: { origin in
             let run = try await Program.run("-sS", "--sse", origin.url("/"))
             #expect(run.status == 0, "\(run.errors)")

@@ -12,7 +12,7 @@ struct ProxyOptionTests {
             #expect(run.status == 0 && run.text == "x", "\(run.errors)")
             #expect(proxy.requests.map(\.target) == ["http://a.test/p"])
             #expect(
-                proxy.requests[0].fields.values(of: "Proxy-Authorization") == ["Basic bWU6aHVudGVyMg=="])
+                proxy.requests[0].headers.values(of: "Proxy-Authorization") == ["Basic bWU6aHVudGVyMg=="])
         }
     }
 
@@ -119,7 +119,7 @@ struct ProxyOptionTests {
     @Test("The first request of --proxy-digest and --proxy-anyauth has no credentials, however the proxy was set")
     func nothingUnasked() async throws {
         let refusal = OriginHandler { _ in
-            .text("no", status: 407).with { $0.fields.append("Proxy-Authenticate", "Basic realm=\"p\"") }
+            .text("no", status: 407).with { $0.headers.append("Proxy-Authenticate", "Basic realm=\"p\"") }
         }
         try await TestOrigin.withOrigin(.plain, handler: refusal) { proxy in
             let variable = "http_proxy=http://me:hunter2@127.0.0.1:\(proxy.port)"
@@ -133,7 +133,7 @@ struct ProxyOptionTests {
                     ["-sS", "-w", "%{http_code}"] + options + ["http://a.test/"], environment: [variable])
                 #expect(run.text == "no407", "\(run.errors)")
                 let sent = proxy.requests.dropFirst(before).map {
-                    $0.fields.values(of: "Proxy-Authorization")
+                    $0.headers.values(of: "Proxy-Authorization")
                 }
                 #expect(sent == expected, "\(options)")
             }

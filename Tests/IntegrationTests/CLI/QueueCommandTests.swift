@@ -52,8 +52,8 @@ struct QueueCommandTests {
                     "drained", "ended: 3 delivered, 0 dead, 0 uncertain, 0 expired, 0 unreadable, 0 left",
                 ])
             #expect(origin.requests.map(\.target) == ["/1", "/2", "/3"])
-            #expect(origin.requests.allSatisfy { $0.fields["Content-Type"] == "application/json" })
-            #expect(Set(origin.requests.map { $0.fields["Idempotency-Key"] }).count == 3)
+            #expect(origin.requests.allSatisfy { $0.headers["Content-Type"] == "application/json" })
+            #expect(Set(origin.requests.map { $0.headers["Idempotency-Key"] }).count == 3)
             #expect(try await scene.list.isEmpty)
             let empty = try await scene.run("run", ["--until-empty"])
             #expect(empty.status == 0 && empty.text.hasPrefix("ended: 0 delivered"), "\(empty.text)")
@@ -111,7 +111,7 @@ struct QueueCommandTests {
         defer { scene.remove() }
         let state = Received()
         try await TestOrigin.withOrigin(.plain) { request in
-            await state.add("key", request.fields["Idempotency-Key"] ?? "")
+            await state.add("key", request.headers["Idempotency-Key"] ?? "")
             return await state.isMended ? .text("made", status: 201) : .text("no such note", status: 422)
         } run: { origin in
             try await scene.add("--key", "mine", "-d", "x", origin.url("/a"))

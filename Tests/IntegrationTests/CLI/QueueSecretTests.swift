@@ -51,9 +51,9 @@ struct QueueSecretTests {
             defer { scene.remove() }
             try scene.directory.write("machine 127.0.0.1 login me password pass\n", to: "netrc")
             try await TestOrigin.withOrigin(.plain) { request in
-                request.fields[name] == value
+                request.headers[name] == value
                     ? .text("welcome")
-                    : OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"r\""])
+                    : OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""])
             } run: { origin in
                 try await scene.add("-d", "x", origin.url("/"))
                 let run = try await scene.run("run", ["--until-empty"] + words)
@@ -74,22 +74,22 @@ struct QueueSecretTests {
             defer { scene.remove() }
             try await TestOrigin.withOrigin(.plain, handler: .fixed(.text("x"))) { target in
                 let redirect = OriginResponse(
-                    status, fields: ["Location": "http://localhost:\(target.port)/there"])
+                    status, headers: ["Location": "http://localhost:\(target.port)/there"])
                 try await TestOrigin.withOrigin(.plain, handler: .fixed(redirect)) { origin in
                     try await scene.add(
                         "-d", "x", "--secret", "X-Api-Key", "-H", "X-Api-Key: a", origin.url("/"))
                     let run = try await scene.run(
                         "run", ["--until-empty", "--accept-redirects", "-H", "X-Api-Key: s3cr3t"])
                     #expect(run.status == 0, "\(run.errors)")
-                    #expect(origin.requests.allSatisfy { $0.fields.values(of: "X-Api-Key") == ["s3cr3t"] })
+                    #expect(origin.requests.allSatisfy { $0.headers.values(of: "X-Api-Key") == ["s3cr3t"] })
                     #expect(target.requests.count == 1)
-                    #expect(!target.requests.contains { $0.fields.contains("X-Api-Key") })
+                    #expect(!target.requests.contains { $0.headers.contains("X-Api-Key") })
                 }
             }
         }
         let scene = try QueueScene()
         defer { scene.remove() }
-        let answer = OriginResponse(400, fields: ["X-Api-Key": "s3cr3t", "X-Other": "kept"])
+        let answer = OriginResponse(400, headers: ["X-Api-Key": "s3cr3t", "X-Other": "kept"])
         try await TestOrigin.withOrigin(.plain, handler: .fixed(answer)) { origin in
             try await scene.add("-d", "x", "--secret", "X-Api-Key", "-H", "X-Api-Key: a", origin.url("/"))
             _ = try await scene.run("run", ["--until-empty", "-H", "X-Api-Key: s3cr3t"])
@@ -103,10 +103,10 @@ struct QueueSecretTests {
         let scene = try QueueScene()
         defer { scene.remove() }
         try await TestOrigin.withOrigin(.plain) { request in
-            request.fields["Authorization"]?.hasPrefix("Digest ") == true
+            request.headers["Authorization"]?.hasPrefix("Digest ") == true
                 ? .text("welcome")
                 : OriginResponse(
-                    401, fields: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
+                    401, headers: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
         } run: { origin in
             try await scene.add("-d", "x", origin.url("/"))
             let run = try await scene.run("run", ["--until-empty", "--digest", "-u", "me:pass"])
@@ -147,7 +147,7 @@ struct QueueSecretTests {
                 #expect(first.connectionCount + second.connectionCount == 0)
                 let run = try await scene.run("run", ["--until-empty", "--netrc-file", "netrc"])
                 #expect(run.status == 0, "\(run.text)\(run.errors)")
-                #expect(first.requests.allSatisfy { $0.fields["Authorization"] == "Basic bWU6cGFzcw==" })
+                #expect(first.requests.allSatisfy { $0.headers["Authorization"] == "Basic bWU6cGFzcw==" })
             }
         }
     }

@@ -42,6 +42,7 @@ struct RejectedOptionTests {
             ["--connect-to", "h", "http://h/"],
             ["--tls-max", "1.1", "http://h/"], ["--cert-type", "ENG", "http://h/"],
             ["--key-type", "P12", "http://h/"],
+            ["--no-tcp-nodelay", "http://h/"], ["--no-proxy-basic", "http://h/"], ["--no-no-buffer", "http://h/"],
             ["--progress", "no", "http://h/"], ["--proto-redir", "=htps", "http://h/"],
             ["--max-filesize", "-1", "http://h/"], ["--next", "http://h/"],
             ["-o", "a", "-o", "b", "http://h/"],
@@ -93,6 +94,7 @@ struct RejectedOptionTests {
         arguments: [
             (["serve", "--port", "abc"], "The value 'abc' is invalid for '--port <port>'; try martlet serve --help"),
             (["cache", "stats"], "Missing expected argument '--cache <dir>'; try martlet cache stats --help"),
+            (["cache", "bogus"], "Unexpected argument 'bogus'; try martlet cache --help"),
             (["demo", "extra"], "Unexpected argument 'extra'; try martlet demo --help"),
             (["serve", "/no/such/folder"], "“/no/such/folder” is not a directory; try martlet serve --help"),
         ])

@@ -75,14 +75,14 @@ struct SentRequestTests {
             case "/redirect":
                 return .redirect(to: "/there", status: Int(request.query.description) ?? 302)
             case "/set":
-                return .redirect(to: "/there").with { $0.fields.append("Set-Cookie", "k=v; Path=/") }
+                return .redirect(to: "/there").with { $0.headers.append("Set-Cookie", "k=v; Path=/") }
             case "/open": return .text("x")
             case "/missing": return .text("x", status: 404)
             default:
                 let isDigest = line.arguments.contains("--digest") || line.arguments.contains("--anyauth")
-                guard isDigest, !request.fields.contains("authorization") else { return .text("x") }
+                guard isDigest, !request.headers.contains("authorization") else { return .text("x") }
                 return OriginResponse(
-                    401, fields: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
+                    401, headers: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
             }
         } run: { origin -> Int32 in
             try directory.write("machine 127.0.0.1 login net password rc\n", to: ".netrc")
@@ -108,7 +108,7 @@ struct SentRequestTests {
     private static func seen(_ request: OriginRequest) async throws -> Seen {
         var body = String(decoding: try await request.collectBody(), as: UTF8.self)
         var fields: [String] = []
-        for field in request.fields {
+        for field in request.headers {
             var value = field.value
             switch field.name.lowercased() {
             // These parts differ: names of programs and ports, curl's request before it sends a file, and a length that
@@ -117,7 +117,7 @@ struct SentRequestTests {
             // Martlet sends Content-Length: 0 with a POST without a body; `curl -X POST` does not.
             case "content-length" where value == "0": continue
             case "content-length"
-            where request.fields.values(of: "content-type").first?.hasPrefix("multipart") == true:
+            where request.headers.values(of: "content-type").first?.hasPrefix("multipart") == true:
                 continue
             case "content-type":
                 if let mark = value.firstRange(of: "boundary=") {

@@ -38,7 +38,7 @@ struct FloodMemoryTests {
         let piece = String(repeating: flood.endless, count: max(1, 8192 / flood.endless.utf8.count))
         let hostile = ServerScript(.expectRequestHead, .send(flood.start), .sendEndlessly(piece))
         let honest = ServerScript(
-            .expectRequestHead, .signal("asked"), .await("measured"),
+            .expectRequestHead, .signal("requested"), .await("measured"),
             .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: hostile, honest) { origin in
             let program = try await ChildProcess.start(
@@ -49,7 +49,7 @@ struct FloodMemoryTests {
                 ],
                 in: directory.path, outputPath: directory.appending("program.log"))
             do {
-                try await origin.signals.wait(for: "asked", within: .seconds(600))
+                try await origin.signals.wait(for: "requested", within: .seconds(600))
                 let peak = program.identifier.flatMap { ResidentMemory.peak(of: $0) }
                 #expect(try #require(peak) < 20 << 20)
                 origin.signals.raise("measured")

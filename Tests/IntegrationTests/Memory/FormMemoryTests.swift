@@ -34,8 +34,8 @@ struct FormMemoryTests {
         var peak = 0
         try await TestOrigin.withOrigin { request in
             var found = Receipt(
-                announced: request.fields["Content-Length"].flatMap { UInt64($0) },
-                type: request.fields["Content-Type"] ?? "", beginning: [])
+                announced: request.headers["Content-Length"].flatMap { UInt64($0) },
+                type: request.headers["Content-Type"] ?? "", beginning: [])
             var count = 0
             for try await piece in request.body {
                 if found.beginning.count < 1024 { found.beginning += piece.prefix(1024) }

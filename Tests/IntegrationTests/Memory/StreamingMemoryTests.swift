@@ -66,7 +66,7 @@ struct StreamingMemoryTests {
                 MartletProgram.path, ["get", origin.url("/"), "-s"], in: directory.path, outputPath: pipe)
             try await origin.waitForRequests(count: 1)
             let sent = try await standstill(of: origin)
-            #expect(sent < 32 << 20, "the sockets' buffers hold some, and nobody else holds any")
+            #expect(sent < 32 << 20, "only the sockets buffer bytes")
             #expect(origin.recorder.counts.responses == 0)
             let peak = program.identifier.flatMap { ResidentMemory.peak(of: $0) }
             await program.kill()
@@ -82,7 +82,7 @@ struct StreamingMemoryTests {
         var sent = origin.recorder.counts.bytesSent
         var since = clock.now
         while sent == 0 || clock.now - since < .milliseconds(500) {
-            try #require(clock.now < deadline, "the origin goes on sending: \(sent) bytes")
+            try #require(clock.now < deadline, "the origin keeps sending: \(sent) bytes")
             try await Task.sleep(for: .milliseconds(10))
             let now = origin.recorder.counts.bytesSent
             if now != sent { (sent, since) = (now, clock.now) }

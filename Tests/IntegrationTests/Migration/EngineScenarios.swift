@@ -113,8 +113,8 @@ enum EngineScenarios {
         let counter = OriginHandler.counter()
         try await TestOrigin.withOrigin { request in
             var response = try await counter.respond(to: request)
-            response.fields["Cache-Control"] = "max-age=600"
-            response.fields["Age"] = "900"
+            response.headers["Cache-Control"] = "max-age=600"
+            response.headers["Age"] = "900"
             return response
         } run: { origin async throws in
             let session = HTTPSession.plain { $0.cache = .memoryOnly() }
@@ -151,7 +151,7 @@ enum EngineScenarios {
                 OriginOptions(binding: .address(address, port: gone.port))
             ) { request in
                 let text = try await request.collectText()
-                received.withLock { $0.append([text, request.fields["Idempotency-Key"]]) }
+                received.withLock { $0.append([text, request.headers["Idempotency-Key"]]) }
                 return .text("stored")
             }
             let other = HTTPSession.plain()
@@ -193,7 +193,7 @@ enum EngineScenarios {
     static func decodedValues() async throws {
         try await TestOrigin.withOrigin { request in
             OriginResponse(
-                fields: ["Cache-Control": "max-age=600"], body: .text(String(request.path.dropFirst())))
+                headers: ["Cache-Control": "max-age=600"], body: .text(String(request.path.dropFirst())))
         } run: { origin async throws in
             let cache = ResponseCache.memoryOnly()
             let session = HTTPSession.plain { $0.cache = cache }
@@ -220,7 +220,7 @@ enum EngineScenarios {
     static func memoryPressure() async throws {
         try await withDirectory { directory async throws in
             try await TestOrigin.withOrigin { _ in
-                OriginResponse(fields: ["Cache-Control": "max-age=600"], body: .pattern(2000))
+                OriginResponse(headers: ["Cache-Control": "max-age=600"], body: .pattern(2000))
             } run: { origin async throws in
                 let pressure = ManualMemoryPressure()
                 var options = ResponseCache.Options()

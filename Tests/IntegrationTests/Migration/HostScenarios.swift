@@ -164,7 +164,7 @@ enum HostScenarios {
         await #expect(processExitsWith: .success) { try await HostScenarios.usesDefaultDirectory() }
         try await withDirectory { directory async throws in
             try await TestOrigin.withOrigin { request in
-                OriginResponse(fields: ["Cache-Control": "max-age=600"], body: .pattern(100_000))
+                OriginResponse(headers: ["Cache-Control": "max-age=600"], body: .pattern(100_000))
             } run: { origin async throws in
                 let url = origin.url("/a")
                 let cache = try ResponseCache.at(
@@ -200,7 +200,7 @@ enum HostScenarios {
         let day = Date(timeIntervalSince1970: 784_111_777)
         let content = OriginContent(body: .text("x"), entityTag: "\"v1\"", lastModified: day)
         try await TestOrigin.withOrigin { request in
-            content.response(to: request).with { $0.fields["Cache-Control"] = "public, no-cache" }
+            content.response(to: request).with { $0.headers["Cache-Control"] = "public, no-cache" }
         } run: { origin async throws in
             let session = HTTPSession.plain {
                 $0.cache = .memoryOnly()
@@ -210,7 +210,7 @@ enum HostScenarios {
             let second = try await session.get(origin.url("/a"))
             #expect(second.source == .validatedCache)
             #expect(second.text == "x")
-            let sent = try #require(origin.requests.last?.fields)
+            let sent = try #require(origin.requests.last?.headers)
             #expect(sent["Authorization"] == "Token /a")
             #expect(sent["If-None-Match"] == "\"v1\"")
             #expect(sent["If-Modified-Since"] == "Sun, 06 Nov 1994 08:49:37 GMT")

@@ -59,12 +59,12 @@ extension OriginHandler {
         let counter = OriginHandler.counter()
         return OriginHandler { request in
             var response = try await counter.respond(to: request)
-            response.fields["Cache-Control"] = control
-            response.fields["ETag"] = "\"t\""
-            if request.fields["If-None-Match"] == "\"t\"" {
-                return OriginResponse(304, fields: response.fields)
+            response.headers["Cache-Control"] = control
+            response.headers["ETag"] = "\"t\""
+            if request.headers["If-None-Match"] == "\"t\"" {
+                return OriginResponse(304, headers: response.headers)
             }
-            if let age { response.fields["Age"] = "\(age)" }
+            if let age { response.headers["Age"] = "\(age)" }
             return response
         }
     }

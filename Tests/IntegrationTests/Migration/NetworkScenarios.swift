@@ -69,8 +69,8 @@ enum NetworkScenarios {
         try await TestOrigin.withOrigin { request in
             if request.path == "/held" { await gate.pass() }
             return OriginResponse(
-                200, fields: ["Set-Cookie": "a=b", "Cache-Control": "max-age=600"],
-                body: .text(request.fields["Cookie"] ?? "none"))
+                200, headers: ["Set-Cookie": "a=b", "Cache-Control": "max-age=600"],
+                body: .text(request.headers["Cookie"] ?? "none"))
         } run: { origin async throws in
             defer { gate.open() }
             let session = HTTPSession.plain {

@@ -26,7 +26,7 @@ enum OperationScenarios {
 
     static func services() async throws {
         try await TestOrigin.withOrigin { request in
-            .json(text: #"{"sky":"\#(request.target) \#(request.fields["Accept-Language"] ?? "")"}"#)
+            .json(text: #"{"sky":"\#(request.target) \#(request.headers["Accept-Language"] ?? "")"}"#)
         } run: { origin async throws in
             let network = ManualNetworkPath(NetworkPath([NetworkInterface(name: "wlan0", kind: .wifi)]))
             let session = HTTPSession.plain { $0.networkMonitor = network.monitor }

@@ -198,7 +198,7 @@ enum RequestScenarios {
         let gate = Gate()
         try await TestOrigin.withOrigin { request in
             await gate.pass()
-            return .bytes(picture, contentType: "image/png").with { $0.fields["Cache-Control"] = "max-age=600" }
+            return .bytes(picture, contentType: "image/png").with { $0.headers["Cache-Control"] = "max-age=600" }
         } run: { origin async throws in
             defer { gate.open() }
             let pressure = ManualMemoryPressure()

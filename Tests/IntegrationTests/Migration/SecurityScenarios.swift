@@ -23,7 +23,7 @@ enum SecurityScenarios {
                 decoding: MessageDigest.hexadecimal(try MessageDigest.digest(hash, of: bytes)), as: UTF8.self)
         }
         var fields: [Substring: Substring] = [:]
-        for match in (request.fields["Authorization"] ?? "").matches(of: /(\w+)="?([^",]*)"?/) {
+        for match in (request.headers["Authorization"] ?? "").matches(of: /(\w+)="?([^",]*)"?/) {
             fields[match.1] = match.2
         }
         func field(_ name: Substring) -> String { String(fields[name] ?? "") }
@@ -44,7 +44,7 @@ enum SecurityScenarios {
                     "Digest realm=\"realm\", nonce=\"n\", algorithm=\(name), qop=\"\(protection)\""
                 try await TestOrigin.withOrigin { request in
                     try await isDigest(request, hash, protection)
-                        ? .text("in") : OriginResponse(401, fields: ["WWW-Authenticate": "\(challenge)"])
+                        ? .text("in") : OriginResponse(401, headers: ["WWW-Authenticate": "\(challenge)"])
                 } run: { origin async throws in
                     let session = HTTPSession.plain {
                         $0.authentication.credentials = .digest(user: "user", password: "pass")
@@ -54,10 +54,10 @@ enum SecurityScenarios {
             }
         }
         try await TestOrigin.withOrigin { request in
-            if ["Basic dXNlcjpwYXNz", "Bearer t"].contains(request.fields["Authorization"]) {
+            if ["Basic dXNlcjpwYXNz", "Bearer t"].contains(request.headers["Authorization"]) {
                 return .text("in")
             }
-            return OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"realm\""])
+            return OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"realm\""])
         } run: { origin async throws in
             let count = Mutex(0)
             for (credentials, status, asked) in [

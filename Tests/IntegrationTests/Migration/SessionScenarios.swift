@@ -187,11 +187,11 @@ enum SessionScenarios {
             try await TestOrigin.withOrigin { request in
                 _ = try await request.collectBody()
                 if request.path == "/moved" { return .redirect(to: "/secret", status: 307) }
-                if request.path == "/secret", !request.fields.contains("Authorization") {
-                    return OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"r\""])
+                if request.path == "/secret", !request.headers.contains("Authorization") {
+                    return OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""])
                 }
                 return .text("hello").with {
-                    $0.fields["Content-Language"] = String(request.path.dropFirst())
+                    $0.headers["Content-Language"] = String(request.path.dropFirst())
                 }
             } run: { origin async throws in
                 let recorder = Recorder(directory)

@@ -69,7 +69,7 @@ enum TaskScenarios {
         try await TestOrigin.withOrigin { request in
             let type = request.path == "/image" ? "image/png" : "text/plain"
             return OriginResponse(
-                fields: ["Content-Type": type, "Age": request.query["age"] ?? "0"], body: .text("x"))
+                headers: ["Content-Type": type, "Age": request.query["age"] ?? "0"], body: .text("x"))
         } run: { origin async throws in
             func isFresh(_ path: String, _ rules: DefaultFreshness) async throws -> Bool {
                 var options = ResponseCache.Options()

@@ -28,7 +28,7 @@ struct NetworkNamespaceTests {
         try await body()
         let start = ContinuousClock.now
         let line = try await follower.line(count)
-        print("network: \(what) is told after \(ContinuousClock.now - start), in steps of 5 ms")
+        print("network: \(what) is reported after \(ContinuousClock.now - start), in steps of 5 ms")
         return line
     }
 
@@ -126,7 +126,7 @@ struct NetworkNamespaceTests {
         }
     }
 
-    @Test("IPv6 alone is a path, after the duplicate address detection")
+    @Test("IPv6 without IPv4 is a path, after the duplicate address detection")
     func ipv6() async throws {
         try await following { namespace, follower in
             try await namespace.ip("route", "del", "default")

@@ -25,7 +25,7 @@ struct NginxCacheTests {
         let made = HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970) - 50_000).text
         try await run { _ in
             OriginResponse(
-                200, fields: ["Date": made, "Cache-Control": "max-age=1000000"], body: .text("old"))
+                200, headers: ["Date": made, "Cache-Control": "max-age=1000000"], body: .text("old"))
         } _: { _, origin, url async throws in
             let (first, second) = (client(), client())
             #expect(try await first.get(url).field("Cache-Status") == "shared; fwd=uri-miss")
@@ -124,7 +124,7 @@ struct NginxCacheTests {
     @Test("Concurrent requests of several clients for an uncached URL are one request to the origin")
     func collapsed() async throws {
         let gate = Gate()
-        try await run(SharedCacheScene.large(behind: gate)) { nginx, origin, url async throws in
+        try await run(SharedCacheScene.large(after: gate)) { nginx, origin, url async throws in
             try await SharedCacheScene.stampede([client(), client()], url, nginx, origin, gate)
         }
     }

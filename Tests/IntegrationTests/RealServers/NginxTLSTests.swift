@@ -69,8 +69,8 @@ struct NginxTLSTests {
             let url = server.url(server.clientCertificatePort, "/client", scheme: "https")
             let known = try await session.get(url)
             #expect(known.text == "CN=Martlet")
-            let nobody = HTTPSession.trusting(server.certificates)
-            let refused = try await nobody.get(url)
+            let anonymous = HTTPSession.trusting(server.certificates)
+            let refused = try await anonymous.get(url)
             #expect(refused.response.status == .badRequest)
             #expect(refused.text.contains("No required SSL certificate was sent"))
         }
@@ -80,14 +80,14 @@ struct NginxTLSTests {
     func identitiesApart() async throws {
         try await NginxServer.withServer { server in
             let client = server.certificates.client
-            let nobody = HTTPSession.trusting(server.certificates)
-            let martlet = nobody.with {
+            let anonymous = HTTPSession.trusting(server.certificates)
+            let martlet = anonymous.with {
                 $0.tls.identity = TLSIdentity(
                     certificateChain: .file(client.certificate), privateKey: .file(client.key))
             }
             let url = server.url(server.clientCertificatePort, "/client", scheme: "https")
             for _ in 1...2 {
-                let refused = try await nobody.get(url)
+                let refused = try await anonymous.get(url)
                 #expect(refused.response.status == .badRequest)
                 let known = try await martlet.get(url)
                 #expect(known.text == "CN=Martlet")

@@ -58,12 +58,12 @@ struct OpenSSLTests {
         let options = [option, "-Verify", "1", "-verify_return_error"]
         try await OpenSSLServer.withServer(.literal(["page": page]), options) { server in
             let url = server.url(server.port, "/page", scheme: "https")
-            let nobody = HTTPSession.trusting(server.certificates)
-            let error = await #expect(throws: HTTPError.self) { try await nobody.get(url) }
+            let anonymous = HTTPSession.trusting(server.certificates)
+            let error = await #expect(throws: HTTPError.self) { try await anonymous.get(url) }
             #expect(error?.code == .tlsFailed)
             #expect(error?.tlsKind == .clientCertificateRequired)
             let client = server.certificates.client
-            let martlet = nobody.with {
+            let martlet = anonymous.with {
                 $0.tls.identity = TLSIdentity(
                     certificateChain: .file(client.certificate), privateKey: .file(client.key))
             }

@@ -41,7 +41,7 @@ struct RequestComparisonTests {
     }
 
     private func sent(_ request: RecordedRequest, _ body: String) -> Sent {
-        let fields = request.fields.map { "\($0.name.lowercased()): \($0.value)" }
+        let fields = request.headers.map { "\($0.name.lowercased()): \($0.value)" }
         let compared = fields.filter { !$0.hasPrefix("user-agent:") && !$0.hasPrefix("accept-encoding:") }
         return Sent(
             method: request.method.rawValue, target: request.target, version: request.version,

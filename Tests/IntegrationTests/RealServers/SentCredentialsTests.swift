@@ -6,8 +6,8 @@ import Testing
 struct SentCredentialsTests {
     private static func challenging(_ challenge: String) -> SentComparison.StreamedResponse {
         { request, _ in
-            request.fields["Authorization"] == nil
-                ? OriginResponse(401, fields: ["WWW-Authenticate": challenge]) : .text("in")
+            request.headers["Authorization"] == nil
+                ? OriginResponse(401, headers: ["WWW-Authenticate": challenge]) : .text("in")
         }
     }
 
@@ -39,8 +39,8 @@ struct SentCredentialsTests {
     func userInfo() async throws {
         let redirect: SentComparison.StreamedResponse = { request, other in
             switch request.path {
-            case "/same": OriginResponse(302, fields: ["Location": "/end"])
-            case "/other": OriginResponse(302, fields: ["Location": other])
+            case "/same": OriginResponse(302, headers: ["Location": "/end"])
+            case "/other": OriginResponse(302, headers: ["Location": other])
             default: .text("end")
             }
         }
@@ -110,7 +110,7 @@ struct SentCredentialsTests {
     func wrongPassword() async throws {
         try await SentComparison(mask: { $0.maskDigest() }).expectSame(requests: 2) { _, _ in
             OriginResponse(
-                401, fields: ["WWW-Authenticate": #"Digest realm="nest", nonce="abc", qop="auth""#])
+                401, headers: ["WWW-Authenticate": #"Digest realm="nest", nonce="abc", qop="auth""#])
         } curl: {
             ["--digest", "-u", "me:hunter2", $0.url("/")]
         } martlet: {
@@ -161,13 +161,13 @@ struct SentCredentialsTests {
             case "/deep/er/set":
                 OriginResponse(
                     302,
-                    fields: [
+                    headers: [
                         "Location": "/deep/next", "Set-Cookie": "fresh=five; Path=/",
                         "Set-Cookie": "deep2=six",
                         "Set-Cookie": "root1=; Max-Age=0; Path=/",
                         "Set-Cookie": "away=no; Domain=example.com",
                     ])
-            case "/deep/next": OriginResponse(302, fields: ["Location": other])
+            case "/deep/next": OriginResponse(302, headers: ["Location": other])
             default: .text("end")
             }
         }

@@ -8,7 +8,7 @@ struct SentRedirectTests {
     private static let redirecting: SentComparison.StreamedResponse = { request, other in
         guard let status = Int(request.path.dropFirst().prefix(3)) else { return .text("here") }
         let place = request.path.hasSuffix("/other") ? other : "next?a=b"
-        return OriginResponse(status, fields: ["Location": place])
+        return OriginResponse(status, headers: ["Location": place])
     }
 
     @Test("GET and HEAD are the same", arguments: [301, 302, 303, 307, 308])
@@ -79,7 +79,7 @@ struct SentRedirectTests {
     @Test("A Location with only a fragment leads Martlet to the same target")
     func fragment() async throws {
         try await TestOrigin.withOrigin { request in
-            request.number == 1 ? OriginResponse(302, fields: ["Location": "#there"]) : .text(request.target)
+            request.number == 1 ? OriginResponse(302, headers: ["Location": "#there"]) : .text(request.target)
         } run: { origin async throws in
             let answer = try await HTTPSession.plain().get(origin.url("/deep/er?q=1#here"))
             #expect(answer.text == "/deep/er?q=1")
@@ -96,9 +96,9 @@ struct SentRedirectTests {
         ] {
             try await SentComparison(allowed: [.caseOfHexDigits]).expectSame(requests: 2) { request, _ in
                 guard request.path == "/deep/er/302", request.query == "q=1" else { return .text("here") }
-                let host = request.fields["Host"] ?? ""
+                let host = request.headers["Host"] ?? ""
                 return OriginResponse(
-                    302, fields: ["Location": location.replacing("127.0.0.1:PORT", with: host)])
+                    302, headers: ["Location": location.replacing("127.0.0.1:PORT", with: host)])
             } curl: {
                 ["-L", "--max-redirs", "1", $0.url("/deep/er/302?q=1")]
             } martlet: {

@@ -67,7 +67,7 @@ final class RequestLog: Sendable {
         let body = try await request.collectText()
         let sent = SentRequest(
             method: request.method.rawValue, target: request.target,
-            fields: request.fields.map { "\($0.name.lowercased()): \($0.value)" }.sorted(), body: body)
+            fields: request.headers.map { "\($0.name.lowercased()): \($0.value)" }.sorted(), body: body)
         requests.withLock { $0.append(sent) }
     }
 

@@ -40,7 +40,7 @@ struct SentThroughProxyTests {
     func redirect() async throws {
         try await SentComparison(allowed: [.proxyConnection]).expectSame(requests: 2) { request, _ in
             request.path == "/first"
-                ? OriginResponse(302, fields: ["Location": "http://other.example/second"]) : .text("proxied")
+                ? OriginResponse(302, headers: ["Location": "http://other.example/second"]) : .text("proxied")
         } curl: {
             curl($0, "-L", "-U", "me:hunter2", "-u", "you:swordfish", "http://nest.example/first")
         } martlet: { place in

@@ -20,7 +20,7 @@ enum SharedCacheScene {
 
     /// A text, with the given cache directives.
     static func text(_ text: String, _ control: String = lasting) -> OriginHandler.Respond {
-        { _ in OriginResponse(200, fields: ["Cache-Control": control], body: .text(text)) }
+        { _ in OriginResponse(200, headers: ["Cache-Control": control], body: .text(text)) }
     }
 
     /// A page that each POST changes, with the given cache directives.
@@ -31,9 +31,9 @@ enum SharedCacheScene {
 
     /// The requested language, as a separate variant.
     static let byLanguage: OriginHandler.Respond = { request in
-        let language = request.fields["Accept-Language"] ?? "none"
+        let language = request.headers["Accept-Language"] ?? "none"
         return OriginResponse(
-            200, fields: ["Cache-Control": lasting, "Vary": "Accept-Language", "ETag": "\"\(language)\""],
+            200, headers: ["Cache-Control": lasting, "Vary": "Accept-Language", "ETag": "\"\(language)\""],
             body: .text(language))
     }
 
@@ -41,8 +41,8 @@ enum SharedCacheScene {
     static func byUser(_ control: String) -> OriginHandler.Respond {
         { request in
             OriginResponse(
-                200, fields: ["Cache-Control": control],
-                body: .text(request.fields["Authorization"] ?? "nobody"))
+                200, headers: ["Cache-Control": control],
+                body: .text(request.headers["Authorization"] ?? "nobody"))
         }
     }
 
@@ -75,7 +75,7 @@ enum SharedCacheScene {
         for _ in 0..<2 {
             let answer = try await session.get(url, options: .using(.noStore))
             #expect(answer.source == .network && answer.field(words.field) == words.missed)
-            #expect(origin.requests.last?.fields["Cache-Control"]?.contains("no-store") == true)
+            #expect(origin.requests.last?.headers["Cache-Control"]?.contains("no-store") == true)
         }
         #expect(try await session.get(url).field(words.field) == words.missed)
         // Stored responses of other requests may be used.
@@ -91,11 +91,11 @@ enum SharedCacheScene {
     }
 
     /// A body of 200,000 bytes with a long freshness lifetime, sent when a gate opens.
-    static func large(behind gate: Gate) -> OriginHandler.Respond {
+    static func large(after gate: Gate) -> OriginHandler.Respond {
         { _ in
             await gate.pass()
             return OriginResponse(
-                200, fields: ["Cache-Control": lasting],
+                200, headers: ["Cache-Control": lasting],
                 body: .text(String(repeating: "0123456789", count: 20_000)))
         }
     }

@@ -31,7 +31,7 @@ struct SquidCacheTests {
             field: field == "Age" ? "50000" : made, "Cache-Control": "max-age=1000000",
         ]
         try await run { _ in
-            OriginResponse(200, fields: fields, body: .text("old"))
+            OriginResponse(200, headers: fields, body: .text("old"))
         } _: { squid, origin, url async throws in
             let (first, second) = (try client(squid), try client(squid))
             _ = try await first.get(url)
@@ -80,7 +80,7 @@ struct SquidCacheTests {
             let same = try await session.get(url)
             #expect(same.source == .validatedCache && same.text == "version 1")
             #expect(origin.requests.count == 2)
-            #expect(origin.requests.last?.fields["If-None-Match"] == "\"1\"")
+            #expect(origin.requests.last?.headers["If-None-Match"] == "\"1\"")
             _ = try await session.post(url, body: .text("change"))
             let other = try await session.get(url)
             #expect(other.source == .network && other.text == "version 2")
@@ -175,7 +175,7 @@ struct SquidCacheTests {
             #expect(try await first.get(url).text == "version 1")
             let reloaded = try await first.get(url, options: .using(.reload))
             #expect(reloaded.source == .network && reloaded.text == "version 2")
-            #expect(origin.requests.last?.fields["Cache-Control"]?.contains("no-cache") == true)
+            #expect(origin.requests.last?.headers["Cache-Control"]?.contains("no-cache") == true)
             #expect(try await first.get(url).source == .cache)
             let third = try await client(squid).get(url)
             #expect(third.text == "version 2" && third.field("X-Cache") == "HIT from shared")
@@ -191,7 +191,7 @@ struct SquidCacheTests {
             let validated = try await session.get(url, options: .using(.revalidate))
             #expect(validated.source == .validatedCache && validated.text == "version 1")
             #expect(origin.requests.count == 2)
-            let asked = try #require(origin.requests.last?.fields)
+            let asked = try #require(origin.requests.last?.headers)
             #expect(asked["If-None-Match"] == "\"1\"")
             #expect(asked["Cache-Control"]?.contains("max-age=0") == true)
         }
@@ -200,7 +200,7 @@ struct SquidCacheTests {
     @Test("Concurrent requests of several clients for an uncached URL are one request to the origin")
     func collapsed() async throws {
         let gate = Gate()
-        try await run(SharedCacheScene.large(behind: gate)) { squid, origin, url async throws in
+        try await run(SharedCacheScene.large(after: gate)) { squid, origin, url async throws in
             let sessions = [try client(squid), try client(squid)]
             try await SharedCacheScene.stampede(sessions, url, squid, origin, gate)
             #expect(sessions.allSatisfy { $0.poolStatus.opened == 1 })
@@ -210,7 +210,7 @@ struct SquidCacheTests {
     @Test("Squid sees TLS as tunnels: each client has its private cache, and nothing is shared")
     func tunnels() async throws {
         try await TestOrigin.withOrigin(.tls()) { _ in
-            OriginResponse(200, fields: ["Cache-Control": "public, max-age=1000000"], body: .text("sealed"))
+            OriginResponse(200, headers: ["Cache-Control": "public, max-age=1000000"], body: .text("sealed"))
         } run: { origin in
             try await SquidCache.withServer(tunnellingTo: origin.port) { squid in
                 for _ in 0..<2 {

@@ -18,10 +18,10 @@ final class VersionedPage: Sendable {
         var fields = fields
         fields["ETag"] = tag
         fields["Last-Modified"] = "Tue, 14 Nov 2023 22:13:2\(number % 10) GMT"
-        if request.fields["If-None-Match"]?.contains(tag) == true {
-            return OriginResponse(304, fields: fields)
+        if request.headers["If-None-Match"]?.contains(tag) == true {
+            return OriginResponse(304, headers: fields)
         }
-        return OriginResponse(200, fields: fields, body: .text("version \(number)"))
+        return OriginResponse(200, headers: fields, body: .text("version \(number)"))
     }
 }
 

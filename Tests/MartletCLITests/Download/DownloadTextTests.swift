@@ -100,7 +100,7 @@ struct DownloadTextTests {
     @Test("Each reason to restart has a text")
     func reasons() {
         let reasons: [DownloadEvent.RestartReason] = [
-            .changed, .rangesRefused, .notResumable, .overlapDiffers,
+            .changed, .rangesRejected, .notResumable, .overlapDiffers,
         ]
         #expect(Set(reasons.map(DownloadText.words)).count == 4)
     }

@@ -67,7 +67,7 @@ struct ManagedDownloadsTests {
         _ body: (TestOrigin) async throws -> Void
     ) async throws {
         try await TestOrigin.withOrigin(.plain) { request in
-            if request.path.hasPrefix("/secret"), request.fields["Authorization"] != "Bearer t0ken" {
+            if request.path.hasPrefix("/secret"), request.headers["Authorization"] != "Bearer t0ken" {
                 return OriginResponse.text("who?\n", status: 401)
             }
             if request.path.hasPrefix("/missing") { return OriginResponse.text("no\n", status: 404) }
@@ -190,7 +190,7 @@ struct ManagedDownloadsTests {
             #expect(try !folder.contents().contains("t0ken"))
             #expect(try await run(folder, ["--oauth2-bearer", "t0ken"]) == .success)
             #expect(text(folder, "secret") == "this is /secret\n")
-            let sent = origin.requests.filter { $0.target == "/secret" }.map { $0.fields["Authorization"] }
+            let sent = origin.requests.filter { $0.target == "/secret" }.map { $0.headers["Authorization"] }
             #expect(sent.filter { $0 == "Bearer t0ken" }.count == 1)
         }
     }

@@ -14,10 +14,10 @@ struct ConditionOptionTests {
         try await TestOrigin.withOrigin(.plain) { request in
             if request.path == "/304" { return OriginResponse(304) }
             let names = ["If-Modified-Since", "If-Unmodified-Since", "Last-Modified", "If-None-Match"]
-            let lines = names.flatMap { name in request.fields.values(of: name).map { "\(name): \($0)" } }
+            let lines = names.flatMap { name in request.headers.values(of: name).map { "\(name): \($0)" } }
             return OriginResponse.text(lines.joined(separator: "\n")).with { response in
-                if request.path == "/old" { response.fields.append("Last-Modified", old) }
-                if request.path == "/tag" { response.fields.append("ETag", "W/\"a b\" ") }
+                if request.path == "/old" { response.headers.append("Last-Modified", old) }
+                if request.path == "/tag" { response.headers.append("ETag", "W/\"a b\" ") }
             }
         } run: { (origin) async throws in
             try await body(origin)

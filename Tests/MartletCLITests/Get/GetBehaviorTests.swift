@@ -31,7 +31,7 @@ struct GetBehaviorTests {
         let scene = try GetScene()
         try await TestOrigin.withOrigin(.plain) { request in
             OriginResponse(
-                fields: ["Content-Encoding": "gzip, compress"],
+                headers: ["Content-Encoding": "gzip, compress"],
                 body: .text(request.path == "/empty" ? "" : "coded"))
         } run: { (origin) async throws in
             #expect(

@@ -127,7 +127,7 @@ struct ParallelTests {
         let scene = try GetScene()
         try scene.write("before", to: "heads")
         try await TestOrigin.withOrigin(.plain) { request in
-            .text("x").with { $0.fields.append("X-Path", request.path) }
+            .text("x").with { $0.headers.append("X-Path", request.path) }
         } run: { (origin) async throws in
             let status = try await scene.run(["-Z", "-D", scene.file("heads")] + words(9, scene, origin))
             #expect(status == .success)

@@ -9,9 +9,9 @@ struct RemoteTimeTests {
     private func withOrigin(_ body: (TestOrigin) async throws -> Void) async throws {
         try await TestOrigin.withOrigin(.plain) { request in
             OriginResponse.text("text").with { response in
-                response.fields.append(
+                response.headers.append(
                     "Last-Modified", request.path == "/bad" ? "soon" : "Sun, 06 Nov 1994 08:49:37 GMT")
-                if request.path == "/304" { response = OriginResponse(304, fields: response.fields) }
+                if request.path == "/304" { response = OriginResponse(304, headers: response.headers) }
                 if request.path == "/cut" { response.fault = OriginFault(.close, afterBodyBytes: 2) }
             }
         } run: { (origin) async throws in

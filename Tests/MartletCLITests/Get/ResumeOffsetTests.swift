@@ -19,18 +19,18 @@ struct ResumeOffsetTests {
             case "/whole": return .text(text)
             case "/other":
                 return OriginResponse(
-                    206, fields: ["Content-Range": "bytes 2-9/10"], body: .text("23456789"))
+                    206, headers: ["Content-Range": "bytes 2-9/10"], body: .text("23456789"))
             case "/416":
-                return OriginResponse(416, fields: ["Content-Range": "bytes */10"], body: .text("no"))
+                return OriginResponse(416, headers: ["Content-Range": "bytes */10"], body: .text("no"))
             case "/416-bare": return OriginResponse(416, body: .text("no"))
             case "/404": return .text("no", status: 404)
             case "/304": return OriginResponse(304)
             default:
-                guard let range = request.fields["Range"], range.hasPrefix("bytes="), range.hasSuffix("-"),
+                guard let range = request.headers["Range"], range.hasPrefix("bytes="), range.hasSuffix("-"),
                     let first = Int(range.dropFirst(6).dropLast())
                 else { return .text(text) }
                 return OriginResponse(
-                    206, fields: ["Content-Range": "bytes \(first)-9/10"],
+                    206, headers: ["Content-Range": "bytes \(first)-9/10"],
                     body: .text(String(text.dropFirst(first))))
             }
         } run: { (origin) async throws in
@@ -53,7 +53,7 @@ struct ResumeOffsetTests {
             #expect(try await text(origin, "/", "-C", "5") == "0 0123456789")
             #expect(try await text(origin, "/", "--continue-at", "3") == "0 012343456789")
             #expect(try await text(origin, "/", "-C", "0") == "0 0123456789")
-            #expect(origin.requests.map { $0.fields["Range"] } == ["bytes=5-", "bytes=5-", "bytes=3-", nil])
+            #expect(origin.requests.map { $0.headers["Range"] } == ["bytes=5-", "bytes=5-", "bytes=3-", nil])
         }
     }
 
@@ -63,7 +63,7 @@ struct ResumeOffsetTests {
         try await withOrigin { (origin) async throws in
             #expect(try await scene.run("-C", "-", "-o", scene.file("new"), origin.url("/")) == .success)
             #expect(scene.text("new") == ResumeOffsetTests.whole)
-            #expect(origin.requests.last?.fields["Range"] == nil)
+            #expect(origin.requests.last?.headers["Range"] == nil)
         }
     }
 
@@ -108,7 +108,7 @@ struct ResumeOffsetTests {
                 return count
             }
             let fields: OriginFields = ["Content-Range": "bytes 5-9/10"]
-            let answer = OriginResponse(206, fields: fields, body: .text("56789"))
+            let answer = OriginResponse(206, headers: fields, body: .text("56789"))
             return number > 1
                 ? answer : answer.with { $0.fault = OriginFault(.close, afterBodyBytes: 2) }
         } run: { (origin) async throws in
@@ -117,7 +117,7 @@ struct ResumeOffsetTests {
                 scene.file("part"), origin.url("/"))
             #expect(status == .success)
             #expect(scene.text("part") == ResumeOffsetTests.whole)
-            #expect(origin.requests.map { $0.fields["Range"] } == ["bytes=5-", "bytes=5-"])
+            #expect(origin.requests.map { $0.headers["Range"] } == ["bytes=5-", "bytes=5-"])
         }
     }
 
@@ -133,9 +133,9 @@ struct ResumeOffsetTests {
                     "-C", offset, "-T", scene.file("file"), "-o", scene.file("out"), origin.url("/f"))
                 #expect(status == .success)
                 #expect(scene.text("out") == body)
-                #expect(origin.requests.last?.fields["Content-Range"] == range)
-                #expect(origin.requests.last?.fields["Content-Length"] == "\(body.count)")
-                #expect(origin.requests.last?.fields["Range"] == nil)
+                #expect(origin.requests.last?.headers["Content-Range"] == range)
+                #expect(origin.requests.last?.headers["Content-Length"] == "\(body.count)")
+                #expect(origin.requests.last?.headers["Range"] == nil)
             }
             for offset in ["5", "99"] {
                 let status = try await scene.run("-C", offset, "-T", scene.file("file"), origin.url("/f"))

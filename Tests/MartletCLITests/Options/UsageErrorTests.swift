@@ -12,6 +12,7 @@ struct UsageErrorTests {
             (["--no-locaton"], "option --no-locaton: is unknown"),
             (["--max-redir", "3"], "option --max-redir: is unknown; did you mean --max-redirs?"),
             (["-o"], "option -o: needs a value: FILE"), (["--silent=yes"], "option --silent: takes no value"),
+            (["--http2=yes"], "option --http2: HTTP/2, HTTP/3 and HTTP/0.9 are not supported"),
             (["--retry", "x"], "option --retry: “x” is not a number"),
             (["-m", "soon"], "option -m: “soon” is not a number of seconds"),
             (["--max-time", "soon"], "option --max-time: “soon” is not a number of seconds"),
@@ -25,6 +26,9 @@ struct UsageErrorTests {
             (["-o", "a", "-o", "b", "h"], "more options -o and -O (2) than URLs (1): give one for each"),
             (["--offline", "h"], "option --offline: needs --cache DIR"),
             (["ftp://me:secret@h/"], "“ftp://***@h/”: scheme ftp"), (["http://a b/"], "“http://a b/”: a space"),
+            (["http://me:pa/ss@h/"], "“http://***@h/”: a port"),
+            (["http://user:hunter2/"], "“http://user:***/”: a port"),
+            (["http://h:99999/?token=x"], "“http://h:99999/”: port 99999"),
             (["{a,b}"], "“{a,b}”: URL patterns with { } [ ] are not supported; -g allows these characters"),
         ])
     func messages(_ words: [String], _ message: String) async throws {

@@ -63,7 +63,7 @@ struct DiskCacheLookingTests {
         try scene.cache().put("a")
         _ = try DiskCache(existing: scene.path)
         try scene.write([1], to: "file")
-        #expect(throws: CacheOpeningError.notAFolder(path: "\(scene.path)/file")) {
+        #expect(throws: CacheOpeningError.notADirectory(path: "\(scene.path)/file")) {
             try DiskCache(existing: "\(scene.path)/file")
         }
     }

@@ -87,7 +87,7 @@ struct TargetTests {
     ]
 
     private static let response = OriginResponse(
-        200, fields: ["Content-Type": "text/event-stream"], body: .text("data: a\n\n"))
+        200, headers: ["Content-Type": "text/event-stream"], body: .text("data: a\n\n"))
 
     @Test(
         "Strings, substrings, both URL types and requests all lead to the same URL", arguments: shapes)
@@ -126,7 +126,7 @@ struct TargetTests {
             try await shape.call(HTTPSession.own(), request, folder)
             let sent = try #require(origin.requests.first)
             #expect(sent.method == (keepsMethod ? .put : shape.method))
-            #expect(sent.fields["Accept"] == "text/mine")
+            #expect(sent.headers["Accept"] == "text/mine")
         }
     }
 

@@ -227,7 +227,7 @@ struct AuthenticationMachineTests {
             party: .origin, origin: try HTTPURL("http://a").origin,
             credentials: .digest(user: "u", password: "p"))
         let known = try #require(DigestChallenge(challenge(digest)))
-        table.noteDigest(
+        table.recordDigest(
             key, DigestSession(challenge: known, clientNonce: [], key: []), extent: .whole)
         table.renew(key, realm: Array("r".utf8), used: Array("n0".utf8), next: Array("n9".utf8))
         guard case .digest(let session, let count) = table.answer(for: key, path: "/") else {

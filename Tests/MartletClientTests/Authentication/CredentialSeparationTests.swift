@@ -169,7 +169,7 @@ struct CredentialSeparationTests {
                 credentials: .digest(user: "u", password: "p"))
         }
         for host in 0..<1000 {
-            table.noteDigest(
+            table.recordDigest(
                 try key(host), DigestSession(challenge: known, clientNonce: [], key: []), extent: .whole)
             _ = table.answer(for: try key(0), path: "/")
         }

@@ -55,7 +55,7 @@ struct CredentialsTests {
     }
 
     @Test("Digest credentials and credentials for any scheme are not sent preemptively")
-    func unasked() throws {
+    func preemptive() throws {
         #expect(try Credentials.digest(user: "a", password: "b").preemptiveValue() == nil)
         #expect(try Credentials.any(user: "a", password: "b").preemptiveValue() == nil)
     }

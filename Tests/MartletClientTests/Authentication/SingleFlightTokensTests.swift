@@ -148,7 +148,7 @@ struct SingleFlightTokensTests {
     }
 
     @Test("A server that rejects every token is sent at most three tokens")
-    func refusedForever() async throws {
+    func allRejected() async throws {
         let provider = CountingTokens()
         var scene = AuthenticationScene(AuthenticationSettings(tokens: SingleFlightTokens(provider)))
         var rounds = 1

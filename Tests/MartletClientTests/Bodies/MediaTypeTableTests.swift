@@ -82,7 +82,7 @@ struct MediaTypeTableTests {
         let received = Mutex<(type: String?, body: [UInt8])?>(nil)
         try await TestOrigin.withOrigin { request in
             let bytes = try await request.collectBody()
-            received.withLock { $0 = (request.fields["Content-Type"], bytes) }
+            received.withLock { $0 = (request.headers["Content-Type"], bytes) }
             return .text("")
         } run: { origin in
             _ = try await HTTPSession.own().send(HTTPRequest(method: .post, url: origin.url()), body: body)

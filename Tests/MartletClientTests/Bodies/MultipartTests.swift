@@ -19,8 +19,8 @@ struct MultipartTests {
         try await TestOrigin.withOrigin { request in
             let bytes = try await request.collectBody()
             let receipt = Receipt(
-                type: request.fields["Content-Type"], length: request.fields["Content-Length"],
-                coding: request.fields["Transfer-Encoding"], body: bytes)
+                type: request.headers["Content-Type"], length: request.headers["Content-Length"],
+                coding: request.headers["Transfer-Encoding"], body: bytes)
             received.withLock { $0 = receipt }
             return .text("ok")
         } run: { origin in

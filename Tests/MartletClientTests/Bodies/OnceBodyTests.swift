@@ -81,7 +81,7 @@ struct OnceBodyTests {
                 _ = try await session.post(origin.url(), body: body, headers: [.expect: "100-continue"])
             }
             #expect(origin.requests.count == 3)
-            #expect(origin.requests.allSatisfy { !$0.fields.contains("Expect") })
+            #expect(origin.requests.allSatisfy { !$0.headers.contains("Expect") })
         }
     }
 }

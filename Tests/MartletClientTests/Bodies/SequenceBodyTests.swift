@@ -59,7 +59,7 @@ struct SequenceBodyTests {
                 #expect(body.replay == .once && body.length == length)
                 let exchange = try await session.post(origin.url(), body: body)
                 #expect(exchange.body == SequenceBodyTests.pattern)
-                #expect(origin.requests.last?.fields["Content-Length"] == length.map { "\($0)" })
+                #expect(origin.requests.last?.headers["Content-Length"] == length.map { "\($0)" })
             }
         }
     }

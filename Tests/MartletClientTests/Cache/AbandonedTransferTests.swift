@@ -16,7 +16,7 @@ struct AbandonedTransferTests {
         to path: String = "/new", _ change: (inout OriginResponse) -> Void = { _ in }
     ) -> OriginResponse {
         .redirect(to: path, status: 301).with {
-            $0.fields.append("Cache-Control", "max-age=600")
+            $0.headers.append("Cache-Control", "max-age=600")
             change(&$0)
         }
     }

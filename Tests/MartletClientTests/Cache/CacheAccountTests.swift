@@ -79,8 +79,8 @@ struct CacheAccountTests {
                 default: Issue.record("\(String(describing: kinds.last)) came last")
                 }
             }
-            #expect(delegate.told.filter { $0.hasPrefix("answered") }.count == 3)
-            #expect(delegate.told.filter { $0 == "cancelled" }.count == 1)
+            #expect(delegate.calls.filter { $0.hasPrefix("answered") }.count == 3)
+            #expect(delegate.calls.filter { $0 == "cancelled" }.count == 1)
             reader.cancel()
         }
     }
@@ -91,10 +91,10 @@ struct CacheAccountTests {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
             guard request.method == .get || request.method == .head else { return OriginResponse(204) }
-            let language = request.fields["Accept-Language"] ?? ""
+            let language = request.headers["Accept-Language"] ?? ""
             let tag = "\"\(language)\""
-            if request.fields["If-None-Match"]?.contains(tag) == true {
-                return OriginResponse(304, fields: ["ETag": tag, "Cache-Control": "max-age=0"])
+            if request.headers["If-None-Match"]?.contains(tag) == true {
+                return OriginResponse(304, headers: ["ETag": tag, "Cache-Control": "max-age=0"])
             }
             let fields: OriginFields = ["ETag": tag, "Vary": "Accept-Language"]
             let text = request.path + language

@@ -12,24 +12,24 @@ struct CacheCodingTests {
 
     /// Compresses if the client accepts gzip, and compares entity tags weakly, as nginx does.
     private static func respond(_ request: OriginRequest, varies: Bool) -> OriginResponse {
-        let isCoded = request.fields["Accept-Encoding"]?.contains("gzip") == true
+        let isCoded = request.headers["Accept-Encoding"]?.contains("gzip") == true
         let tag = "\"1\""
-        if request.fields["If-None-Match"]?.contains(tag) == true {
-            return OriginResponse(304, fields: ["ETag": tag, "Cache-Control": "max-age=600"])
+        if request.headers["If-None-Match"]?.contains(tag) == true {
+            return OriginResponse(304, headers: ["ETag": tag, "Cache-Control": "max-age=600"])
         }
         var answer = CacheScene.answer(text, "max-age=600", ["ETag": isCoded ? "W/" + tag : tag])
         if isCoded {
-            answer.fields.append("Content-Encoding", "gzip")
+            answer.headers.append("Content-Encoding", "gzip")
             answer.body = .bytes(StoredCoding.gzip(Array(text.utf8)))
         }
-        if varies { answer.fields.append("Vary", "Accept-Encoding") }
+        if varies { answer.headers.append("Vary", "Accept-Encoding") }
         return answer
     }
 
     @Test(
         "A response stored with gzip is only served to requests that accept gzip, even without Vary",
         arguments: [true, false], [true, false])
-    func unasked(varies: Bool, hasDisk: Bool) async throws {
+    func unaccepted(varies: Bool, hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin {
             CacheCodingTests.respond($0, varies: varies)

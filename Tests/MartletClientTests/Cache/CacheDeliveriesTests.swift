@@ -38,7 +38,7 @@ struct CacheDeliveriesTests {
     func validated() async throws {
         let result = try await deliveries(
             CacheScene.stale("a", "max-age=60", ["ETag": "\"1\""]),
-            then: OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=600"]))
+            then: OriginResponse(304, headers: ["ETag": "\"1\"", "Cache-Control": "max-age=600"]))
         #expect(result.deliveries.map(\.exchange.text) == ["a", "a"])
         #expect(result.deliveries.map(\.exchange.source) == [.staleCache, .validatedCache])
         #expect(result.deliveries.map(\.isFromCache) == [true, true])
@@ -76,7 +76,7 @@ struct CacheDeliveriesTests {
             switch self {
             case .replaced: CacheScene.answer("b")
             case .unchanged: CacheScene.answer("a")
-            case .validated: OriginResponse(304, fields: ["ETag": "\"1\""])
+            case .validated: OriginResponse(304, headers: ["ETag": "\"1\""])
             case .serverError: OriginResponse(503, body: .text("later"))
             case .reset, .offline, .cancelled: throw OriginFault(.reset)
             }

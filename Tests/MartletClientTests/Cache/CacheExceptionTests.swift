@@ -42,8 +42,8 @@ struct CacheExceptionTests {
         let date = "Wed, 12 Nov 2025 08:15:30 GMT"
         let fields: OriginFields = ["ETag": "abc", "Last-Modified": date]
         try await TestOrigin.withOrigin { request in
-            request.fields["If-Modified-Since"] == date
-                ? OriginResponse(304, fields: fields) : CacheScene.answer("body", "max-age=0", fields)
+            request.headers["If-Modified-Since"] == date
+                ? OriginResponse(304, headers: fields) : CacheScene.answer("body", "max-age=0", fields)
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             _ = try await session.get(origin.url())
@@ -56,10 +56,10 @@ struct CacheExceptionTests {
     @Test("Responses to Digest requests are stored by user and password")
     func digest() async throws {
         try await TestOrigin.withOrigin { request in
-            request.fields["Authorization"] == nil
+            request.headers["Authorization"] == nil
                 ? OriginResponse(
-                    401, fields: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
-                : CacheScene.answer("for \(request.fields["Authorization"]?.contains("\"me\"") == true)")
+                    401, headers: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
+                : CacheScene.answer("for \(request.headers["Authorization"]?.contains("\"me\"") == true)")
         } run: { origin async throws in
             let (session, cache) = try CacheScene.session()
             func get(_ user: String, _ password: String) async throws -> HTTPExchange {

@@ -73,7 +73,7 @@ struct CacheFieldTests {
     @Test("Fields determine freshness, and ambiguous values count as stale", arguments: rows)
     func freshness(_ row: Row) async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(200, fields: row.fields, body: .text("body"))
+            OriginResponse(200, headers: row.fields, body: .text("body"))
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             #expect(try await session.get(origin.url()).source == .network)
@@ -95,11 +95,11 @@ struct CacheFieldTests {
             if !validators.tag.isEmpty { fields.append("ETag", validators.tag) }
             if !validators.date.isEmpty { fields.append("Last-Modified", validators.date) }
             let isAsked =
-                request.fields.contains("If-None-Match") || request.fields.contains("If-Modified-Since")
+                request.headers.contains("If-None-Match") || request.headers.contains("If-Modified-Since")
             fields.append("X-Turn", isAsked ? "second" : "first")
             return isAsked
-                ? OriginResponse(304, fields: fields)
-                : OriginResponse(200, fields: fields, body: .text("body"))
+                ? OriginResponse(304, headers: fields)
+                : OriginResponse(200, headers: fields, body: .text("body"))
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(
                 isOnDisk ? folder : nil, memory: isOnDisk ? .bytes(0) : .mebibytes(1))
@@ -107,9 +107,9 @@ struct CacheFieldTests {
             let second = try await session.get(origin.url())
             #expect(second.source == .validatedCache && second.statusCode == 200 && second.text == "body")
             let asked = try #require(origin.requests.last)
-            #expect(asked.fields["If-None-Match"] == (validators.tag.isEmpty ? nil : validators.tag))
+            #expect(asked.headers["If-None-Match"] == (validators.tag.isEmpty ? nil : validators.tag))
             // Both validators are sent, because a server without entity tags uses the date.
-            #expect(asked.fields["If-Modified-Since"] == (validators.date.isEmpty ? nil : validators.date))
+            #expect(asked.headers["If-Modified-Since"] == (validators.date.isEmpty ? nil : validators.date))
             // The fields of the 304 are stored with the first response's body.
             let stored = try await session.get(origin.url(), options: CacheScene.mode(.onlyIfCached))
             #expect(stored.source == .staleCache && stored.text == "body")
@@ -121,10 +121,10 @@ struct CacheFieldTests {
     func freshenedOnDisk() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
-            let isAsked = request.fields["If-None-Match"] != nil
+            let isAsked = request.headers["If-None-Match"] != nil
             return OriginResponse(
                 isAsked ? 304 : 200,
-                fields: [
+                headers: [
                     "ETag": "\"1\"", "X-Turn": isAsked ? "2" : "1",
                     "Cache-Control": isAsked ? "max-age=600" : "max-age=0",
                 ], body: isAsked ? .empty : .pattern(request.path == "/small" ? 10 : 200_000))
@@ -151,7 +151,7 @@ struct CacheFieldTests {
             response.interim = [
                 InterimResponse(
                     103,
-                    fields: [
+                    headers: [
                         "Cache-Control": isStorable ? "no-store" : "max-age=600", "ETag": "\"early\"",
                         "X-Early": "yes",
                     ]), .proceed,
@@ -173,7 +173,7 @@ struct CacheFieldTests {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
             CacheScene.answer(
-                request.fields["Accept-Language"] ?? "", "max-age=600", ["Vary": "Accept-Language"])
+                request.headers["Accept-Language"] ?? "", "max-age=600", ["Vary": "Accept-Language"])
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(
                 hasDisk ? folder : nil, memory: hasDisk ? .bytes(0) : .mebibytes(1))

@@ -14,7 +14,7 @@ struct CacheForeignValidationTests {
         let counter = Counter()
         return { _ in
             counter.add()
-            return counter.count == 1 ? first : OriginResponse(304, fields: ["ETag": "\"b\""])
+            return counter.count == 1 ? first : OriginResponse(304, headers: ["ETag": "\"b\""])
         }
     }
 
@@ -33,7 +33,7 @@ struct CacheForeignValidationTests {
             let answer = try await session.get(origin.url())
             #expect(answer.statusCode == 304 && answer.source == .network && answer.body.isEmpty)
             #expect(
-                origin.requests.map { $0.fields["If-None-Match"] != nil } == [false, true, false])
+                origin.requests.map { $0.headers["If-None-Match"] != nil } == [false, true, false])
             #expect(cache.statistics.stores == 1)
         }
     }

@@ -36,7 +36,7 @@ struct CacheHostTests {
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in
             try await signals.wait(for: "go")
-            return CacheScene.answer(request.fields["Host"] ?? "-")
+            return CacheScene.answer(request.headers["Host"] ?? "-")
         } run: { origin async throws in
             signals.use(origin)
             let (session, _) = try CacheScene.session()

@@ -43,7 +43,7 @@ struct CacheInvalidationTests {
     func superseded(_ way: String, _ hasFolder: Bool) async throws {
         let folder = hasFolder ? try TemporaryFolder() : nil
         try await TestOrigin.withOrigin { request in
-            guard request.fields["X-New"] != nil else {
+            guard request.headers["X-New"] != nil else {
                 return CacheScene.answer("old", "max-age=600", ["ETag": "\"1\""])
             }
             let isLarge = way == "length" || way == "chunked"
@@ -84,7 +84,7 @@ struct CacheInvalidationTests {
                     ? CacheScene.answer("x")
                     : OriginResponse(
                         201,
-                        fields: [
+                        headers: [
                             "Location": request.path == "/near" ? "/a" : foreign, "Content-Location": "/b",
                         ])
             } run: { origin async throws in
@@ -140,7 +140,7 @@ struct CacheInvalidationTests {
     func removedForAll(hasDisk: Bool) async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
-            CacheScene.answer(request.fields["Authorization"] ?? "nobody")
+            CacheScene.answer(request.headers["Authorization"] ?? "nobody")
         } run: { origin async throws in
             var mine = RequestOptions()
             mine.cachePartition = "mine"

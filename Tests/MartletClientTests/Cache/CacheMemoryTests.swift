@@ -36,15 +36,15 @@ struct CacheMemoryTests {
         Row(testDescription: "a redirect", stored: OriginResponse.redirect(to: "/other", status: 301).cached),
         Row(testDescription: "not found", stored: OriginResponse.text("none", status: 404).cached),
         Row(
-            testDescription: "stale, and taken so", fields: [.cacheControl: "max-stale"],
+            testDescription: "stale, allowed by max-stale", fields: [.cacheControl: "max-stale"],
             stored: CacheScene.stale("old", "max-age=60")),
         Row(testDescription: "stale", stored: CacheScene.stale("old", "max-age=60")),
         Row(
-            testDescription: "stale, and validated behind",
+            testDescription: "stale, validated in the background",
             stored: CacheScene.stale("old", CacheScene.staleWhileRevalidate)),
-        Row(testDescription: "the cache alone", fields: [.cacheControl: "only-if-cached"]),
+        Row(testDescription: "only-if-cached", fields: [.cacheControl: "only-if-cached"]),
         Row(testDescription: "not stored", stored: CacheScene.answer("x", "no-store")),
-        Row(testDescription: "asked anew", fields: [.cacheControl: "no-cache"]),
+        Row(testDescription: "no-cache", fields: [.cacheControl: "no-cache"]),
     ]
 
     /// Returns the Cache-Status value without `ttl`, which changes during the test.
@@ -119,5 +119,5 @@ struct CacheMemoryTests {
 }
 
 extension OriginResponse {
-    fileprivate var cached: OriginResponse { with { $0.fields.append("Cache-Control", "max-age=600") } }
+    fileprivate var cached: OriginResponse { with { $0.headers.append("Cache-Control", "max-age=600") } }
 }

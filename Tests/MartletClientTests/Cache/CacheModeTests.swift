@@ -17,11 +17,11 @@ struct CacheModeTests {
         let counter = Counter()
         return { request in
             counter.add()
-            if request.fields["If-None-Match"] == "\"t\"" {
-                return OriginResponse(304, fields: ["ETag": "\"t\"", "Cache-Control": control])
+            if request.headers["If-None-Match"] == "\"t\"" {
+                return OriginResponse(304, headers: ["ETag": "\"t\"", "Cache-Control": control])
             }
             return CacheScene.answer("\(counter.count)", control, ["ETag": "\"t\""]).with {
-                if let age { $0.fields.append("Age", age) }
+                if let age { $0.headers.append("Age", age) }
             }
         }
     }
@@ -64,8 +64,8 @@ struct CacheModeTests {
                 ? try await session.with { $0.cacheMode = .reload }.get(origin.url())
                 : try await session.get(origin.url(), options: CacheScene.mode(.reload))
             #expect(second.source == .network && second.text == "2")
-            #expect(origin.requests[1].fields["If-None-Match"] == nil)
-            #expect(origin.requests[1].fields["Cache-Control"] == "no-cache")
+            #expect(origin.requests[1].headers["If-None-Match"] == nil)
+            #expect(origin.requests[1].headers["Cache-Control"] == "no-cache")
             let third = try await session.get(origin.url())
             #expect(third.source == .cache && third.text == "2" && origin.requests.count == 2)
         }
@@ -119,7 +119,7 @@ struct CacheModeTests {
             }
             #expect(cache.statistics.memoryEntries == 0 && cache.statistics.bypasses == 2)
             #expect(try await session.get(origin.url()).text == "3")
-            #expect(origin.requests.map { $0.fields["Cache-Control"] } == ["no-store", "no-store", nil])
+            #expect(origin.requests.map { $0.headers["Cache-Control"] } == ["no-store", "no-store", nil])
         }
     }
 
@@ -141,7 +141,7 @@ struct CacheModeTests {
             }
             let standard = CacheScene.mode(.standard)
             _ = try await session.post(url, body: .bytes([1]), options: standard)
-            let sent = origin.requests.map { $0.fields.values(of: "Cache-Control") }
+            let sent = origin.requests.map { $0.headers.values(of: "Cache-Control") }
             #expect(sent == Array(repeating: ["no-store"], count: 4) + [["max-age=0"], ["no-store"], []])
         }
     }
@@ -176,7 +176,7 @@ struct CacheModeTests {
     @Test("The max-stale directive accepts responses up to that staleness")
     func maxStale() async throws {
         try await TestOrigin.withOrigin { _ in
-            CacheScene.answer("old", "max-age=60").with { $0.fields.append("Age", "160") }
+            CacheScene.answer("old", "max-age=60").with { $0.headers.append("Age", "160") }
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             _ = try await session.get(origin.url())

@@ -55,7 +55,7 @@ struct CacheOverrideTests {
     @Test("A response for a credential is not served to others, even with overrides and a shared partition")
     func credentials() async throws {
         try await TestOrigin.withOrigin { request in
-            CacheScene.answer(request.fields["Authorization"] ?? "nobody")
+            CacheScene.answer(request.headers["Authorization"] ?? "nobody")
         } run: { origin async throws in
             let cache = ResponseCache.memoryOnly(options: .withoutPressure)
             let session = HTTPSession.own { configuration in

@@ -12,7 +12,7 @@ struct CacheProgressTests {
     func shared(hasCache: Bool) async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse.pattern(3_000_000).with {
-                $0.fields["Cache-Control"] = "max-age=600"
+                $0.headers["Cache-Control"] = "max-age=600"
                 $0.fault = OriginFault(.stall, afterBodyBytes: 100_000)
             }
         } run: { origin async throws in

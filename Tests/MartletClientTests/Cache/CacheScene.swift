@@ -39,14 +39,14 @@ enum CacheScene {
     static func answer(_ text: String, _ control: String = "max-age=600", _ fields: OriginFields = [:])
         -> OriginResponse
     {
-        OriginResponse(200, fields: fields, body: .text(text)).with {
-            if !control.isEmpty { $0.fields.append("Cache-Control", control) }
+        OriginResponse(200, headers: fields, body: .text(text)).with {
+            if !control.isEmpty { $0.headers.append("Cache-Control", control) }
         }
     }
 
     /// Makes a response that is already stale: its age is two minutes, and `control` should allow one.
     static func stale(_ text: String, _ control: String, _ fields: OriginFields = [:]) -> OriginResponse {
-        answer(text, control, fields).with { $0.fields.append("Age", "120") }
+        answer(text, control, fields).with { $0.headers.append("Age", "120") }
     }
 
     /// Runs a test with an origin that holds all responses until the signal `go`.

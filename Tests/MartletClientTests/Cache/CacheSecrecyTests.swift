@@ -72,9 +72,9 @@ struct CacheSecrecyTests {
         arguments: ["field", "basic", "url", "middleware"])
     func users(way: String) async throws {
         try await TestOrigin.withOrigin { request in
-            guard let user = request.fields["Authorization"] else {
+            guard let user = request.headers["Authorization"] else {
                 return OriginResponse(
-                    401, fields: ["WWW-Authenticate": "Basic realm=\"x\"", "Cache-Control": "max-age=600"])
+                    401, headers: ["WWW-Authenticate": "Basic realm=\"x\"", "Cache-Control": "max-age=600"])
             }
             return CacheScene.answer(user, "max-age=600")
         } run: { origin async throws in
@@ -138,7 +138,7 @@ struct CacheSecrecyTests {
     @Test("A cache partition replaces the credentials in the cache key")
     func partition() async throws {
         try await TestOrigin.withOrigin { request in
-            CacheScene.answer(request.fields["Authorization"] ?? "", "max-age=600")
+            CacheScene.answer(request.headers["Authorization"] ?? "", "max-age=600")
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             func get(_ user: String, _ partition: String) async throws -> HTTPExchange {
@@ -157,7 +157,7 @@ struct CacheSecrecyTests {
     @Test("Concurrent requests of different users never share a response")
     func noSharing() async throws {
         try await CacheScene.withHeldOrigin { request in
-            CacheScene.answer(request.fields["Authorization"] ?? "-", "max-age=600, public")
+            CacheScene.answer(request.headers["Authorization"] ?? "-", "max-age=600, public")
         } _: { origin, signals async throws in
             let (session, _) = try CacheScene.session()
             let url = origin.url()
@@ -179,8 +179,8 @@ struct CacheSecrecyTests {
     @Test("A stored response does not set its cookies again, but a 304 sets its cookies")
     func cookies() async throws {
         try await TestOrigin.withOrigin { request in
-            if request.fields["If-None-Match"] != nil {
-                return OriginResponse(304, fields: ["ETag": "\"1\"", "Set-Cookie": "of304=yes"])
+            if request.headers["If-None-Match"] != nil {
+                return OriginResponse(304, headers: ["ETag": "\"1\"", "Set-Cookie": "of304=yes"])
             }
             return CacheScene.answer("x", "max-age=600", ["ETag": "\"1\"", "Set-Cookie": "first=1"])
         } run: { origin async throws in
@@ -200,7 +200,7 @@ struct CacheSecrecyTests {
     @Test("A response with Vary: Cookie is served only for the same cookies")
     func varyByCookie() async throws {
         try await TestOrigin.withOrigin { request in
-            CacheScene.answer(request.fields["Cookie"] ?? "-", "max-age=600", ["Vary": "Cookie"])
+            CacheScene.answer(request.headers["Cookie"] ?? "-", "max-age=600", ["Vary": "Cookie"])
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             for _ in 0..<3 {

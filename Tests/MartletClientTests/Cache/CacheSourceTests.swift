@@ -50,7 +50,7 @@ struct CacheSourceTests {
 
         var second: OriginResponse {
             switch self {
-            case .validated: OriginResponse(304, fields: ["ETag": "\"1\""])
+            case .validated: OriginResponse(304, headers: ["ETag": "\"1\""])
             case .staleOnError: OriginResponse(503)
             default: CacheScene.answer("b", "max-age=60", ["ETag": "\"2\""])
             }
@@ -104,7 +104,7 @@ struct CacheSourceTests {
                 counter.add()
                 if isValidation, counter.count == 1 { return CacheScene.stale("a", "max-age=60", ["ETag": "\"1\""]) }
                 try await signals.wait(for: "go")
-                return isValidation ? OriginResponse(304, fields: ["ETag": "\"1\""]) : CacheScene.answer("a")
+                return isValidation ? OriginResponse(304, headers: ["ETag": "\"1\""]) : CacheScene.answer("a")
             } run: { origin async throws in
                 signals.use(origin)
                 let (session, _) = try CacheScene.session()

@@ -56,7 +56,7 @@ struct CacheStaleTests {
             counter.add()
             guard counter.count > 1 else { return CacheScene.stale("old", CacheScene.staleWhileRevalidate) }
             try await signals.wait(for: "go")
-            return OriginResponse.pattern(3_000_000).with { $0.fields["Cache-Control"] = "no-store" }
+            return OriginResponse.pattern(3_000_000).with { $0.headers["Cache-Control"] = "no-store" }
         } run: { origin async throws in
             signals.use(origin)
             let (session, _) = try CacheScene.session()

@@ -26,7 +26,7 @@ struct CacheThenRevalidateTests {
             delivered: ["cache a", "network b"], stale: [false, false], requests: 2),
         Row(
             name: "fresh and validated", first: CacheScene.answer("a", "max-age=600", tag),
-            second: OriginResponse(304, fields: tag), delivered: ["cache a", "validatedCache a"],
+            second: OriginResponse(304, headers: tag), delivered: ["cache a", "validatedCache a"],
             stale: [false, false], requests: 2),
         Row(
             name: "fresh and the same", first: CacheScene.answer("a"), second: CacheScene.answer("a"),
@@ -72,9 +72,9 @@ struct CacheThenRevalidateTests {
     @Test("A single response in this mode is validated, whether set per request or per session")
     func single() async throws {
         try await TestOrigin.withOrigin { request in
-            request.fields["If-None-Match"] == nil
+            request.headers["If-None-Match"] == nil
                 ? CacheScene.answer("a", "max-age=600", CacheThenRevalidateTests.tag)
-                : OriginResponse(304, fields: CacheThenRevalidateTests.tag)
+                : OriginResponse(304, headers: CacheThenRevalidateTests.tag)
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             _ = try await session.get(origin.url())

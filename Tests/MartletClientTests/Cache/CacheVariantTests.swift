@@ -13,7 +13,7 @@ struct CacheVariantTests {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { request in
             CacheScene.answer(
-                request.fields["Accept-Language"] ?? "-", "max-age=600", ["Vary": "Accept-Language"])
+                request.headers["Accept-Language"] ?? "-", "max-age=600", ["Vary": "Accept-Language"])
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(hasDisk ? folder : nil)
             for _ in 0..<10 {
@@ -43,11 +43,11 @@ struct CacheVariantTests {
         let text = String(repeating: "martlet ", count: 5000)
         let coded = Deflated.bytes(Array(text.utf8), as: .gzip)
         try await TestOrigin.withOrigin { request in
-            guard request.fields["Accept-Encoding"]?.contains("gzip") == true else {
+            guard request.headers["Accept-Encoding"]?.contains("gzip") == true else {
                 return CacheScene.answer(text, "max-age=600", ["Vary": "Accept-Encoding"])
             }
             return OriginResponse.encoded(coded, coding: "gzip").with {
-                $0.fields.append("Cache-Control", "max-age=600")
+                $0.headers.append("Cache-Control", "max-age=600")
             }
         } run: { origin async throws in
             let (session, cache) = try CacheScene.session()
@@ -75,7 +75,7 @@ struct CacheVariantTests {
         ])
     func parts(range: String, status: Int, bytes: Range<Int>) async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse.pattern(1000).with { $0.fields.append("Cache-Control", "max-age=600") }
+            OriginResponse.pattern(1000).with { $0.headers.append("Cache-Control", "max-age=600") }
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
             let whole = try await session.get(origin.url()).body
@@ -96,7 +96,7 @@ struct CacheVariantTests {
     func partOfFile() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
-            OriginResponse.pattern(3_000_000).with { $0.fields.append("Cache-Control", "max-age=600") }
+            OriginResponse.pattern(3_000_000).with { $0.headers.append("Cache-Control", "max-age=600") }
         } run: { origin async throws in
             let (session, _) = try CacheScene.session(folder, memory: .bytes(0))
             _ = try await session.get(origin.url())
@@ -112,8 +112,8 @@ struct CacheVariantTests {
     func ifRange() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse.pattern(100).with {
-                $0.fields.append("Cache-Control", "max-age=600")
-                $0.fields.append("ETag", "\"v1\"")
+                $0.headers.append("Cache-Control", "max-age=600")
+                $0.headers.append("ETag", "\"v1\"")
             }
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
@@ -134,7 +134,7 @@ struct CacheVariantTests {
     func partNotStored() async throws {
         try await TestOrigin.withOrigin { _ in
             OriginResponse(
-                206, fields: ["Content-Range": "bytes 0-9/100", "Cache-Control": "max-age=600"],
+                206, headers: ["Content-Range": "bytes 0-9/100", "Cache-Control": "max-age=600"],
                 body: .pattern(10))
         } run: { origin async throws in
             let (session, cache) = try CacheScene.session()
@@ -187,8 +187,8 @@ struct CacheVariantTests {
     @Test("A conditional request of the caller is served from the cache, or else sent unchanged")
     func conditions() async throws {
         try await TestOrigin.withOrigin { request in
-            request.fields["If-None-Match"] == "\"1\""
-                ? OriginResponse(304, fields: ["ETag": "\"1\""])
+            request.headers["If-None-Match"] == "\"1\""
+                ? OriginResponse(304, headers: ["ETag": "\"1\""])
                 : CacheScene.answer("x", "max-age=600", ["ETag": "\"1\""])
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
@@ -213,7 +213,7 @@ struct CacheVariantTests {
         try await TestOrigin.withOrigin { request in
             request.path == "/old"
                 ? OriginResponse.redirect(to: "/new", status: status).with {
-                    $0.fields.append("Cache-Control", "max-age=600")
+                    $0.headers.append("Cache-Control", "max-age=600")
                 } : CacheScene.answer("new")
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()

@@ -59,7 +59,7 @@ struct CoalescingTests {
                 counter.add()
                 let number = counter.count
                 try await signals.wait(for: "go")
-                return OriginResponse(fields: ["Cache-Control": "no-store"], body: .text("\(number)"))
+                return OriginResponse(headers: ["Cache-Control": "no-store"], body: .text("\(number)"))
             } run: { origin async throws in
                 signals.use(origin)
                 let (session, _) = try CacheScene.session()
@@ -82,7 +82,7 @@ struct CoalescingTests {
         try await TestOrigin.withOrigin { _ in
             counter.add()
             if counter.count > 1 { try await signals.wait(for: "go") }
-            return OriginResponse(fields: ["Cache-Control": "no-store"], body: .text("x"))
+            return OriginResponse(headers: ["Cache-Control": "no-store"], body: .text("x"))
         } run: { origin async throws in
             signals.use(origin)
             let (session, _) = try CacheScene.session()
@@ -107,7 +107,7 @@ struct CoalescingTests {
             let number = counter.count
             try await signals.wait(for: "go")
             return OriginResponse(
-                status, fields: ["Cache-Control": "no-store"],
+                status, headers: ["Cache-Control": "no-store"],
                 body: .text(String(repeating: "\(number % 10)", count: 5000)))
         } run: { origin async throws in
             signals.use(origin)
@@ -130,7 +130,7 @@ struct CoalescingTests {
     func differingFields() async throws {
         try await CacheScene.withHeldOrigin { request in
             CacheScene.answer(
-                request.fields["Accept-Language"] ?? "-", "max-age=600", ["Vary": "Accept-Language"])
+                request.headers["Accept-Language"] ?? "-", "max-age=600", ["Vary": "Accept-Language"])
         } _: { origin, signals async throws in
             let (session, _) = try CacheScene.session()
             let url = origin.url()
@@ -175,7 +175,7 @@ struct CoalescingTests {
         var total = Duration.seconds(1)
         while try await !leaderTimesOut(after: total) {
             total *= 4
-            try #require(total < Patience.ending, "nobody joined in time")
+            try #require(total < Patience.ending, "no call joined in time")
         }
     }
 

@@ -44,7 +44,7 @@ struct ResponseCacheTests {
     static func fresh(_ text: String, _ fields: OriginFields = ["Cache-Control": "max-age=600"])
         -> OriginResponse
     {
-        OriginResponse(200, fields: fields, body: .text(text))
+        OriginResponse(200, headers: fields, body: .text(text))
     }
 
     @Test(
@@ -72,9 +72,9 @@ struct ResponseCacheTests {
     @Test("A stale response is validated, and a 304 updates its fields")
     func validated() async throws {
         try await TestOrigin.withOrigin { request in
-            if request.fields["If-None-Match"] == "\"1\"" {
+            if request.headers["If-None-Match"] == "\"1\"" {
                 return OriginResponse(
-                    304, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=0", "X-Turn": "2"])
+                    304, headers: ["ETag": "\"1\"", "Cache-Control": "max-age=0", "X-Turn": "2"])
             }
             return ResponseCacheTests.fresh(
                 "body", ["ETag": "\"1\"", "Cache-Control": "max-age=0", "X-Turn": "1"])

@@ -23,8 +23,8 @@ struct UndecodableBodyTests {
         let counter = Counter()
         return { request in
             counter.add()
-            if request.fields["If-None-Match"] != nil {
-                return OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": control])
+            if request.headers["If-None-Match"] != nil {
+                return OriginResponse(304, headers: ["ETag": "\"1\"", "Cache-Control": control])
             }
             var body = StoredCoding.gzip(whole)
             if counter.count <= count { body[place == .header ? 0 : body.count - 5] ^= 1 }
@@ -114,7 +114,7 @@ struct UndecodableBodyTests {
             let answer = try await session.get(origin.url())
             #expect(answer.source == .network && answer.body == UndecodableBodyTests.whole)
             #expect(
-                origin.requests.map { $0.fields["If-None-Match"] != nil } == [false, true, false])
+                origin.requests.map { $0.headers["If-None-Match"] != nil } == [false, true, false])
             #expect(try await session.get(origin.url()).source == .validatedCache)
         }
     }

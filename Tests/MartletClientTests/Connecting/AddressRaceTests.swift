@@ -144,7 +144,7 @@ extension OneAtATime {
         func unresolved() async throws {
             struct Failing: Resolver {
                 func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
-                    throw ResolutionError(host: host, message: "nobody knows it")
+                    throw ResolutionError(host: host, message: "unknown name")
                 }
             }
             let session = HTTPSession.own { $0.resolver = Failing() }
@@ -152,7 +152,7 @@ extension OneAtATime {
                 await #expect(throws: HTTPError.self) { try await session.get("http://name.example/") })
             #expect(error.code == .resolutionFailed)
             #expect(error.phase == .resolving)
-            #expect((error.underlying as? ResolutionError)?.message == "nobody knows it")
+            #expect((error.underlying as? ResolutionError)?.message == "unknown name")
         }
 
         @Test("A resolver that returns no addresses is a connect failure")

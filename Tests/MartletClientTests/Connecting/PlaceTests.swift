@@ -10,7 +10,7 @@ struct PlaceTests {
         let path =
             FileManager.default.temporaryDirectory.path + "/martlet-\(UUID().uuidString.prefix(8)).sock"
         try await TestOrigin.withOrigin(.unix(path: path)) { request in
-            .text("\(request.fields["Host"] ?? "") \(request.path)")
+            .text("\(request.headers["Host"] ?? "") \(request.path)")
         } run: { origin in
             let session = HTTPSession.own { $0.unixSocketPath = path }
             let exchange = try await session.get("http://name.example/things")
@@ -46,7 +46,7 @@ struct PlaceTests {
     @Test("A resolve override replaces the lookup for exactly its host and port")
     func override() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Host"] ?? "")
+            .text(request.headers["Host"] ?? "")
         } run: { origin in
             let address = try #require(SocketAddress(literal: "127.0.0.1", port: origin.port))
             let session = HTTPSession.own { configuration in
@@ -77,7 +77,7 @@ struct PlaceTests {
     @Test("A connect override changes the host and port, but not the Host field and the TLS server name")
     func redirection() async throws {
         try await TestOrigin.withOrigin(.tls()) { request in
-            .text("\(request.fields["Host"] ?? "") \(request.connection.serverName ?? "")")
+            .text("\(request.headers["Host"] ?? "") \(request.connection.serverName ?? "")")
         } run: { origin in
             let session = HTTPSession.trusting(origin) { configuration in
                 configuration.connectOverrides = [

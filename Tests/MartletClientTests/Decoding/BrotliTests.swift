@@ -100,7 +100,7 @@
         @Test("A session accepts Brotli and decodes it")
         func session() async throws {
             try await TestOrigin.withOrigin { request in
-                let asks = request.fields["Accept-Encoding"]?.contains("br") == true
+                let asks = request.headers["Accept-Encoding"]?.contains("br") == true
                 return asks ? .encoded(Self.sample, coding: "br") : .text("not asked")
             } run: { origin in
                 let exchange = try await HTTPSession.own().get(origin.url())

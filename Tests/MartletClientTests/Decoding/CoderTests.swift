@@ -39,7 +39,7 @@ struct CoderTests {
                 return .text("\(Self.json)\n\n\(fraction)\r\n")
             case "/events":
                 return OriginResponse(
-                    fields: ["Content-Type": "text/event-stream"], body: .text("data: \(Self.json)\n\n"))
+                    headers: ["Content-Type": "text/event-stream"], body: .text("data: \(Self.json)\n\n"))
             case "/list": return .json(text: "[\(Self.json)]")
             default: return .json(text: Self.json)
             }
@@ -74,7 +74,7 @@ struct CoderTests {
         try await TestOrigin.withOrigin { request in
             let body = try await request.collectText()
             bodies.withLock { $0.append(body) }
-            #expect(request.fields["Content-Type"] == "application/json")
+            #expect(request.headers["Content-Type"] == "application/json")
             return .json(text: "{}")
         } run: { origin async throws in
             let api = try Self.api(origin)
@@ -129,7 +129,8 @@ struct CoderTests {
             #expect(form.map { String(decoding: $0, as: UTF8.self) } == expected)
             #expect(try api.prepare(.get, "x", parameters: ["pageSize": 1]).request.path == "/x?pageSize=1")
             let own = api.with { $0.encoding.query.dates = .iso8601WithMilliseconds }
-            if encoder == nil {
+            // The host's dates apply unless the encoder says how it writes dates.
+            if encoder == nil || expected.contains("d1000") {
                 #expect(try own.prepare(.get, "x", parameters: Filter()).request.path?.contains("40.000Z") == true)
             }
         }
@@ -223,7 +224,7 @@ struct CoderTests {
     func tokenAtHand() async throws {
         let refreshes = Counter()
         try await TestOrigin.withOrigin { request in
-            let token = request.fields["Authorization"]
+            let token = request.headers["Authorization"]
             return token == "Bearer t2" || (token == "Bearer t1" && request.path == "/first")
                 ? .text("ok") : OriginResponse(401)
         } run: { origin async throws in
@@ -265,9 +266,9 @@ struct CoderTests {
     func problems() async throws {
         try await TestOrigin.withOrigin { request in
             request.path == "/page"
-                ? OriginResponse(503, fields: ["Content-Type": "text/html"], body: .text("<p>"))
+                ? OriginResponse(503, headers: ["Content-Type": "text/html"], body: .text("<p>"))
                 : OriginResponse(
-                    409, fields: ["Content-Type": "application/problem+json"],
+                    409, headers: ["Content-Type": "application/problem+json"],
                     body: .text(#"{"error_title":"no"}"#))
         } run: { origin async throws in
             let api = try Self.api(origin)
@@ -307,7 +308,7 @@ struct CoderTests {
 
     private func exchange(_ body: some Sequence<UInt8>, _ type: String?) async throws -> HTTPExchange {
         let fields: OriginFields = type.map { ["Content-Type": $0] } ?? [:]
-        let response = OriginResponse(fields: fields, body: .bytes(Array(body)))
+        let response = OriginResponse(headers: fields, body: .bytes(Array(body)))
         return try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
             try await HTTPSession.own().get(origin.url("/users?limit=2"))
         }
@@ -364,8 +365,8 @@ struct CoderTests {
         let holder = Holder()
         let tokens = Counter()
         try await TestOrigin.withOrigin { request in
-            if request.path == "/token" { return .text("t\(request.fields["Authorization"] == nil ? 1 : 2)") }
-            return request.fields["Authorization"] == "Bearer t1" ? .text("ok") : OriginResponse(401)
+            if request.path == "/token" { return .text("t\(request.headers["Authorization"] == nil ? 1 : 2)") }
+            return request.headers["Authorization"] == "Bearer t1" ? .text("ok") : OriginResponse(401)
         } run: { origin async throws in
             let session = HTTPSession.own {
                 $0.authentication = .bearer {

@@ -14,7 +14,7 @@ struct ResponseDecoderTests {
         _ body: some Sequence<UInt8>, _ type: String? = nil, status: Int = 200
     ) async throws -> HTTPExchange {
         let response = OriginResponse(
-            status, fields: type.map { ["Content-Type": $0] } ?? [:], body: .bytes(Array(body)))
+            status, headers: type.map { ["Content-Type": $0] } ?? [:], body: .bytes(Array(body)))
         return try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
             try await HTTPSession.own().get(origin.url())
         }

@@ -35,7 +35,7 @@ struct ResponseReadingTests {
     func names() async throws {
         let fields: OriginFields = ["X-Name": "n", "Content-Type": "Text/Plain; charset=utf-8"]
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(201, fields: fields, body: .text("x"))
+            OriginResponse(201, headers: fields, body: .text("x"))
         } run: { origin async throws in
             let found = Mutex<[[String]]>([])
             let session = HTTPSession.own {
@@ -98,7 +98,7 @@ struct ResponseReadingTests {
     func helpers() async throws {
         try await TestOrigin.withOrigin { request in
             switch request.path {
-            case "/latin": OriginResponse(fields: ["Content-Type": "text/plain; charset=latin1"], body: .bytes([0xE9]))
+            case "/latin": OriginResponse(headers: ["Content-Type": "text/plain; charset=latin1"], body: .bytes([0xE9]))
             case "/404": .json(text: #"{"name":"n"}"#, status: 404)
             default: .json(text: #"{"name":"n"}"#)
             }
@@ -125,7 +125,7 @@ struct ResponseReadingTests {
         try await TestOrigin.withOrigin { request in
             let charset = String(request.path.dropFirst())
             return OriginResponse(
-                fields: ["Content-Type": "text/plain; charset=\(charset)"], body: .bytes([0x83, 0x65]))
+                headers: ["Content-Type": "text/plain; charset=\(charset)"], body: .bytes([0x83, 0x65]))
         } run: { origin async throws in
             let session = HTTPSession.own()
             let unknown = try await session.get(origin.url("/shift_jis"))

@@ -11,7 +11,7 @@ struct ResponseValidatorTests {
     }
 
     private static func response(_ status: Int, _ type: String?, _ body: String) -> OriginResponse {
-        OriginResponse(status, fields: type.map { ["Content-Type": $0] } ?? [:], body: .text(body))
+        OriginResponse(status, headers: type.map { ["Content-Type": $0] } ?? [:], body: .text(body))
     }
 
     /// Returns an exchange with a given response.

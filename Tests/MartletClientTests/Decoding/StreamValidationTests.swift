@@ -190,7 +190,7 @@ struct StreamValidationTests {
         let folder = try TemporaryFolder()
         let response = OriginResponse(body: .text("gone")).with {
             $0.status = 404
-            $0.fields = ["Content-Length": "20"]
+            $0.headers = ["Content-Length": "20"]
             $0.closesConnection = true
         }
         try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in

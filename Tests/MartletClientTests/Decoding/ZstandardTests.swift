@@ -131,7 +131,7 @@
         @Test("A session accepts Zstandard and decodes it")
         func session() async throws {
             try await TestOrigin.withOrigin { request in
-                let asks = request.fields["Accept-Encoding"]?.contains("zstd") == true
+                let asks = request.headers["Accept-Encoding"]?.contains("zstd") == true
                 return asks ? .encoded(Self.sample, coding: "zstd") : .text("not asked")
             } run: { origin in
                 let exchange = try await HTTPSession.own().get(origin.url())

@@ -197,11 +197,11 @@ struct ErrorRequestTests {
         try await TestOrigin.withOrigin { request in
             switch request.path {
             case "/404": return .text("hunter2", status: 404)
-            case "/html": return OriginResponse(fields: ["Content-Type": "text/html"], body: .text("<p>"))
-            case "/ftp": return OriginResponse(302, fields: ["Location": "ftp://a.example/"])
-            case "/loop": return OriginResponse(302, fields: ["Location": "/loop"])
+            case "/html": return OriginResponse(headers: ["Content-Type": "text/html"], body: .text("<p>"))
+            case "/ftp": return OriginResponse(302, headers: ["Location": "ftp://a.example/"])
+            case "/loop": return OriginResponse(302, headers: ["Location": "/loop"])
             case "/cut":
-                return OriginResponse(body: .text("0123")).with { $0.fields = ["Content-Length": "20"] }
+                return OriginResponse(body: .text("0123")).with { $0.headers = ["Content-Length": "20"] }
                     .with { $0.closesConnection = true }
             default:
                 // A response before the end of the request would end the upload.

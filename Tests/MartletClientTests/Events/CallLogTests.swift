@@ -88,7 +88,7 @@ struct CallLogTests {
         let count = Counter()
         let lines = try await lines(
             OriginHandler { request in
-                if request.path == "/a" { return OriginResponse(302, fields: ["Location": "/b"]) }
+                if request.path == "/a" { return OriginResponse(302, headers: ["Location": "/b"]) }
                 count.add()
                 return count.count == 1 ? OriginResponse(503) : .text("x")
             }, { $0.retry = .transient(maximumAttempts: 3, backoff: .constant(.zero)) }

@@ -28,7 +28,7 @@
                 #expect(call.attributes.get("http.request.resend_count") == .int64(1))
                 #expect(call.events.map(\.name) == ["martlet.redirect"])
                 #expect(call.status == nil)
-                let values = origin.requests.map { $0.fields[InMemoryTracer.spanIDKey] }
+                let values = origin.requests.map { $0.headers[InMemoryTracer.spanIDKey] }
                 #expect(values == [call.spanID, call.spanID])
             }
         }

@@ -23,10 +23,10 @@ struct EventSecretTests {
             switch request.path {
             case "/a":
                 OriginResponse(
-                    302, fields: ["Location": "/b?s3cret-location", "Set-Cookie": "c=s3cret-cookie"])
-            case "/b" where request.fields["Authorization"] == nil:
-                OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
-            case "/b" where request.number < 4: OriginResponse(503, fields: ["X": "s3cret-field"])
+                    302, headers: ["Location": "/b?s3cret-location", "Set-Cookie": "c=s3cret-cookie"])
+            case "/b" where request.headers["Authorization"] == nil:
+                OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
+            case "/b" where request.number < 4: OriginResponse(503, headers: ["X": "s3cret-field"])
             default: .text("s3cret-body")
             }
         } run: { origin async throws in

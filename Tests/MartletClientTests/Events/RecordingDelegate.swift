@@ -35,7 +35,7 @@ final class RecordingDelegate: SessionDelegate {
     }
 
     /// The recorded calls, in order.
-    var told: [String] { notes.withLock { $0 } }
+    var calls: [String] { notes.withLock { $0 } }
 
     private func note(_ text: String) {
         notes.withLock { $0.append(text) }

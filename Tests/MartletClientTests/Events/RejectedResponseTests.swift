@@ -32,7 +32,7 @@ struct RejectedResponseTests {
             let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
             #expect(error?.code == .unacceptableStatus)
             #expect(error?.exchange?.text == "no")
-            #expect(delegate.told == ["received 422", "failed unacceptableStatus"])
+            #expect(delegate.calls == ["received 422", "failed unacceptableStatus"])
             #expect(origin.requests.count == 1)
         }
     }

@@ -32,7 +32,7 @@ struct SessionDelegateTests {
             let delegate = RecordingDelegate()
             let exchange = try await SessionDelegateTests.session(delegate).get(origin.url())
             #expect(exchange.body.count == 300_000)
-            #expect(delegate.told == ["received 200", "answered 200"])
+            #expect(delegate.calls == ["received 200", "answered 200"])
             #expect(delegate.receivedCount.withLock { $0 } == 300_000)
             let metrics = try #require(delegate.metrics.withLock { $0.first })
             #expect(metrics.receivedBodyByteCount == 300_000)
@@ -134,7 +134,7 @@ struct SessionDelegateTests {
         }
     }
 
-    @Test("The delegate is not asked about a response that must not be stored")
+    @Test("The delegate is not called for a response that must not be stored")
     func notStorable() async throws {
         try await TestOrigin.withOrigin { _ in
             CacheScene.answer("text", "no-store")
@@ -187,22 +187,22 @@ struct SessionDelegateTests {
     @Test("The delegate replies to challenges")
     func challenge() async throws {
         try await TestOrigin.withOrigin { request in
-            request.fields["Authorization"] == "Basic dXNlcjpwYXNz"
-                ? .text("in") : OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+            request.headers["Authorization"] == "Basic dXNlcjpwYXNz"
+                ? .text("in") : OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
         } run: { origin async throws in
             let delegate = RecordingDelegate(challenged: { _ in
                 .credentials(.basic(user: "user", password: "pass"))
             })
             #expect(try await SessionDelegateTests.session(delegate).get(origin.url()).text == "in")
-            #expect(delegate.told == ["challenge 0", "received 200", "answered 200"])
+            #expect(delegate.calls == ["challenge 0", "received 200", "answered 200"])
         }
     }
 
     @Test("A challenge that the delegate does not decide goes to the handler, unless it declines")
     func challengeHandedOn() async throws {
         try await TestOrigin.withOrigin { request in
-            request.fields["Authorization"] == nil
-                ? OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""]) : .text("in")
+            request.headers["Authorization"] == nil
+                ? OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""]) : .text("in")
         } run: { origin async throws in
             for (answer, status) in [
                 (ChallengeDisposition.performDefaultHandling, 200), (.returnResponse, 401),
@@ -225,7 +225,7 @@ struct SessionDelegateTests {
             let delegate = RecordingDelegate(received: { _ in throw Refusal() })
             let session = SessionDelegateTests.session(delegate)
             await #expect(throws: Refusal()) { try await session.get(origin.url()) }
-            #expect(delegate.told == ["received 200", "failed "])
+            #expect(delegate.calls == ["received 200", "failed "])
             #expect(session.poolStatus.leased == 0)
             try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
@@ -246,7 +246,7 @@ struct SessionDelegateTests {
                 let exchange = try await SessionDelegateTests.session(delegate).get(origin.url("/a"))
                 #expect(exchange.statusCode == status)
                 #expect(exchange.text == text)
-                #expect(delegate.told.first == "redirect 302 /a to /b")
+                #expect(delegate.calls.first == "redirect 302 /a to /b")
                 #expect(exchange.metrics.hops.count == (status == 302 ? 0 : 1))
             }
         }
@@ -255,7 +255,7 @@ struct SessionDelegateTests {
     @Test("A redirect that the delegate sends to another origin carries no credentials")
     func redirectAbroad() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Authorization"] ?? "-")
+            .text(request.headers["Authorization"] ?? "-")
         } run: { foreign async throws in
             try await TestOrigin.withOrigin { _ in
                 .redirect(to: "/b")
@@ -279,7 +279,7 @@ struct SessionDelegateTests {
             let body = try await request.collectBody()
             if request.number > 1 { return .text(String(decoding: body, as: UTF8.self)) }
             return OriginResponse(
-                status, fields: ["Location": "/b", "WWW-Authenticate": "Basic realm=\"x\""])
+                status, headers: ["Location": "/b", "WWW-Authenticate": "Basic realm=\"x\""])
         } run: { origin async throws in
             for isGiven in [true, false] {
                 let delegate = RecordingDelegate(
@@ -291,7 +291,7 @@ struct SessionDelegateTests {
                 let request = try HTTPRequest(method: .put, url: origin.url("/a"))
                 let exchange = try await session.send(
                     request, body: .once(SessionDelegateTests.pieces("first"), length: 5))
-                #expect(delegate.told.contains("new body"))
+                #expect(delegate.calls.contains("new body"))
                 if isGiven {
                     #expect(exchange.text == "again")
                     break
@@ -305,7 +305,7 @@ struct SessionDelegateTests {
         try await TestOrigin.withOrigin { request in
             _ = try await request.collectBody()
             return OriginResponse(
-                status, fields: ["Location": "/b", "WWW-Authenticate": "Basic realm=\"x\""])
+                status, headers: ["Location": "/b", "WWW-Authenticate": "Basic realm=\"x\""])
         } run: { origin async throws in
             let delegate = RecordingDelegate(challenged: { _ in
                 .credentials(.basic(user: "user", password: "pass"))
@@ -334,7 +334,7 @@ struct SessionDelegateTests {
             }
             let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
             #expect(error?.code == .cancelledByDelegate && error?.method == .get && error?.status == 200)
-            #expect(delegate.told == ["received 200", "failed cancelledByDelegate"])
+            #expect(delegate.calls == ["received 200", "failed cancelledByDelegate"])
             try await origin.recorder.waitForOpenConnections(atMost: 0)
         }
     }
@@ -361,7 +361,7 @@ struct SessionDelegateTests {
             }
             let data = try #require(FileManager.default.contents(atPath: folder.path("body").string))
             #expect([UInt8](data) == bytes)
-            #expect(delegate.told == ["received 200", "downloaded body", "answered 200"])
+            #expect(delegate.calls == ["received 200", "downloaded body", "answered 200"])
             #expect(delegate.receivedCount.withLock { $0 } == bytes.count)
             // The body was read to its end, so the connection is reused.
             #expect(session.poolStatus.idle == 1)
@@ -411,7 +411,7 @@ struct SessionDelegateTests {
     }
 
     @Test("A body that was read to its end can still be written to a file")
-    func behindBody() async throws {
+    func afterBody() async throws {
         let folder = try TemporaryFolder()
         try await TestOrigin.withOrigin { _ in
             OriginResponse(200)
@@ -437,7 +437,7 @@ struct SessionDelegateTests {
             try await session.download(
                 HTTPRequest(method: .get, url: origin.url()), to: folder.path("said"), overwrites: false)
             #expect(try folder.contents() == ["chosen"])
-            #expect(delegate.told == ["received 200", "destination", "downloaded chosen", "answered 200"])
+            #expect(delegate.calls == ["received 200", "destination", "downloaded chosen", "answered 200"])
         }
     }
 
@@ -448,7 +448,7 @@ struct SessionDelegateTests {
             let delegate = RecordingDelegate()
             let session = SessionDelegateTests.session(delegate)
             await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
-            #expect(delegate.told == ["failed emptyResponse"])
+            #expect(delegate.calls == ["failed emptyResponse"])
         }
     }
 
@@ -463,7 +463,7 @@ struct SessionDelegateTests {
             await session.invalidateAndCancel()
             await session.finishAndInvalidate()
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(delegate.told == ["cancelled", "invalidated"])
+            #expect(delegate.calls == ["cancelled", "invalidated"])
         }
     }
 
@@ -483,7 +483,7 @@ struct SessionDelegateTests {
             await task.cancel()
             signals.raise("answer")
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(delegate.told == ["received 200", "cancelled"])
+            #expect(delegate.calls == ["received 200", "cancelled"])
         }
     }
 }

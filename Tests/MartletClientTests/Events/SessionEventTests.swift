@@ -65,8 +65,8 @@ struct SessionEventTests {
         try await TestOrigin.withOrigin { request in
             switch request.path {
             case "/a": .redirect(to: "/b")
-            case "/b" where request.fields["Authorization"] == nil:
-                OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+            case "/b" where request.headers["Authorization"] == nil:
+                OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
             case "/b" where request.number < 4: OriginResponse(503)
             default: .text("in")
             }

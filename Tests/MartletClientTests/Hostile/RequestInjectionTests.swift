@@ -106,7 +106,7 @@ struct RequestInjectionTests {
                 _ = try await HTTPSession(configuration: .patient).send(
                     HTTPRequest(
                         method: .get, url: origin.base, headers: [.init("X-A") ?? .accept: value]))
-                let fields = try #require(origin.requests.first?.fields)
+                let fields = try #require(origin.requests.first?.headers)
                 #expect(!fields.contains { $0.value.utf8.contains(byte) })
             } catch let error as HTTPError {
                 #expect(error.code == .invalidRequest)
@@ -165,7 +165,7 @@ struct RequestInjectionTests {
                 origin.base, body: .text("hello"), headers: [.contentLength: "5"])
             #expect(exchange.text == "hello")
             #expect(
-                origin.requests.first?.fields.filter { $0.name.lowercased() == "content-length" }.count == 1)
+                origin.requests.first?.headers.filter { $0.name.lowercased() == "content-length" }.count == 1)
         }
     }
 

@@ -227,9 +227,9 @@ struct SettingExtremesTests {
         let coded = Deflated.bytes(Array("hello".utf8), as: .gzip)
         try await TestOrigin.withOrigin { request in
             if request.path == "/busy", seen.next() % 2 == 1 {
-                return OriginResponse(503, fields: ["Retry-After": "1"], body: .text("busy"))
+                return OriginResponse(503, headers: ["Retry-After": "1"], body: .text("busy"))
             }
-            if request.path == "/moved" { return OriginResponse(302, fields: ["Location": "/"]) }
+            if request.path == "/moved" { return OriginResponse(302, headers: ["Location": "/"]) }
             for try await _ in request.body {}
             return .encoded(coded, coding: "gzip")
         } run: { origin async throws in

@@ -156,7 +156,7 @@ struct ErrorMapperTests {
     func session() async throws {
         try await TestOrigin.withOrigin { request in
             if request.path == "/cut" {
-                return OriginResponse(body: .text("0123456789")).with { $0.fields = ["Content-Length": "20"] }
+                return OriginResponse(body: .text("0123456789")).with { $0.headers = ["Content-Length": "20"] }
                     .with { $0.closesConnection = true }
             }
             return .text("", status: 500)

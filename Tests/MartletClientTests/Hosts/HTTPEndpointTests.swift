@@ -63,7 +63,7 @@ struct HTTPEndpointTests {
         case (.get, "/v2/posts?limit=20&tags=a"): return .json(text: #"[{"id":2,"title":"a"}]"#)
         case (.post, "/v2/posts"):
             let body = try await request.collectText()
-            guard request.fields["Content-Type"] == "application/json", body == #"{"title":"New"}"# else {
+            guard request.headers["Content-Type"] == "application/json", body == #"{"title":"New"}"# else {
                 return .text(body, status: 400)
             }
             return .json(text: #"{"id":3,"title":"New"}"#, status: 201)

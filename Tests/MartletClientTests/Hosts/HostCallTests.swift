@@ -14,7 +14,7 @@ struct HostCallTests {
     /// Responds with the method, target, type and body of the request.
     private static let echo: OriginHandler.Respond = { request in
         let body = try await request.collectText()
-        return .text("\(request.method) \(request.target) \(request.fields["Content-Type"] ?? "-") \(body)")
+        return .text("\(request.method) \(request.target) \(request.headers["Content-Type"] ?? "-") \(body)")
     }
 
     @Test("Each verb sends its method, its parameters and its body")
@@ -68,8 +68,8 @@ struct HostCallTests {
     func headers() async throws {
         try await TestOrigin.withOrigin { request in
             .text(
-                "\(request.fields["Accept"] ?? "-") \(request.fields["X-Key"] ?? "-") "
-                    + "\(request.fields["Content-Type"] ?? "-")")
+                "\(request.headers["Accept"] ?? "-") \(request.headers["X-Key"] ?? "-") "
+                    + "\(request.headers["Content-Type"] ?? "-")")
         } run: { origin async throws in
             let key = try #require(HTTPField.Name("X-Key"))
             let api = try HTTPSession.own { $0.headers[.accept] = "session/x" }.host(
@@ -109,7 +109,7 @@ struct HostCallTests {
     func otherShapes() async throws {
         try await TestOrigin.withOrigin { request in
             let body = try await request.collectText()
-            return .text("\(request.method) \(request.target) \(request.fields["X-Key"] ?? "-") \(body)")
+            return .text("\(request.method) \(request.target) \(request.headers["X-Key"] ?? "-") \(body)")
         } run: { origin async throws in
             let key = try #require(HTTPField.Name("X-Key"))
             let api = try HTTPSession.own().host(origin.url("/v2"), headers: [.init(key): "k"])
@@ -138,7 +138,7 @@ struct HostCallTests {
     @Test("A prepared request can be sent by any session with the host's options")
     func prepared() async throws {
         try await TestOrigin.withOrigin { request in
-            .text("\(request.target) \(request.fields["Authorization"] ?? "-")")
+            .text("\(request.target) \(request.headers["Authorization"] ?? "-")")
         } run: { origin async throws in
             let session = HTTPSession.own()
             let api = try session.host(origin.url("/v2")).with {
@@ -154,7 +154,7 @@ struct HostCallTests {
     @Test("The configured languages are sent, and none by default")
     func languages() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Accept-Language"] ?? "-")
+            .text(request.headers["Accept-Language"] ?? "-")
         } run: { origin async throws in
             #expect(try await HTTPSession.own().get(origin.url()).text == "-")
             let session = HTTPSession.own { $0.languages = ["de-DE", "en"] }

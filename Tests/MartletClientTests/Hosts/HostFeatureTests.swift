@@ -66,9 +66,9 @@ struct HostFeatureTests {
         if request.path.hasSuffix("/missing") {
             return .json(text: #"{"reason":"no such post"}"#, status: 404)
         }
-        guard request.fields["Accept"] == "text/event-stream" else { return .text("ok") }
+        guard request.headers["Accept"] == "text/event-stream" else { return .text("ok") }
         return OriginResponse(
-            200, fields: ["Content-Type": "text/event-stream"], body: .text("id: 1\ndata: a\n\n"))
+            200, headers: ["Content-Type": "text/event-stream"], body: .text("id: 1\ndata: a\n\n"))
     }
 
     private static func host(
@@ -85,7 +85,7 @@ struct HostFeatureTests {
     }
 
     private static func sent(_ request: RecordedRequest?) -> [String] {
-        names.map { request?.fields[$0] ?? "-" }
+        names.map { request?.headers[$0] ?? "-" }
     }
 
     private static let call: HTTPHeaders = ["X-Call": "mine"]
@@ -160,9 +160,9 @@ struct HostFeatureTests {
     @Test("An event stream reconnects with the last identifier and the host's headers")
     func reconnection() async throws {
         try await TestOrigin.withOrigin { request in
-            if request.fields["Last-Event-ID"] == "2" { return OriginResponse(204) }
+            if request.headers["Last-Event-ID"] == "2" { return OriginResponse(204) }
             let text = "event: add\nid: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 3\ndata: cut"
-            return OriginResponse(200, fields: ["Content-Type": "text/event-stream"], body: .text(text))
+            return OriginResponse(200, headers: ["Content-Type": "text/event-stream"], body: .text(text))
         } run: { origin in
             var options = EventStreamOptions()
             options.sleep = { _ in }
@@ -173,10 +173,10 @@ struct HostFeatureTests {
                 found == [
                     ServerSentEvent(event: "add", data: "a", id: "1"), ServerSentEvent(data: "b", id: "2"),
                 ])
-            #expect(origin.requests.map { $0.fields["Last-Event-ID"] } == [nil, "2"])
-            #expect(origin.requests.map { $0.fields["X-Api-Key"] } == ["secret", "secret"])
+            #expect(origin.requests.map { $0.headers["Last-Event-ID"] } == [nil, "2"])
+            #expect(origin.requests.map { $0.headers["X-Api-Key"] } == ["secret", "secret"])
             #expect(
-                origin.requests.map { $0.fields["Accept"] } == ["text/event-stream", "text/event-stream"])
+                origin.requests.map { $0.headers["Accept"] } == ["text/event-stream", "text/event-stream"])
         }
     }
 
@@ -234,7 +234,7 @@ struct HostFeatureTests {
             try await next.drained
             await next.close()
             let note = try #require(origin.requests.first { $0.target == "/v2/note" })
-            #expect(note.fields["X-Api-Key"] == "secret" && note.fields["Cookie"] == "c=1")
+            #expect(note.headers["X-Api-Key"] == "secret" && note.headers["Cookie"] == "c=1")
             var fields: HTTPHeaders = [.cookie: "own"]
             api.addHeaders(to: &fields, for: try HTTPURL(origin.url("/v2/x")))
             let key = try #require(HTTPField.Name("X-Api-Key"))

@@ -6,7 +6,7 @@ import Testing
 struct HostSecretTests {
     private static let report: OriginHandler.Respond = { request in
         let names = ["Accept", "Authorization", "X-Api-Key", "Cookie", "Idempotency-Key", "X-Call"]
-        return .text(names.map { request.fields[$0] ?? "-" }.joined(separator: "|"))
+        return .text(names.map { request.headers[$0] ?? "-" }.joined(separator: "|"))
     }
 
     private func host(at origin: TestOrigin) throws -> HTTPHost {
@@ -53,7 +53,7 @@ struct HostSecretTests {
             } run: { home in
                 let api = try host(at: home)
                 #expect(try await api.get("x").text == "a/b|-|-|-|idem|-")
-                #expect(home.requests.last?.fields["X-Api-Key"] == "secret")
+                #expect(home.requests.last?.headers["X-Api-Key"] == "secret")
                 let trusting = api.with {
                     var policy = RedirectPolicy.follow()
                     policy.sendsCredentialsCrossOrigin = true

@@ -29,11 +29,11 @@ struct EphemeralTests {
     static func use(_ given: SessionConfiguration) async throws {
         try await TestOrigin.withOrigin(.tls()) { request in
             for try await _ in request.body {}
-            guard request.path != "/secret" || request.fields["Authorization"] != nil else {
-                return OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+            guard request.path != "/secret" || request.headers["Authorization"] != nil else {
+                return OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
             }
             return OriginResponse(
-                200, fields: ["Set-Cookie": "a=b; Max-Age=1000", "Cache-Control": "max-age=1000"],
+                200, headers: ["Set-Cookie": "a=b; Max-Age=1000", "Cache-Control": "max-age=1000"],
                 body: .pattern(2_000_000))
         } run: { origin async throws in
             var configuration = given
@@ -79,7 +79,7 @@ struct EphemeralTests {
     @Test("A default or ephemeral session stores no response to a request with credentials")
     func noAnswerKept() async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(200, fields: ["Cache-Control": "max-age=1000"], body: .text("x"))
+            OriginResponse(200, headers: ["Cache-Control": "max-age=1000"], body: .text("x"))
         } run: { origin async throws in
             for given in [SessionConfiguration.default, .ephemeral] {
                 var configuration = given

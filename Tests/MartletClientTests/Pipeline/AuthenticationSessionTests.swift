@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Authentication of calls")
 struct AuthenticationSessionTests {
-    private static let basic = OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+    private static let basic = OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
 
     @Test("A 401 without credentials is a normal response")
     func none() async throws {
@@ -39,7 +39,8 @@ struct AuthenticationSessionTests {
     @Test("A failed request of a token provider fails the call with an error that contains the call's request")
     func failedRefresh() async throws {
         try await TestOrigin.withOrigin { request in
-            request.path == "/token" ? OriginResponse(500) : OriginResponse(401, fields: ["WWW-Authenticate": "Bearer"])
+            request.path == "/token"
+                ? OriginResponse(500) : OriginResponse(401, headers: ["WWW-Authenticate": "Bearer"])
         } run: { origin async throws in
             let plain = HTTPSession.own()
             let session = plain.with {
@@ -79,7 +80,7 @@ struct AuthenticationSessionTests {
     @Test("The handler's credentials are sent, and the metrics contain the challenge")
     func accepted() async throws {
         try await TestOrigin.withOrigin { request in
-            request.fields["Authorization"] == "Basic dTpw" ? .text("in") : AuthenticationSessionTests.basic
+            request.headers["Authorization"] == "Basic dTpw" ? .text("in") : AuthenticationSessionTests.basic
         } run: { origin async throws in
             let session = HTTPSession.own {
                 $0.authentication.handler = { _ in .basic(user: "u", password: "p") }
@@ -104,7 +105,7 @@ struct AuthenticationSessionTests {
     func singleFlight() async throws {
         let provider = Provider()
         try await TestOrigin.withOrigin { request in
-            request.fields["Authorization"] == "Bearer new" ? .text("in") : OriginResponse(401)
+            request.headers["Authorization"] == "Bearer new" ? .text("in") : OriginResponse(401)
         } run: { origin async throws in
             let session = HTTPSession.own {
                 $0.authentication.tokens = SingleFlightTokens(provider)
@@ -138,7 +139,7 @@ struct AuthenticationSessionTests {
     @Test("A field set by the caller is sent unchanged")
     func ownField() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Authorization"] ?? "-")
+            .text(request.headers["Authorization"] ?? "-")
         } run: { origin async throws in
             let session = HTTPSession.own { $0.authentication.credentials = .basic(user: "u", password: "p") }
             var request = try HTTPRequest(method: .get, url: origin.url())

@@ -9,8 +9,8 @@ struct CookieSessionTests {
         try await TestOrigin.withOrigin { request in
             request.path == "/set"
                 ? OriginResponse(
-                    302, fields: ["Location": "/see", "Set-Cookie": "a=1", "Set-Cookie": "b=2; Path=/"])
-                : .text(request.fields["Cookie"] ?? "-")
+                    302, headers: ["Location": "/see", "Set-Cookie": "a=1", "Set-Cookie": "b=2; Path=/"])
+                : .text(request.headers["Cookie"] ?? "-")
         } run: { origin async throws in
             let jar = CookieJar()
             let session = HTTPSession.own { $0.cookies = jar }
@@ -23,8 +23,8 @@ struct CookieSessionTests {
     @Test("The caller's cookies come first and share one field with the jar's cookies")
     func joined() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields.values(of: "Cookie").joined(separator: "|")).with {
-                $0.fields.append("Set-Cookie", "jar=1")
+            .text(request.headers.values(of: "Cookie").joined(separator: "|")).with {
+                $0.headers.append("Set-Cookie", "jar=1")
             }
         } run: { origin async throws in
             let session = HTTPSession.own { $0.cookies = CookieJar() }
@@ -38,7 +38,7 @@ struct CookieSessionTests {
     @Test("A call can disable cookies, and a session has no jar by default")
     func without() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Cookie"] ?? "-").with { $0.fields.append("Set-Cookie", "a=1") }
+            .text(request.headers["Cookie"] ?? "-").with { $0.headers.append("Set-Cookie", "a=1") }
         } run: { origin async throws in
             let jar = CookieJar()
             let session = HTTPSession.own { $0.cookies = jar }
@@ -59,7 +59,7 @@ struct CookieSessionTests {
     @Test("Cookies depend on the URL and not on the Host field")
     func hostField() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Cookie"] ?? "-").with { $0.fields.append("Set-Cookie", "a=1") }
+            .text(request.headers["Cookie"] ?? "-").with { $0.headers.append("Set-Cookie", "a=1") }
         } run: { origin async throws in
             let jar = CookieJar()
             let session = HTTPSession.own { $0.cookies = jar }

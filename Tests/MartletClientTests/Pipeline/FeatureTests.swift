@@ -52,11 +52,11 @@ struct FeatureTests {
         arguments: [true, false])
     func besideOwn(isFirst: Bool) async throws {
         try await TestOrigin.withOrigin { request in
-            guard request.fields["Authorization"] != nil else {
-                return OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"x\""])
+            guard request.headers["Authorization"] != nil else {
+                return OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
             }
             return OriginResponse(
-                fields: ["Cache-Control": "max-age=600", "Set-Cookie": "a=b"], body: .text("x"))
+                headers: ["Cache-Control": "max-age=600", "Set-Cookie": "a=b"], body: .text("x"))
         } run: { origin async throws in
             let passes = (0..<4).map { _ in Passes() }
             let session = HTTPSession.own { configuration in
@@ -85,7 +85,7 @@ struct FeatureTests {
     @Test("A feature at the authentication position leaves URL credentials to Martlet")
     func besideURLCredentials() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Authorization"] ?? "none")
+            .text(request.headers["Authorization"] ?? "none")
         } run: { origin async throws in
             let passes = Passes()
             let session = HTTPSession.own { $0[AtAuthentication.self] = passes }

@@ -79,7 +79,7 @@ struct MiddlewareTests {
     @Test("Middleware handles each request of a redirect chain")
     func redirects() async throws {
         try await TestOrigin.withOrigin { request in
-            request.path == "/a" ? .redirect(to: "/b") : .text(request.fields["X-Trace"] ?? "-")
+            request.path == "/a" ? .redirect(to: "/b") : .text(request.headers["X-Trace"] ?? "-")
         } run: { origin async throws in
             let step = Step { request, context, next in
                 var request = request
@@ -89,14 +89,14 @@ struct MiddlewareTests {
             }
             let session = HTTPSession.own { $0.middleware = [step] }
             #expect(try await session.get(origin.url("/a")).text == "1/1 /b")
-            #expect(origin.requests.first?.fields["X-Trace"] == "0/0 /a")
+            #expect(origin.requests.first?.headers["X-Trace"] == "0/0 /a")
         }
     }
 
     @Test("The first middleware of the list is the outermost for requests and responses")
     func order() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["X-Trace"] ?? "-")
+            .text(request.headers["X-Trace"] ?? "-")
         } run: { origin async throws in
             let seen = Mutex<[String]>([])
             func step(_ name: String) -> Step {
@@ -127,8 +127,8 @@ struct MiddlewareTests {
             let session = HTTPSession.own { $0.middleware = [step] }
             let exchange = try await session.post(origin.url(), body: .text("stressed"))
             #expect(exchange.text == "desserts")
-            #expect(origin.requests.last?.fields["X-Trace"] == "8 bytes")
-            #expect(origin.requests.last?.fields["Content-Type"] == "text/plain; charset=utf-8")
+            #expect(origin.requests.last?.headers["X-Trace"] == "8 bytes")
+            #expect(origin.requests.last?.headers["Content-Type"] == "text/plain; charset=utf-8")
         }
     }
 
@@ -413,7 +413,7 @@ struct MiddlewareTests {
     @Test("Middleware can send requests to the same host in the same session with one connection")
     func sameSession() async throws {
         try await TestOrigin.withOrigin { request in
-            request.path == "/token" ? .text("t0ken") : .text(request.fields["Authorization"] ?? "-")
+            request.path == "/token" ? .text("t0ken") : .text(request.headers["Authorization"] ?? "-")
         } run: { origin async throws in
             let token = origin.url("/token")
             let step = Step { request, _, next in
@@ -444,7 +444,7 @@ struct MiddlewareTests {
     @Test("A request that middleware sends to another origin carries no credentials of the first")
     func rerouted() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Authorization"] ?? "-")
+            .text(request.headers["Authorization"] ?? "-")
         } run: { foreign async throws in
             try await TestOrigin.withOrigin { _ in
                 .text("home")
@@ -476,7 +476,7 @@ struct MiddlewareTests {
         try await TestOrigin.withOrigin { request in
             request.path == "/a"
                 ? .redirect(to: "/b")
-                : .text("\(request.fields["Authorization"] ?? "-") \(request.fields["Cookie"] ?? "-")")
+                : .text("\(request.headers["Authorization"] ?? "-") \(request.headers["Cookie"] ?? "-")")
         } run: { foreign async throws in
             try await TestOrigin.withOrigin { _ in
                 .text("home")

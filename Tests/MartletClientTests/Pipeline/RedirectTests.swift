@@ -61,7 +61,7 @@ struct RedirectTests {
             case "/303": return .redirect(to: "/end", status: 303)
             default:
                 let body = try await request.collectText()
-                return .text("\(request.method) \(request.fields["Content-Type"] ?? "-") \(body)")
+                return .text("\(request.method) \(request.headers["Content-Type"] ?? "-") \(body)")
             }
         } run: { origin async throws in
             let session = HTTPSession.own()
@@ -95,13 +95,13 @@ struct RedirectTests {
             try await TestOrigin.withOrigin { request in
                 let late = OriginPacing(pieceSize: 2, every: .milliseconds(1))
                 if request.path != "/next" {
-                    return OriginResponse(302, fields: ["Location": "/next"], body: .text("gone")).with {
+                    return OriginResponse(302, headers: ["Location": "/next"], body: .text("gone")).with {
                         $0.pacing = late
                     }
                 }
-                if request.fields["Authorization"] != nil { return .text("in") }
+                if request.headers["Authorization"] != nil { return .text("in") }
                 let fields: OriginFields = ["WWW-Authenticate": "Basic realm=\"x\""]
-                return OriginResponse(401, fields: fields, body: .text("gone")).with { $0.pacing = late }
+                return OriginResponse(401, headers: fields, body: .text("gone")).with { $0.pacing = late }
             } run: { origin async throws in
                 let session = HTTPSession.own {
                     $0.authentication.credentials = .any(user: "u", password: "p")
@@ -182,7 +182,7 @@ struct RedirectTests {
     @Test("Credentials are sent to trusted origins only", arguments: [false, true])
     func trusted(_ trusts: Bool) async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Authorization"] ?? "none")
+            .text(request.headers["Authorization"] ?? "none")
         } run: { other async throws in
             let place = other.url()
             try await TestOrigin.withOrigin { _ in

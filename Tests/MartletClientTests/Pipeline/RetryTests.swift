@@ -2,7 +2,6 @@ import FoundationEssentials
 import Martlet
 import MartletTesting
 import SystemPackage
-import Synchronization
 import Testing
 
 @Suite("Retries over the network")
@@ -110,7 +109,7 @@ struct RetryTests {
             let request = try HTTPRequest(method: .post, url: origin.url())
             let exchange = try await RetryTests.session().send(request, body: .text("body"), options: options)
             #expect(exchange.text == "ok")
-            let keys = Set(origin.requests.map { $0.fields["Idempotency-Key"] })
+            let keys = Set(origin.requests.map { $0.headers["Idempotency-Key"] })
             #expect(origin.connectionCount == 2)
             #expect(keys.count <= 1)
         }
@@ -137,7 +136,9 @@ struct RetryTests {
             let session = RetryTests.session(.transient(backoff: .constant(.seconds(3600)))) {
                 $0.timeouts.total = Patience.long
             }
+            let start = ContinuousClock.now
             let error = try #require(await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
+            #expect(ContinuousClock.now - start < Patience.ending)
             #expect(error.timeout == .total && error.status == 503 && error.exchange?.statusCode == 503)
             #expect(error.description.contains("503"))
             #expect(origin.requests.count == 1)
@@ -146,18 +147,17 @@ struct RetryTests {
 
     @Test("A total timeout during the last attempt contains the previous attempt's status")
     func totalClockOfLastAttempt() async throws {
-        let count = Atomic(0)
-        try await TestOrigin.withOrigin { _ in
-            guard count.wrappingAdd(1, ordering: .relaxed).oldValue == 0 else { throw OriginFault(.stall) }
-            return OriginResponse(502)
-        } run: { origin async throws in
-            let session = RetryTests.session(.transient(backoff: .constant(.zero))) {
-                $0.timeouts.total = .milliseconds(500)
-            }
-            let error = try #require(await #expect(throws: HTTPError.self) { try await session.get(origin.url()) })
+        let handlers: [OriginHandler] = [.status(200), .status(502), .fault(OriginFault(.stall))]
+        try await TestOrigin.withOrigin(handler: .inTurn(handlers)) { origin async throws in
+            let session = RetryTests.session()
+            // The connection is open then, so that the timeout covers only the two attempts.
+            _ = try await session.get(origin.url())
+            let error = try #require(
+                await #expect(throws: HTTPError.self) {
+                    try await session.get(origin.url(), timeout: .seconds(2))
+                })
             #expect(error.timeout == .total)
-            // The first attempt may be late on a busy machine.
-            #expect(error.attempts == 1 || error.description.contains("502"))
+            #expect(error.attempts == 2 && error.description.contains("502"), "\(error)")
         }
     }
 
@@ -170,6 +170,23 @@ struct RetryTests {
                 .transient(maximumAttempts: 2, backoff: .constant(.zero), budget: 0))
             for _ in 0..<15 { _ = try await session.get(origin.url()) }
             #expect(origin.requests.count == 25)
+        }
+    }
+
+    @Test("A retry that the total timeout prevents does not use the budget")
+    func budgetOfPreventedRetry() async throws {
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(503)
+        } run: { origin async throws in
+            let session = RetryTests.session(
+                .transient(maximumAttempts: 2, backoff: .constant(.seconds(3600)), budget: 0))
+            // A new session has a budget of ten retries.
+            for _ in 0..<11 {
+                let error = await #expect(throws: HTTPError.self) {
+                    try await session.get(origin.url(), timeout: .seconds(600))
+                }
+                #expect(error?.timeout == .total)
+            }
         }
     }
 

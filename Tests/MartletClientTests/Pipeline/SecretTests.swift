@@ -25,7 +25,7 @@ struct SecretTests {
     private static func bytes(at origin: TestOrigin) -> String {
         origin.requests.map { request in
             "\(request.method) \(request.target)\n"
-                + request.fields.map { "\($0.name): \($0.value)\n" }.joined()
+                + request.headers.map { "\($0.name): \($0.value)\n" }.joined()
         }.joined()
     }
 
@@ -47,38 +47,38 @@ struct SecretTests {
         let cookie: OriginFields = ["Set-Cookie": "session=s3cret-cookie; Path=/"]
         switch (way, request.path) {
         case (.redirect302, "/start"):
-            return OriginResponse(302, fields: ["Location": foreign, "Set-Cookie": "session=s3cret-cookie"])
+            return OriginResponse(302, headers: ["Location": foreign, "Set-Cookie": "session=s3cret-cookie"])
         case (.redirect307, "/start"):
-            return OriginResponse(307, fields: ["Location": foreign, "Set-Cookie": "session=s3cret-cookie"])
+            return OriginResponse(307, headers: ["Location": foreign, "Set-Cookie": "session=s3cret-cookie"])
         case (.userInfoInLocation, "/start"):
             let place = foreign.replacing("http://", with: "http://user:s3cret-url@")
-            return OriginResponse(302, fields: ["Location": place])
+            return OriginResponse(302, headers: ["Location": place])
         case (.chainThatReturns, "/start"):
-            return OriginResponse(302, fields: ["Location": foreign + "?back"])
+            return OriginResponse(302, headers: ["Location": foreign + "?back"])
         case (.challengeThenRedirect, "/start"):
-            guard request.fields["Authorization"]?.hasPrefix("Digest") == true else {
+            guard request.headers["Authorization"]?.hasPrefix("Digest") == true else {
                 return OriginResponse(
-                    401, fields: ["WWW-Authenticate": "Digest realm=\"home\", nonce=\"n0nce\", qop=\"auth\""])
+                    401, headers: ["WWW-Authenticate": "Digest realm=\"home\", nonce=\"n0nce\", qop=\"auth\""])
             }
-            return OriginResponse(302, fields: ["Location": foreign])
+            return OriginResponse(302, headers: ["Location": foreign])
         case (.retryThenRedirect, "/start"):
             return request.number % 2 == 1
-                ? OriginResponse(503, fields: cookie) : OriginResponse(302, fields: ["Location": foreign])
+                ? OriginResponse(503, headers: cookie) : OriginResponse(302, headers: ["Location": foreign])
         default:
             return .text(
-                "home: \(request.fields["Authorization"] ?? "-") \(request.fields["X-Api-Key"] ?? "-")")
+                "home: \(request.headers["Authorization"] ?? "-") \(request.headers["X-Api-Key"] ?? "-")")
         }
     }
 
     @Test("No secret reaches a foreign origin", arguments: Away.allCases)
     func foreign(_ way: Away) async throws {
         try await TestOrigin.withOrigin { request in
-            if request.query == "back" { return .redirect(to: request.fields["X-Home"] ?? "/nowhere") }
+            if request.query == "back" { return .redirect(to: request.headers["X-Home"] ?? "/nowhere") }
             // The foreign origin requests every kind of credentials.
-            if request.fields["Authorization"] == nil, request.path == "/asks" {
+            if request.headers["Authorization"] == nil, request.path == "/asks" {
                 return OriginResponse(
                     401,
-                    fields: [
+                    headers: [
                         "WWW-Authenticate": "Digest realm=\"home\", nonce=\"f0reign\", qop=\"auth\"",
                         "WWW-Authenticate": "Basic realm=\"home\"",
                     ])
@@ -138,7 +138,7 @@ struct SecretTests {
         } run: { foreign async throws in
             try await TestOrigin.withOrigin { request in
                 request.path == "/go"
-                    ? .redirect(to: foreign.url()) : .text(request.fields["Authorization"] ?? "-")
+                    ? .redirect(to: foreign.url()) : .text(request.headers["Authorization"] ?? "-")
             } run: { home async throws in
                 let session = HTTPSession.own()
                 let address = home.url("/stay").replacing("http://", with: "http://user:s3cret-url@")
@@ -156,7 +156,7 @@ struct SecretTests {
     @Test("Credentials by origin are sent to that origin only, also after a redirect")
     func byOrigin() async throws {
         try await TestOrigin.withOrigin { request in
-            .text(request.fields["Authorization"] ?? "-")
+            .text(request.headers["Authorization"] ?? "-")
         } run: { second async throws in
             try await TestOrigin.withOrigin { _ in
                 .redirect(to: second.url())

@@ -189,9 +189,9 @@ struct TransientFailureTests {
     @Test("An event stream over TLS reconnects when the server ends a handshake")
     func cutHandshake() async throws {
         try await TestOrigin.withOrigin(.tls()) { request in
-            let isFirst = request.fields["Last-Event-ID"] == nil
+            let isFirst = request.headers["Last-Event-ID"] == nil
             return OriginResponse(
-                200, fields: ["Content-Type": "text/event-stream", "Connection": "close"],
+                200, headers: ["Content-Type": "text/event-stream", "Connection": "close"],
                 body: .text(isFirst ? "id: 1\ndata: a\n\n" : "id: 2\ndata: b\n\n"))
         } run: { origin in
             let relay = try CuttingRelay(to: origin.port)

@@ -20,8 +20,8 @@ struct ForwardingTests {
                 #expect(exchange.metrics.proxy == "http://127.0.0.1:\(proxy.port)")
                 let seen = try #require(proxy.requests.last)
                 #expect(seen.target == target)
-                #expect(seen.fields.values(of: "Host") == [host])
-                #expect(seen.fields.values(of: "Proxy-Authorization").isEmpty)
+                #expect(seen.headers.values(of: "Host") == [host])
+                #expect(seen.headers.values(of: "Proxy-Authorization").isEmpty)
             }
             // All servers share one connection to the proxy.
             #expect(proxy.connectionCount == 1)
@@ -64,7 +64,7 @@ struct ForwardingTests {
                 origin.url("/here"), headers: [.proxyAuthorization: "Basic mine"])
             #expect(exchange.metrics.proxy == nil)
             #expect(origin.requests.map(\.target) == ["/here"])
-            #expect(origin.requests[0].fields.values(of: "Proxy-Authorization").isEmpty)
+            #expect(origin.requests[0].headers.values(of: "Proxy-Authorization").isEmpty)
         }
     }
 
@@ -79,7 +79,7 @@ struct ForwardingTests {
             _ = try await session.get("http://a.test/")
             _ = try await session.get(origin.url())
             #expect(
-                origin.requests.map { $0.fields.values(of: "Proxy-Authorization") } == [["Bearer t"], []])
+                origin.requests.map { $0.headers.values(of: "Proxy-Authorization") } == [["Bearer t"], []])
         }
     }
 
@@ -117,7 +117,7 @@ struct ForwardingTests {
         let refusing = OriginHandler { _ in
             var answer = OriginResponse.text("no")
             answer.status = 407
-            answer.fields.append("Proxy-Authenticate", "Basic realm=\"p\"")
+            answer.headers.append("Proxy-Authenticate", "Basic realm=\"p\"")
             return answer
         }
         try await TestOrigin.withOrigin(handler: refusing) { proxy in
@@ -137,10 +137,10 @@ struct ForwardingTests {
     @Test("After a 407 the credentials and the body are sent on the second attempt")
     func askedCredentials() async throws {
         let handler = OriginHandler { request in
-            guard request.fields.values(of: "Proxy-Authorization") == ["Basic bWU6aHVudGVyMg=="] else {
+            guard request.headers.values(of: "Proxy-Authorization") == ["Basic bWU6aHVudGVyMg=="] else {
                 var answer = OriginResponse.text("no")
                 answer.status = 407
-                answer.fields.append("Proxy-Authenticate", "Digest realm=\"x\", Basic realm=\"p\"")
+                answer.headers.append("Proxy-Authenticate", "Digest realm=\"x\", Basic realm=\"p\"")
                 return answer
             }
             return .text(String(decoding: try await ProxyScene.collect(request), as: UTF8.self))
@@ -156,20 +156,20 @@ struct ForwardingTests {
     @Test("Digest-only credentials are never sent with Basic, and Digest is chosen if both are offered")
     func digestAlone() async throws {
         let handler = OriginHandler { request in
-            guard request.fields.values(of: "Proxy-Authorization").isEmpty else { return .text("x") }
+            guard request.headers.values(of: "Proxy-Authorization").isEmpty else { return .text("x") }
             var answer = OriginResponse.text("no", status: 407)
-            answer.fields.append("Proxy-Authenticate", "Basic realm=\"p\"")
+            answer.headers.append("Proxy-Authenticate", "Basic realm=\"p\"")
             guard request.target.hasSuffix("/both") else { return answer }
-            answer.fields.append("Proxy-Authenticate", "Digest realm=\"p\", nonce=\"n\", qop=\"auth\"")
+            answer.headers.append("Proxy-Authenticate", "Digest realm=\"p\", nonce=\"n\", qop=\"auth\"")
             return answer
         }
         try await TestOrigin.withOrigin(handler: handler) { proxy in
             let credentials = ProxyCredentials(user: "me", password: "hunter2", requiresDigest: true)
             let session = try ProxyScene.session(proxy.port, credentials: credentials)
             #expect(try await session.get("http://a.test/basic").response.status.code == 407)
-            #expect(proxy.requests.flatMap { $0.fields.values(of: "Proxy-Authorization") }.isEmpty)
+            #expect(proxy.requests.flatMap { $0.headers.values(of: "Proxy-Authorization") }.isEmpty)
             #expect(try await session.get("http://a.test/both").text == "x")
-            let sent = proxy.requests.flatMap { $0.fields.values(of: "Proxy-Authorization") }
+            let sent = proxy.requests.flatMap { $0.headers.values(of: "Proxy-Authorization") }
             #expect(sent.count == 1)
             #expect(sent.allSatisfy { $0.hasPrefix("Digest username=\"me\"") })
         }
@@ -222,10 +222,10 @@ struct ForwardingTests {
     @Test("Cookies of a proxy's 407 are never stored for the origin")
     func refusalCookies() async throws {
         let handler = OriginHandler { request in
-            guard request.fields.values(of: "Proxy-Authorization").isEmpty else { return .text("x") }
+            guard request.headers.values(of: "Proxy-Authorization").isEmpty else { return .text("x") }
             var answer = OriginResponse.text("no", status: 407)
-            answer.fields.append("Proxy-Authenticate", "Basic realm=\"p\"")
-            answer.fields.append("Set-Cookie", "a=1")
+            answer.headers.append("Proxy-Authenticate", "Basic realm=\"p\"")
+            answer.headers.append("Set-Cookie", "a=1")
             return answer
         }
         try await TestOrigin.withOrigin(handler: handler) { proxy in
@@ -252,7 +252,7 @@ struct ForwardingTests {
                 _ = try await other.get(origin.url())
             }
             #expect(origin.requests.count == 6)
-            #expect(origin.requests.flatMap { $0.fields.values(of: "Proxy-Authorization") }.isEmpty)
+            #expect(origin.requests.flatMap { $0.headers.values(of: "Proxy-Authorization") }.isEmpty)
         }
     }
 }

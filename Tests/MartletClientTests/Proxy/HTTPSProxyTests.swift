@@ -60,7 +60,7 @@ struct HTTPSProxyTests {
             let session = HTTPSession.own { $0.proxy = settings }
             #expect(try await session.get("http://a.test/p").text == "x")
             #expect(proxy.requests.map(\.target) == ["http://a.test/p"])
-            #expect(proxy.requests[0].fields.values(of: "Proxy-Authorization") == ["Basic bWU6cA=="])
+            #expect(proxy.requests[0].headers.values(of: "Proxy-Authorization") == ["Basic bWU6cA=="])
         }
     }
 

@@ -35,7 +35,7 @@ struct SocksProxyTests {
             #expect(exchange.metrics.proxy == "socks5h://127.0.0.1:\(proxy.port)")
             #expect(proxy.targets == ["a.test:80"])
             #expect(origin.requests.map(\.target) == ["/p"])
-            #expect(origin.requests[0].fields.values(of: "Host") == ["a.test"])
+            #expect(origin.requests[0].headers.values(of: "Host") == ["a.test"])
         }
     }
 
@@ -92,7 +92,7 @@ struct SocksProxyTests {
             let text = try await session.get("http://a.test/").text
             #expect(text == "x")
             #expect(proxy.told == ["me:hunter2"])
-            #expect(origin.requests[0].fields.values(of: "Proxy-Authorization").isEmpty)
+            #expect(origin.requests[0].headers.values(of: "Proxy-Authorization").isEmpty)
         }
     }
 

@@ -24,9 +24,7 @@ enum GuideSamples {
     }
 
     static func host(_ session: HTTPSession, _ token: String) async throws {
-        struct APIProblem: Error, Decodable {
-            var title: String
-        }
+        struct APIProblem: Error, Decodable { var title: String }
 
         let api = try session.host("https://api.example.com/v2") {
             $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
@@ -65,10 +63,26 @@ enum GuideSamples {
 
     static func settings(secret: String, primaryPin: String, backupPin: String) throws -> SessionConfiguration {
         var configuration = SessionConfiguration.default
-        configuration.authentication.credentials = .basic(user: "me", password: secret)
-        configuration.proxy = try .http("http://proxy.internal:3128")
+        configuration.tls.trust = .system.adding(.file("/etc/corp/ca.pem"))
         configuration.tls.trust = try .pinnedPublicKeys(primaryPin, backup: backupPin)
         configuration.tls.identity = try .pkcs12(file: "/etc/app/client.p12", passphrase: secret)
+        return configuration
+    }
+
+    static func credentials(secret: String) -> SessionConfiguration {
+        var configuration = SessionConfiguration.default
+        configuration.authentication.credentials = .basic(user: "me", password: secret)
+        return configuration
+    }
+
+    static func proxy() throws -> SessionConfiguration {
+        var configuration = SessionConfiguration.default
+        configuration.proxy = try .http("http://proxy.internal:3128")
+        return configuration
+    }
+
+    static func middleware(secret: String) -> SessionConfiguration {
+        var configuration = SessionConfiguration.default
         configuration.middleware = [KeyMiddleware(key: secret)]
         return configuration
     }
@@ -93,11 +107,23 @@ enum GuideSamples {
         }
     }
 
-    static func redirects(_ session: HTTPSession, _ payment: Payment) async throws {
+    static func redirects(_ session: HTTPSession) async throws {
         var options = RequestOptions()
         options.redirects = .doNotFollow
         let moved = try await session.get("https://example.org/old", options: options)
         print(moved.status)
+    }
+
+    static func retries() -> HTTPSession {
+        var configuration = SessionConfiguration.default
+        configuration.retry = .transient(maximumAttempts: 4)
+        let session = HTTPSession(configuration: configuration)
+        return session
+    }
+
+    static func retriedPost(_ session: HTTPSession, _ payment: Payment) async throws {
+        var options = RequestOptions()
+        options.retry = .transient(maximumAttempts: 4)
         options.idempotencyKey = .random
         _ = try await session.post("https://api.example.com/payments", body: .json(payment), options: options)
     }

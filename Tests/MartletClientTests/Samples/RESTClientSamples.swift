@@ -109,7 +109,7 @@ struct RESTClientSamples {
     @Test("A note is fetched")
     func fetch() async throws {
         let mock = MockTransport { request in
-            #expect(request.fields["Authorization"] == "Bearer t")
+            #expect(request.headers["Authorization"] == "Bearer t")
             return .json(text: #"{"id":7,"title":"Sea","created_at":"2026-07-31T12:00:00Z"}"#)
         }
         let client = try NotesClient(HTTPSession(configuration: .mock(mock)), token: "t", refreshToken: "r")
@@ -122,7 +122,7 @@ struct RESTClientSamples {
         let mock = MockTransport { request in
             let body = try await request.collectText()
             if request.target == "/token" { return .text(body == "r" ? "t2" : "no") }
-            guard request.fields["Authorization"] == "Bearer t2" else { return OriginResponse(401) }
+            guard request.headers["Authorization"] == "Bearer t2" else { return OriginResponse(401) }
             let note = #"{"id":7,"title":"Sea","created_at":"2026-07-31T12:00:00Z"}"#
             switch request.target {
             case "/v1/notes?page_size=50&tag_names=sea": return .json(text: #"{"notes":[\#(note)],"next_cursor":"2"}"#)
@@ -135,7 +135,7 @@ struct RESTClientSamples {
             case "/v1/notes/1": return OriginResponse(204)
             default:
                 return OriginResponse(
-                    404, fields: ["Content-Type": "application/problem+json"],
+                    404, headers: ["Content-Type": "application/problem+json"],
                     body: .text(#"{"title":"gone","status":404}"#))
             }
         }

@@ -140,9 +140,9 @@ enum ReadmeSamples {
         configuration.timeouts.total = .seconds(60)
         let session = HTTPSession(configuration: configuration)
         // The total timeout stays 60 s.
-        let answer = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })
+        let response = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })
         let impatient = session.with { $0.timeouts.total = .seconds(2) }
-        return (answer, impatient)
+        return (response, impatient)
     }
 
     static func caching(
@@ -240,7 +240,7 @@ enum ReadmeSamples {
 
 @Suite("The README's own sample of a test")
 struct ReadmeTestSample {
-    @Test("An origin on loopback answers what its handler says")
+    @Test("An origin on loopback sends its handler's response")
     func testing() async throws {
         let session = HTTPSession.own()
         let origin = try await TestOrigin.start { request in

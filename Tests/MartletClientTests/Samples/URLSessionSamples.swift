@@ -19,11 +19,11 @@ enum URLSessionSamples {
     static func sent(_ session: HTTPSession, _ user: User, token: String) async throws -> [HTTPExchange] {
         var request = try HTTPRequest(method: .put, url: "https://api.example.com/users/1")
         request.headerFields[.authorization] = "Bearer \(token)"
-        let answer = try await session.send(request, body: .json(user))
+        let response = try await session.send(request, body: .json(user))
 
         let slow = try await session.send(
             request, options: .init(timeouts: .init(connect: .seconds(5), total: .seconds(120))))
-        return [answer, slow]
+        return [response, slow]
     }
 
     static func streamed(_ session: HTTPSession, _ request: HTTPRequest) async throws {

@@ -26,7 +26,7 @@ struct RequestSettingsTests {
     func cookies() async throws {
         try await TestOrigin.withOrigin { request in
             OriginResponse(
-                200, fields: ["Set-Cookie": "a=b"], body: .text(request.fields["Cookie"] ?? "none"))
+                200, headers: ["Set-Cookie": "a=b"], body: .text(request.headers["Cookie"] ?? "none"))
         } run: { origin async throws in
             let session = HTTPSession.own { $0.cookies = CookieJar() }
             #expect(try await session.get(origin.url()).text == "none")

@@ -35,7 +35,7 @@ struct BodyLinesTests {
         ] as [(String, [UInt8], [String]?)])
     func charsets(_ type: String, _ bytes: [UInt8], _ expected: [String]?) async throws {
         try await TestOrigin.withOrigin(
-            handler: .fixed(OriginResponse(fields: ["Content-Type": type], body: .bytes(bytes)))
+            handler: .fixed(OriginResponse(headers: ["Content-Type": type], body: .bytes(bytes)))
         ) { origin in
             let session = HTTPSession.own()
             for isStream in [false, true] {

@@ -23,7 +23,7 @@ struct EventStreamTests {
     }
 
     private static func stream(_ text: String) -> OriginResponse {
-        OriginResponse(200, fields: ["Content-Type": "text/event-stream"], body: .text(text))
+        OriginResponse(200, headers: ["Content-Type": "text/event-stream"], body: .text(text))
     }
 
     private func collect(_ events: EventStream) async throws -> [ServerSentEvent] {
@@ -36,7 +36,7 @@ struct EventStreamTests {
     func reconnects() async throws {
         let waits = Waits()
         try await TestOrigin.withOrigin { request in
-            switch request.fields["Last-Event-ID"] {
+            switch request.headers["Last-Event-ID"] {
             case nil: Self.stream("retry: 700\n\nid: 1\ndata: a\n\nid: 2\ndata: b\n\nid: 3\ndata: lost")
             case "2": Self.stream("data: c\n\nid: end\n\n")
             default: OriginResponse(204)
@@ -46,9 +46,9 @@ struct EventStreamTests {
             let found = try await collect(events)
             #expect(found.map(\.data) == ["a", "b", "c"])
             #expect(found.map(\.id) == ["1", "2", "2"])
-            #expect(origin.requests.map { $0.fields["Last-Event-ID"] } == [nil, "2", "end"])
-            #expect(origin.requests.first?.fields["Accept"] == "text/event-stream")
-            #expect(origin.requests.first?.fields["Cache-Control"] == "no-store")
+            #expect(origin.requests.map { $0.headers["Last-Event-ID"] } == [nil, "2", "end"])
+            #expect(origin.requests.first?.headers["Accept"] == "text/event-stream")
+            #expect(origin.requests.first?.headers["Cache-Control"] == "no-store")
             #expect(waits.all == [.milliseconds(700), .milliseconds(700)])
         }
     }
@@ -219,7 +219,7 @@ struct EventStreamTests {
         let waits = Waits()
         try await TestOrigin.withOrigin { request in
             let text = try await request.collectText()
-            return request.fields["Last-Event-ID"] == nil
+            return request.headers["Last-Event-ID"] == nil
                 ? Self.stream("id: 1\ndata: \(text)\n\n") : OriginResponse(text == "hello" ? 204 : 500)
         } run: { origin in
             let request = try HTTPRequest(.post, origin)

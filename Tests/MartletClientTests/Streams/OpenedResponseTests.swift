@@ -328,7 +328,7 @@ struct OpenedResponseTests {
             switch request.path {
             case "/end": .text("abc")
             case "/bad": .text("why", status: 500)
-            default: OriginResponse(302, fields: ["Location": "/end"])
+            default: OriginResponse(302, headers: ["Location": "/end"])
             }
         } run: { origin async throws in
             let session = HTTPSession.own { $0.middleware = [Reversing()] }
@@ -348,7 +348,7 @@ struct OpenedResponseTests {
     )
     func cached() async throws {
         try await TestOrigin.withOrigin { _ in
-            OriginResponse.pattern(300_000).with { $0.fields.append("Cache-Control", "max-age=600") }
+            OriginResponse.pattern(300_000).with { $0.headers.append("Cache-Control", "max-age=600") }
         } run: { origin async throws in
             let (session, cache) = try CacheScene.session()
             let first = try await session.open(origin.url())

@@ -87,7 +87,7 @@ struct UploadFramingTests {
     @Test("A body of known length is sent without chunks, and the connection is reused")
     func exactLength() async throws {
         try await TestOrigin.withOrigin { request in
-            .text("\(request.fields["Content-Length"] ?? "none") \(try await request.collectText())")
+            .text("\(request.headers["Content-Length"] ?? "none") \(try await request.collectText())")
         } run: { origin in
             let session = HTTPSession.own()
             let body = HTTPBody.stream(length: 5) { Pieces("ab", "cde") }
@@ -213,7 +213,7 @@ struct UploadFramingTests {
             #expect(origin.requests.isEmpty)
             let empty = try await session.post(origin.url(), body: .stream(length: 0) { Pieces("") })
             #expect(empty.text == "ok")
-            #expect(origin.requests.first?.fields["Content-Length"] == "0")
+            #expect(origin.requests.first?.headers["Content-Length"] == "0")
         }
     }
 }

@@ -54,7 +54,7 @@ final class OutsideScene: Sendable {
 
     func respond(to request: OriginRequest) -> OriginResponse {
         if request.path != "/start" { return .text("side") }
-        return hook == .renew && request.fields["Authorization"] != "new" ? OriginResponse(401) : .text("ok")
+        return hook == .renew && request.headers["Authorization"] != "new" ? OriginResponse(401) : .text("ok")
     }
 
     func session() -> HTTPSession {

@@ -188,7 +188,7 @@ struct UserCodePlacesTests {
     func asksSession(_ hook: SynchronousHook) async throws {
         let scene = try SynchronousScene(hook)
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(200, fields: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side"))
+            OriginResponse(200, headers: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side"))
         } run: { origin async throws in
             let session = scene.session { $0.pool.connectionsPerHost = 1 }
             let nested = Counter()
@@ -214,7 +214,7 @@ struct UserCodePlacesTests {
     func startsInvalidation(_ hook: SynchronousHook) async throws {
         let scene = try SynchronousScene(hook)
         try await TestOrigin.withOrigin { _ in
-            OriginResponse(200, fields: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side"))
+            OriginResponse(200, headers: ["Set-Cookie": "a=b; Domain=a.localhost"], body: .text("side"))
         } run: { origin async throws in
             let session = scene.session()
             let returned = Counter()

@@ -106,7 +106,7 @@ final class UserScene: Sendable {
         if [.newBody, .body, .part, .bodySent].contains(hook) { _ = try await request.collectBody() }
         if request.path != "/start" { return .text("side") }
         requests.add()
-        let isKnown = ["Basic dTpw", "Bearer new"].contains(request.fields["Authorization"])
+        let isKnown = ["Basic dTpw", "Bearer new"].contains(request.headers["Authorization"])
         var fields: OriginFields = [:]
         var status = 200
         switch hook {
@@ -118,7 +118,7 @@ final class UserScene: Sendable {
         default: break
         }
         if isKnown { (status, fields) = (200, [:]) }
-        return OriginResponse(status, fields: fields, body: .pattern(byteCount))
+        return OriginResponse(status, headers: fields, body: .pattern(byteCount))
     }
 
     /// Creates a session with this scene's hooks.

@@ -152,12 +152,12 @@ struct BandwidthMachineTests {
     func giveBack() {
         let now = BandwidthMachineTests.start
         var machine = BandwidthMachine()
-        let lane = BandwidthScope(host: "a")
+        let scope = BandwidthScope(host: "a")
         _ = machine.setRates(
             total: BandwidthRate(bytesPerSecond: 1_000, burst: 100), perHost: nil, now: now)
-        #expect(machine.request(1, 100, in: lane, now: now).grants.map(\.byteCount) == [100])
-        machine.giveBack(60, in: lane)
-        #expect(machine.request(2, 100, in: lane, now: now).grants.map(\.byteCount) == [60])
+        #expect(machine.request(1, 100, in: scope, now: now).grants.map(\.byteCount) == [100])
+        machine.giveBack(60, in: scope)
+        #expect(machine.request(2, 100, in: scope, now: now).grants.map(\.byteCount) == [60])
     }
 
     /// Returns the processor time of this thread, without stalls and other threads.
@@ -208,18 +208,18 @@ struct BandwidthMachineTests {
         var machine = BandwidthMachine()
         #expect(machine.hold(transfer: 7) == .unlimited)
         _ = machine.setRates(total: .bytesPerSecond(1_000), perHost: nil, now: now)
-        let lane = BandwidthScope(transfer: 7)
+        let scope = BandwidthScope(transfer: 7)
         #expect(machine.hold(transfer: 7) == .idle)
         // The burst passes without a wait.
-        #expect(machine.request(1, 50, in: lane, now: now).grants.count == 1)
+        #expect(machine.request(1, 50, in: scope, now: now).grants.count == 1)
         #expect(machine.hold(transfer: 7) == .free)
-        #expect(machine.request(2, 50, in: lane, now: now).grants.isEmpty)
+        #expect(machine.request(2, 50, in: scope, now: now).grants.isEmpty)
         #expect(machine.hold(transfer: 7) == .held)
         // The transfer still waits, and the other one does not.
         #expect(machine.hold(transfer: 7) == .held && machine.hold(transfer: 8) == .idle)
         #expect(machine.advance(to: now.advanced(by: .seconds(1))).grants.count == 1)
         #expect(machine.hold(transfer: 7) == .idle)
-        _ = machine.request(3, 50, in: lane, now: now.advanced(by: .seconds(1)))
+        _ = machine.request(3, 50, in: scope, now: now.advanced(by: .seconds(1)))
         machine.cancel(3)
         _ = machine.setRate(nil, ofTransfer: 7, now: now)
         #expect(machine.hold(transfer: 7) == .idle)

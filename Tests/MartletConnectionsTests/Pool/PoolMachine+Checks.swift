@@ -63,7 +63,7 @@ extension PoolMachine {
     func checkInvariants(isDraining: Bool = false) -> [String] {
         var faults: [String] = []
         var recount = PoolCounts()
-        for (key, place) in hostSlots {
+        for (key, place) in hostIndexes {
             let host = hosts.records[place]
             let own = recountConnections(of: place, &faults)
             recount.leased += own.leased
@@ -88,11 +88,11 @@ extension PoolMachine {
             faults.append("a request is among the nested ones, and nobody waits for it")
         }
         let exempt = connections.records.count { $0.state == .leased && $0.isExempt } + lent.count
-        if exempt != exemptCount || exempt != hostSlots.values.reduce(0, { $0 + hosts.records[$1].exempt }) {
+        if exempt != exemptCount || exempt != hostIndexes.values.reduce(0, { $0 + hosts.records[$1].exempt }) {
             faults.append("\(exempt) connections are exempt, the counters say \(exemptCount)")
         }
-        if hosts.count != hostSlots.count { faults.append("the table holds forgotten hosts") }
-        if let recent, hostSlots[recent.key] != recent.host {
+        if hosts.count != hostIndexes.count { faults.append("the table holds forgotten hosts") }
+        if let recent, hostIndexes[recent.key] != recent.host {
             faults.append("\(recent.key) is remembered elsewhere")
         }
         let granted = connections.records.count { $0.state == .leased && $0.waiter != PoolIndex.none }

@@ -20,7 +20,7 @@ struct CaptivePortalTests {
     {
         RangeResponseOverride(on: { _ in true }) { answer in
             var page = OriginResponse.text("<html>log in</html>\n")
-            page.fields["Content-Type"] = "text/html"
+            page.headers["Content-Type"] = "text/html"
             change(&page)
             answer.replacement = page
         }
@@ -50,14 +50,14 @@ struct CaptivePortalTests {
         Portal(name: "a page without a validator", acts: [page()], code: .representationChanged),
         Portal(
             name: "a page that must not be stored",
-            acts: [page { $0.fields["Cache-Control"] = "no-store" }],
+            acts: [page { $0.headers["Cache-Control"] = "no-store" }],
             code: .representationChanged),
         Portal(
             name: "a page with only a date",
-            acts: [page { $0.fields["Last-Modified"] = "Tue, 15 Nov 1994 12:00:00 GMT" }],
+            acts: [page { $0.headers["Last-Modified"] = "Tue, 15 Nov 1994 12:00:00 GMT" }],
             code: .representationChanged),
         Portal(
-            name: "a page with a content coding", acts: [page { $0.fields["Content-Encoding"] = "x-portal" }],
+            name: "a page with a content coding", acts: [page { $0.headers["Content-Encoding"] = "x-portal" }],
             code: .representationChanged),
         Portal(
             name: "a redirect to a page",

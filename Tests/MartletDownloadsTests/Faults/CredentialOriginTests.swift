@@ -37,12 +37,12 @@ struct CredentialOriginTests {
                 // The server challenges requests without credentials.
                 .answer(
                     from: 2, through: 2,
-                    OriginResponse(401, fields: ["WWW-Authenticate": asking], body: .text("who?"))),
+                    OriginResponse(401, headers: ["WWW-Authenticate": asking], body: .text("who?"))),
             ])
         try await RangeScene.with(conduct) { scene in
             try await TestOrigin.withOrigin { request in
-                guard way.isUnasked || request.fields["Authorization"] != nil else {
-                    return OriginResponse(401, fields: ["WWW-Authenticate": asking])
+                guard way.isUnasked || request.headers["Authorization"] != nil else {
+                    return OriginResponse(401, headers: ["WWW-Authenticate": asking])
                 }
                 return .redirect(to: "http://localhost:\(scene.origin.port)/elsewhere")
             } run: { front in
@@ -79,7 +79,7 @@ struct CredentialOriginTests {
                 }
                 #expect(
                     front.requests.contains {
-                        $0.fields.contains("Authorization") || $0.fields.contains("X-Api-Key")
+                        $0.headers.contains("Authorization") || $0.headers.contains("X-Api-Key")
                     })
             }
         }

@@ -141,6 +141,29 @@ struct HandleTests {
             #expect(scene.ranges.requests.count == count)
             #expect(scene.session.runningCallCount == 0)
             #expect(try !scene.folder.names().contains(RangeScene.name))
+            #expect(try scene.folder.names().contains { $0.hasSuffix(PartNames.partSuffix) })
+        }
+    }
+
+    @Test("Cancelling a listed call of a managed download fails the download, which can be resumed")
+    func cancelledManagedCall() async throws {
+        let conduct = RangeBehavior(Samples.one, acts: [.hold(request: 1, after: Samples.cut, "middle")])
+        try await RangeScene.with(conduct) { scene in
+            let manager = try await DownloadManager(session: scene.session, directory: scene.folder.file("queue"))
+            let id = try await manager.add(scene.url, to: scene.path, options: RangeScene.options)
+            let download = try #require(manager.download(id))
+            try await scene.ranges.signals.wait(for: "middle")
+            await HandleTests.wait(for: Samples.cut, of: download)
+            for call in await scene.session.tasks { call.cancel() }
+            let error = await #expect(throws: HTTPError.self) { try await download.value }
+            #expect(error?.code == .systemFailed)
+            #expect(error?.message.contains("was cancelled") == true)
+            #expect(error?.message.hasSuffix("; resume it") == true)
+            #expect(try scene.folder.names().contains { $0.hasSuffix(PartNames.partSuffix) })
+            try await download.resume()
+            #expect(try await download.value.resumedByteCount == Samples.cut)
+            #expect(try scene.folder.version(of: RangeScene.name, among: [Samples.one]) == 0)
+            await manager.close()
         }
     }
 

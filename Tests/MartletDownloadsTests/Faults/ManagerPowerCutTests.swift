@@ -19,7 +19,7 @@ struct ManagerPowerCutTests {
 
     private static func cuts(_ count: Int) -> [PowerLoss] {
         (0...count).flatMap { number in
-            [.behind(number)] + (0..<4).map { .unsynced(number, seed: $0 &+ 41) }
+            [.after(number)] + (0..<4).map { .unsynced(number, seed: $0 &+ 41) }
         }
     }
 
@@ -72,7 +72,7 @@ struct ManagerPowerCutTests {
     ) async throws {
         let count: Int =
             switch cut {
-            case .behind(let count), .unsynced(let count, _): count
+            case .after(let count), .unsynced(let count, _): count
             case .withoutData, .zeros, .any: 0
             }
         let found = try directory(cut, of: changes)
@@ -121,7 +121,7 @@ struct ManagerPowerCutTests {
             // An existing file would be recognized: a power cut leaves one as it is.
             try LinuxFileSystem().remove("\(recorded.path)/\(RangeScene.name)")
             scene.ranges.play(RangeBehavior(version))
-            var cuts = (0...changes.count).map { PowerLoss.behind($0) }
+            var cuts = (0...changes.count).map { PowerLoss.after($0) }
             cuts += (0...changes.count).map { .unsynced($0, seed: UInt64($0)) }
             for cut in cuts { try await goOn(scene, version, cut, changes) }
         }

@@ -16,7 +16,7 @@ struct MovedTests {
 
         func note(_ request: OriginRequest) -> Int {
             state.withLock {
-                $0.append(request.fields)
+                $0.append(request.headers)
                 return $0.count
             }
         }

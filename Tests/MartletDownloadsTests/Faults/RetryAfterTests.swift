@@ -10,7 +10,7 @@ struct RetryAfterTests {
         _ value: String?, status: Int = 503, cap: Duration = .milliseconds(20)
     ) async throws -> Duration {
         var delay: Duration?
-        let refusal = OriginResponse(status).with { $0.fields["Retry-After"] = value }
+        let refusal = OriginResponse(status).with { $0.headers["Retry-After"] = value }
         let conduct = RangeBehavior(Samples.one, acts: [.answer(from: 1, through: 1, refusal)])
         try await RangeScene.with(conduct) { scene in
             let run = try await scene.run(
@@ -50,7 +50,7 @@ struct RetryAfterTests {
 
     @Test("The wait can be cancelled, and leaves no files")
     func cancelled() async throws {
-        let refusal = OriginResponse(503, fields: ["Retry-After": "3000"])
+        let refusal = OriginResponse(503, headers: ["Retry-After": "3000"])
         let conduct = RangeBehavior(
             Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, refusal)])
         try await RangeScene.with(conduct) { scene in
@@ -72,7 +72,7 @@ struct RetryAfterTests {
 
     @Test("The wait can be paused, and resuming sends a request immediately")
     func paused() async throws {
-        let refusal = OriginResponse(503, fields: ["Retry-After": "3000"])
+        let refusal = OriginResponse(503, headers: ["Retry-After": "3000"])
         let conduct = RangeBehavior(
             Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, through: 2, refusal)])
         try await RangeScene.with(conduct) { scene in

@@ -62,6 +62,18 @@ struct TargetTests {
         }
     }
 
+    @Test("A file that appears during the download is the result if existing files are skipped")
+    func appearsSkipped() async throws {
+        try await downloadMeanwhile(.skip) { scene in
+            try scene.folder.write([1, 2, 3], to: RangeScene.name)
+        } then: { scene, result async throws in
+            let value = try result.get()
+            #expect(value.path == scene.path && value.byteCount == 3 && value.receivedByteCount == 0)
+            #expect(try scene.folder.contents(of: RangeScene.name) == [1, 2, 3])
+            #expect(try scene.folder.names() == [RangeScene.name])
+        }
+    }
+
     @Test("A file that appears during the download is replaced if that is allowed")
     func appearsReplaced() async throws {
         try await downloadMeanwhile(.overwrite) { scene in

@@ -190,7 +190,7 @@ struct PartFileFaultTests {
         try #require(changes.count > 20)
         var cuts: [PowerLoss] = []
         for count in 0...changes.count {
-            cuts.append(.behind(count))
+            cuts.append(.after(count))
             for seed in 0..<12 as Range<UInt64> { cuts.append(.unsynced(count, seed: seed &+ 17)) }
         }
         var resumable = 0

@@ -60,7 +60,7 @@ struct PartFilePublishTests {
     }
 
     @Test("A published file gets no further record, which nothing would remove")
-    func noRecordBehind() throws {
+    func noFurtherRecord() throws {
         let folder = try PartFolder()
         let part = try completePart(in: folder)
         #expect(try publish(part, .fail) == folder.names.target)

@@ -87,7 +87,7 @@ struct ConnectionRampTests {
     }
 
     @Test("After a rejection connections are added one by one")
-    func behindRefusal() {
+    func afterRejection() {
         var line = Line(limit: 8) { Double($0) * 5e6 }
         line.run(milliseconds: 2_000)
         line.ramp.refused(active: 2, now: line.now)

@@ -177,7 +177,7 @@ struct DownloadMachineTests {
             return try deaf.reply(question)
         }
         download.run()
-        #expect(download.isComplete && download.restarts == [.rangesRefused])
+        #expect(download.isComplete && download.restarts == [.rangesRejected])
         #expect(download.disk == RangeSet([0..<file.byteCount]) && download.mixedCount == 0)
     }
 
@@ -193,7 +193,7 @@ struct DownloadMachineTests {
                 byteCount: 10, version: 9)
         }
         download.run()
-        #expect(download.isComplete && download.restarts == [.rangesRefused] && download.mixedCount == 0)
+        #expect(download.isComplete && download.restarts == [.rangesRejected] && download.mixedCount == 0)
         #expect(download.questions.last?.range == nil)
     }
 

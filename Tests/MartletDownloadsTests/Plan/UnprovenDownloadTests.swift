@@ -31,7 +31,7 @@ struct UnprovenDownloadTests {
         download.run()
         // The same bytes arrive again, which is not progress.
         #expect(download.error?.code == .connectionLost && download.asked.count == 6)
-        #expect(download.restarts == Array(repeating: .rangesRefused, count: 5))
+        #expect(download.restarts == Array(repeating: .rangesRejected, count: 5))
         #expect(download.error?.resumableByteCount == nil)
     }
 

@@ -61,6 +61,9 @@ struct DownloadSummaryTests {
         #expect(try await add(manager, "1", to: .file("/other/1")) != id)
         await manager.pause(id)
         #expect(try await add(manager, "1", to: folder) == id && manager.word(id) == "paused")
+        // After a move, both URLs are those of the download.
+        try await manager.resume(id, from: "https://a.example/moved")
+        for name in ["1", "moved"] { #expect(try await add(manager, name, to: folder) == id) }
         await manager.cancel(id)
         let next = try await add(manager, "1", to: folder)
         #expect(next != id)

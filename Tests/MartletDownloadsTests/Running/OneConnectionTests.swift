@@ -8,7 +8,7 @@ struct OneConnectionTests {
     @Test("The server rejects the other connections, and the file arrives over the first", arguments: [403, 404])
     func refusedOthers(_ status: Int) async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
-        let refusal = OriginResponse(status, fields: ["Connection": "close"], body: .text("one at a time\n"))
+        let refusal = OriginResponse(status, headers: ["Connection": "close"], body: .text("one at a time\n"))
         let conduct = RangeBehavior(
             version, acts: [RangeResponseOverride(on: { $0.connection != 1 }) { $0.replacement = refusal }]
         ).with { $0.pace = RangePace(12 << 20) }

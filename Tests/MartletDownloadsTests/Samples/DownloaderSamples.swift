@@ -13,7 +13,6 @@ enum DownloaderSamples {
         }
         let summary = try await downloads.allFinished
         for (id, error) in summary.failed { print(id, error) }
-        try await downloads.removeFinished()
         await downloads.close()
     }
 

@@ -150,7 +150,7 @@ struct NetworkMonitorMachineTests {
     }
 
     @Test("An unrequested result changes nothing")
-    func unasked() {
+    func unrequested() {
         var machine = settled()
         machine.looked(.seen(Self.down), now: after(1))
         #expect(machine.view == Self.up)

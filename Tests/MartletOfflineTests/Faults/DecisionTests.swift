@@ -16,7 +16,7 @@ struct DecisionTests {
         await gone.stop()
         try await OfflineScene.run { _ in
             var answer = OriginResponse.text("", status: 303)
-            answer.fields = ["Location": place]
+            answer.headers = ["Location": place]
             return answer
         } _: { scene in
             let error = await #expect(throws: HTTPError.self) {
@@ -123,7 +123,7 @@ struct DecisionTests {
             if count.withLock({
                 $0 += 1; return $0 == 1
             }) {
-                answer.fields = ["Retry-After": "0"]
+                answer.headers = ["Retry-After": "0"]
             }
             return answer
         } _: { scene in

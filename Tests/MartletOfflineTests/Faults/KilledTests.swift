@@ -176,7 +176,7 @@ struct KilledTests {
         try #require(changes.count > 30)
         var cuts: [PowerLoss] = []
         for count in 0...changes.count {
-            cuts.append(.behind(count))
+            cuts.append(.after(count))
             for seed in UInt64(0)..<4 { cuts.append(.unsynced(count, seed: seed &+ 31)) }
         }
         var found = 0

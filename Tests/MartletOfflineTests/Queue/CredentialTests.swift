@@ -26,7 +26,7 @@ struct CredentialTests {
     func nothingIsStored() async throws {
         try await OfflineScene.run { _ in
             var answer = OriginResponse.text("no", status: 403)
-            answer.fields = ["Set-Cookie": "session=s3cret-e", "X-Api-Key": "s3cret-f"]
+            answer.headers = ["Set-Cookie": "session=s3cret-e", "X-Api-Key": "s3cret-f"]
             return answer
         } _: { scene in
             let queue = try await scene.queue {
@@ -62,7 +62,7 @@ struct CredentialTests {
     @Test("Without a closure the submitting process sends the secret fields, and a later one cannot")
     func sameProcess() async throws {
         try await OfflineScene.run { request in
-            .text("", status: request.fields["Authorization"] == "Bearer abc" ? 200 : 401)
+            .text("", status: request.headers["Authorization"] == "Bearer abc" ? 200 : 401)
         } _: { scene in
             var request = try scene.request()
             request.headerFields[.authorization] = "Bearer abc"
@@ -85,7 +85,7 @@ struct CredentialTests {
         let ledger = Ledger()
         try await OfflineScene.run { request in
             try await ledger.note(request)
-            return .text("", status: request.fields["Authorization"] == "Bearer new" ? 200 : 401)
+            return .text("", status: request.headers["Authorization"] == "Bearer new" ? 200 : 401)
         } _: { scene in
             let queue = try await scene.queue(
                 credentials: OfflineCredentials { request in
@@ -109,7 +109,7 @@ struct CredentialTests {
         let token = Mutex("old")
         let ledger = Ledger()
         try await OfflineScene.run { request in
-            let isNew = request.fields["Authorization"] == "Bearer new"
+            let isNew = request.headers["Authorization"] == "Bearer new"
             try await ledger.note(request, takes: isNew)
             return .text("", status: isNew ? 200 : 401)
         } _: { scene in
@@ -142,7 +142,7 @@ struct CredentialTests {
         let asked = Count()
         let isRight = Mutex(false)
         try await OfflineScene.run { request in
-            .text("", status: request.fields["Authorization"] == "Bearer right" ? 200 : 401)
+            .text("", status: request.headers["Authorization"] == "Bearer right" ? 200 : 401)
         } _: { scene in
             let queue = try await scene.queue(
                 credentials: OfflineCredentials { request in

@@ -138,7 +138,7 @@ struct DeliveryTests {
         try await OfflineScene.run { request in
             guard request.path == "/bad" else { return .text("") }
             var answer = OriginResponse.text("no such thing", status: 422)
-            answer.fields = ["Content-Type": "text/plain", "Set-Cookie": "secret=1", "X-Why": "because"]
+            answer.headers = ["Content-Type": "text/plain", "Set-Cookie": "secret=1", "X-Why": "because"]
             return answer
         } _: { scene in
             let queue = try await scene.queue()
@@ -319,7 +319,7 @@ struct DeliveryTests {
             try await ledger.note(request)
             guard ledger.entries.count == 1 else { return .text("") }
             var answer = OriginResponse.text("", status: 503)
-            answer.fields = ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]
+            answer.headers = ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]
             return answer
         } _: { scene in
             let queue = try await scene.queue()
@@ -334,7 +334,7 @@ struct DeliveryTests {
     func retryAfterHolds() async throws {
         try await OfflineScene.run { _ in
             var answer = OriginResponse.text("", status: 429)
-            answer.fields = ["Retry-After": "3000"]
+            answer.headers = ["Retry-After": "3000"]
             return answer
         } _: { scene in
             let queue = try await scene.queue()

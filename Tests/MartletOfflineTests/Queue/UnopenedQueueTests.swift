@@ -79,7 +79,7 @@ struct UnopenedQueueTests {
     func laterAttempts() async throws {
         let key = try #require(HTTPField.Name("X-Api-Key"))
         try await OfflineScene.run { request in
-            request.fields["X-Try"] == nil ? .text("", status: 503) : .text("taken")
+            request.headers["X-Try"] == nil ? .text("", status: 503) : .text("taken")
         } _: { scene in
             let session = OfflineScene.session
             let queue = try await scene.queue(session: session)
@@ -90,8 +90,8 @@ struct UnopenedQueueTests {
             }
             try await scene.origin.waitForRequests(count: 3)
             for request in scene.origin.requests {
-                #expect(request.fields["X-Api-Key"] == "secret")
-                #expect(request.fields["Authorization"] == "Basic bWU6cHc=")
+                #expect(request.headers["X-Api-Key"] == "secret")
+                #expect(request.headers["Authorization"] == "Basic bWU6cHc=")
             }
             scene.answer { _ in .text("taken") }
             try await queue.drained
@@ -114,8 +114,8 @@ struct UnopenedQueueTests {
             let api = try session.host(scene.origin.url("/v2"), headers: [.init(key): "secret"])
             try await queue.submit("notes", of: api, body: .text("x"))
             try await queue.drained
-            #expect(scene.origin.requests.first?.fields["X-Api-Key"] == "secret")
-            #expect(scene.origin.requests.first?.fields["Authorization"] == "Bearer t")
+            #expect(scene.origin.requests.first?.headers["X-Api-Key"] == "secret")
+            #expect(scene.origin.requests.first?.headers["Authorization"] == "Bearer t")
             await queue.close()
         }
     }

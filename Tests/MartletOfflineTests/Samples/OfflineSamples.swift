@@ -20,7 +20,7 @@ enum OfflineSamples {
         print("kept as", ticket.id)
         for await event in queue.events {
             switch event {
-            case .delivered(let ticket, let answer): print(ticket.tag ?? "", answer.statusCode)
+            case .delivered(let ticket, let response): print(ticket.tag ?? "", response.statusCode)
             case .dead(let ticket, let letter): print(ticket, letter.message)
             default: break
             }

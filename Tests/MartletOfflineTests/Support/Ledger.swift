@@ -25,8 +25,8 @@ final class Ledger: Sendable {
     func note(_ request: OriginRequest, takes: Bool = true) async throws -> Bool {
         let body = try await request.collectText()
         return state.withLock { state in
-            let key = request.fields["Idempotency-Key"]
-            state.entries.append(Entry(key: key, path: request.path, body: body, fields: request.fields))
+            let key = request.headers["Idempotency-Key"]
+            state.entries.append(Entry(key: key, path: request.path, body: body, fields: request.headers))
             guard takes else { return false }
             let name = key ?? "request \(state.entries.count)"
             let isFirst = state.effects[name] == nil

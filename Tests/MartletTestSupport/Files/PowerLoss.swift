@@ -3,7 +3,7 @@ import MartletTesting
 /// The disk's state after a power loss: any changes can be missing, within the case's rule.
 package enum PowerLoss: Sendable, CustomStringConvertible {
     /// All changes up to the given number, as after a kill.
-    case behind(Int)
+    case after(Int)
     /// The directory's changes up to the given number without any data: files are empty.
     case withoutData(Int)
     /// The directory's changes up to the given number, with files of full length that contain only zeros.
@@ -17,7 +17,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
     /// The case and its number of changes, with the seed.
     package var description: String {
         switch self {
-        case .behind(let count): "all of \(count) changes"
+        case .after(let count): "all of \(count) changes"
         case .withoutData(let count): "\(count) changes without data"
         case .zeros(let count): "\(count) changes with zeros for data"
         case .any(let count, let seed): "some of \(count) changes, by \(seed)"
@@ -49,7 +49,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
     /// The number of changes.
     private var count: Int {
         switch self {
-        case .behind(let count), .withoutData(let count), .zeros(let count), .any(let count, _),
+        case .after(let count), .withoutData(let count), .zeros(let count), .any(let count, _),
             .unsynced(let count, _):
             count
         }
@@ -58,7 +58,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
     private var seed: UInt64 {
         switch self {
         case .any(_, let seed), .unsynced(_, let seed): seed
-        case .behind, .withoutData, .zeros: 0
+        case .after, .withoutData, .zeros: 0
         }
     }
 
@@ -89,7 +89,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
             case .made, .renamed, .removed:
                 switch self {
                 case .any, .unsynced: if place >= synced.folder, random.next() % 8 == 0 { continue }
-                case .behind, .withoutData, .zeros: break
+                case .after, .withoutData, .zeros: break
                 }
                 PowerLoss.apply(change, to: &names)
             case .wrote(let file, let offset, let bytes):
@@ -121,7 +121,7 @@ package enum PowerLoss: Sendable, CustomStringConvertible {
         _ bytes: [UInt8], at offset: Int, to content: inout Content, _ random: inout SeededGenerator
     ) {
         switch self {
-        case .behind: content.write(bytes[...], at: offset)
+        case .after: content.write(bytes[...], at: offset)
         case .withoutData: break
         case .zeros: content.extend(to: offset + bytes.count)
         case .any, .unsynced:

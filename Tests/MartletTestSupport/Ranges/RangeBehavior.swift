@@ -289,9 +289,9 @@ package struct RangeRequest: Sendable {
         connection = request.connection.number
         method = request.method
         target = request.target
-        fields = request.fields
-        range = request.fields["Range"]
-        ifRange = request.fields["If-Range"]
+        fields = request.headers
+        range = request.headers["Range"]
+        ifRange = request.headers["If-Range"]
         (start, end) = RangeRequest.bounds(of: range)
     }
 

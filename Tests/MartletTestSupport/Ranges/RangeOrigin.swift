@@ -97,14 +97,14 @@ package final class RangeOrigin: Sendable {
         let count = answer.contents.map { UInt64($0.count) } ?? UInt64(answer.body.count)
         let isFramed = answer.framing == .automatic && answer.declaredByteCount == nil
         var response = OriginResponse(
-            answer.status, fields: answer.fields,
+            answer.status, headers: answer.fields,
             body: .stream(length: isFramed && answer.surplus == 0 ? count : nil) { [self] writer in
                 try await send(answer, count + answer.surplus, request, round: round, to: writer)
             })
         response.framing = answer.framing
         response.fault = answer.fault
         if answer.framing == .automatic, !isFramed || answer.surplus > 0 {
-            response.fields["Content-Length"] = "\(answer.declaredByteCount ?? count)"
+            response.headers["Content-Length"] = "\(answer.declaredByteCount ?? count)"
             response.closesConnection = true
         }
         return response

@@ -41,13 +41,22 @@ struct BlockingThreadPoolTests {
     func withoutThreads(threadLimit: Int) async {
         // No address space has room for a stack of this size.
         let workers = BlockingThreadPool(threadLimit: threadLimit, stackByteCount: 1 << 62)
+        let gauge = Gauge()
         for _ in 0..<200 {
             let sum = await withTaskGroup(of: Int.self) { group in
-                for number in 0..<20 { group.addTask { await workers.run { number } } }
+                for number in 0..<20 {
+                    group.addTask {
+                        await workers.run {
+                            gauge.pass()
+                            return number
+                        }
+                    }
+                }
                 return await group.reduce(0, +)
             }
             #expect(sum == 190)
         }
+        #expect(gauge.most.load(ordering: .relaxed) <= threadLimit)
         #expect(workers.threadCount == 0)
     }
 }

@@ -63,7 +63,7 @@ struct Socks5MachineTests {
     }
 
     @Test("Credentials that are not requested are not sent")
-    func unaskedCredentials() throws {
+    func unrequestedCredentials() throws {
         let (sent, _) = try run(
             .name("a", port: 1), ProxyCredentials(user: "me", password: "p"), answers: [5, 0] + Self.success)
         #expect(sent.count == 2)

@@ -40,7 +40,7 @@ struct ByteStreamTests {
     @Test(
         "Bytes that a read did not consume wake the next wait without a new edge",
         arguments: StreamPair.allCases)
-    func leftBehind(kind: StreamPair) async throws {
+    func unconsumed(kind: StreamPair) async throws {
         let (client, server) = try await kind.make()
         try await server.send([1, 2, 3])
         #expect(try await client.receive(atMost: 2) == [1, 2])

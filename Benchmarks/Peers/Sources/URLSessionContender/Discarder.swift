@@ -2,8 +2,9 @@ import Foundation
 import FoundationNetworking
 
 /// A delegate that counts the bytes of a body on delivery and discards them.
+///
+/// Unchecked, because its state is accessed only on the session's delegate queue, which runs one call at a time.
 final class Discarder: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    // Both are accessed only on the session's delegate queue, which runs one call at a time.
     private var count = 0
     private let continuation: CheckedContinuation<Int, any Error>
 

@@ -95,7 +95,9 @@ actor Crawler {
                 if response.status.kind == .redirection, let location = response.headers[.location] {
                     page.links = [location]
                 } else if response.status.kind == .successful, response.contentType?.essence == "text/html" {
-                    page.links = HTMLLinks(in: try await body.text(upTo: limits.pageSize)).targets
+                    // An unknown charset is no error: links are almost always ASCII.
+                    let text = String(decoding: try await body.collect(upTo: limits.pageSize), as: UTF8.self)
+                    page.links = HTMLLinks(in: text).targets
                 }
                 return page
             }

@@ -27,7 +27,11 @@ struct Site {
             router.get("/moved", .redirect(to: "/new", status: 301))
             router.get(
                 "/new",
-                .fixed(Self.page("/members").with { $0.headers.append("Cache-Control", "max-age=3600") }))
+                .fixed(
+                    Self.page("/members").with {
+                        $0.headers["Content-Type"] = "text/html; charset=unknown"
+                        $0.headers.append("Cache-Control", "max-age=3600")
+                    }))
             router.get("/data.bin", .fixed(.bytes([0, 1, 2])))
             router.get("/slow") { [gate] _ in
                 for await _ in gate.stream {}

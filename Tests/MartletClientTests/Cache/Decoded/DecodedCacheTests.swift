@@ -62,7 +62,7 @@ struct DecodedCacheTests {
         return (scene, cache, gate, first)
     }
 
-    @Test("A value with an unchanged body is decoded once, and the session is asked each time")
+    @Test("A value with an unchanged body is decoded once, and the session is called each time")
     func reused() async throws {
         let scene = DecodedScene(7)
         let cache = scene.cache()
@@ -396,8 +396,8 @@ struct DecodedCacheTests {
     @Test("Credentials in the URL are sent to its origin")
     func credentials() async throws {
         try await TestOrigin.withOrigin { request in
-            request.fields["Authorization"] == nil
-                ? OriginResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"r\""]) : .text("in")
+            request.headers["Authorization"] == nil
+                ? OriginResponse(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""]) : .text("in")
         } run: { origin in
             let cache = try DecodedCache<String>(
                 session: ResponseCacheTests.session(), memoryPressure: nil, cost: { $0.count }

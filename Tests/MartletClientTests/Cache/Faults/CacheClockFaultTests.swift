@@ -74,8 +74,8 @@ struct CacheClockFaultTests {
     func shifted(_ shift: Shift, inMemory: Bool) async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
-            request.fields["If-None-Match"] == "\"1\""
-                ? OriginResponse(304, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=600"])
+            request.headers["If-None-Match"] == "\"1\""
+                ? OriginResponse(304, headers: ["ETag": "\"1\"", "Cache-Control": "max-age=600"])
                 : CacheScene.answer("from the network")
         } run: { origin async throws in
             let cache = try await scene.openedCache(memory: inMemory ? .mebibytes(1) : .bytes(0))

@@ -48,7 +48,7 @@ struct CacheDescriptorTests {
         try await TestOrigin.withOrigin { request in
             guard request.path == "/slow" else { return CacheFaultScene.answer(request) }
             return OriginResponse(
-                200, fields: ["Cache-Control": "max-age=600"],
+                200, headers: ["Cache-Control": "max-age=600"],
                 body: .stream(length: 1_600_000) { writer in
                     try await writer.write([UInt8](repeating: 1, count: 1_400_000))
                     try await signals.wait(for: "go")

@@ -107,7 +107,7 @@ final class CacheFaultScene: Sendable {
         let numbers = request.path.split(separator: "/").compactMap { UInt64($0) }
         guard numbers.count == 2 else { return OriginResponse(404) }
         return OriginResponse(
-            200, fields: ["Cache-Control": "max-age=600"], body: .pattern(numbers[1], from: numbers[0]))
+            200, headers: ["Cache-Control": "max-age=600"], body: .pattern(numbers[1], from: numbers[0]))
     }
 
     /// Runs a test with an origin that responds to the paths of the scene.

@@ -20,25 +20,25 @@ struct CacheHeldLockTests {
     private static func answer(_ request: OriginRequest) -> OriginResponse {
         guard request.method == .get else { return OriginResponse(204) }
         let fresh: OriginFields = ["Cache-Control": "max-age=600"]
-        let isAskedAgain = request.fields.contains("If-None-Match")
+        let isAskedAgain = request.headers.contains("If-None-Match")
         switch request.path {
-        case "/brief": return OriginResponse(200, fields: fresh, body: .pattern(200_000))
-        case "/large": return OriginResponse(200, fields: fresh, body: .pattern(6 << 20))
+        case "/brief": return OriginResponse(200, headers: fresh, body: .pattern(200_000))
+        case "/large": return OriginResponse(200, headers: fresh, body: .pattern(6 << 20))
         case "/unknownLength":
-            return OriginResponse(200, fields: fresh, body: .pattern(6 << 20)).with {
+            return OriginResponse(200, headers: fresh, body: .pattern(6 << 20)).with {
                 $0.framing = .chunked()
             }
         case "/validated":
             let fields: OriginFields = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]
             return isAskedAgain
-                ? OriginResponse(304, fields: fields)
-                : OriginResponse(200, fields: fields, body: .pattern(200_000))
+                ? OriginResponse(304, headers: fields)
+                : OriginResponse(200, headers: fields, body: .pattern(200_000))
         case "/replacedByUnstorable":
             return isAskedAgain
-                ? OriginResponse(200, fields: ["Cache-Control": "no-store"], body: .pattern(100))
+                ? OriginResponse(200, headers: ["Cache-Control": "no-store"], body: .pattern(100))
                 : OriginResponse(
-                    200, fields: ["ETag": "\"1\"", "Cache-Control": "max-age=0"], body: .pattern(200_000))
-        default: return OriginResponse(200, fields: fresh, body: .pattern(1000))
+                    200, headers: ["ETag": "\"1\"", "Cache-Control": "max-age=0"], body: .pattern(200_000))
+        default: return OriginResponse(200, headers: fresh, body: .pattern(1000))
         }
     }
 

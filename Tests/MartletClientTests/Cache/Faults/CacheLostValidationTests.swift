@@ -25,9 +25,9 @@ struct CacheLostValidationTests {
             let whole = CacheFaultScene.answer(request)
             guard request.path == path, request.method == .get else { return whole }
             let fields: OriginFields = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]
-            guard request.fields["If-None-Match"] != nil else { return whole.with { $0.fields = fields } }
+            guard request.headers["If-None-Match"] != nil else { return whole.with { $0.headers = fields } }
             try await signals.wait(for: "go")
-            return OriginResponse(304, fields: fields)
+            return OriginResponse(304, headers: fields)
         } run: { origin async throws in
             signals.use(origin)
             let cache = try await scene.openedCache(disk: .mebibytes(1))
@@ -69,8 +69,8 @@ struct CacheLostValidationTests {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
             let fields: OriginFields = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]
-            if request.fields["If-None-Match"] != nil { return OriginResponse(304, fields: fields) }
-            return CacheFaultScene.answer(request).with { $0.fields = fields }
+            if request.headers["If-None-Match"] != nil { return OriginResponse(304, headers: fields) }
+            return CacheFaultScene.answer(request).with { $0.headers = fields }
         } run: { origin async throws in
             let session = scene.session(try await scene.openedCache())
             try await CacheFaultScene.get(1, 100_000, session, origin)
@@ -79,7 +79,7 @@ struct CacheLostValidationTests {
             bytes[50_000] ^= 1
             try scene.write(bytes, to: name)
             #expect(try await CacheFaultScene.get(1, 100_000, session, origin) == .network)
-            #expect(origin.requests.map { $0.fields["If-None-Match"] } == [nil, "\"1\"", nil])
+            #expect(origin.requests.map { $0.headers["If-None-Match"] } == [nil, "\"1\"", nil])
             #expect(try await CacheFaultScene.get(1, 100_000, session, origin) == .validatedCache)
         }
     }
@@ -88,17 +88,17 @@ struct CacheLostValidationTests {
     func unknownTag() async throws {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
-            if request.fields["If-None-Match"] != nil {
-                return OriginResponse(304, fields: ["ETag": "\"other\""])
+            if request.headers["If-None-Match"] != nil {
+                return OriginResponse(304, headers: ["ETag": "\"other\""])
             }
             return CacheFaultScene.answer(request).with {
-                $0.fields = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]
+                $0.headers = ["ETag": "\"1\"", "Cache-Control": "max-age=0"]
             }
         } run: { origin async throws in
             let session = scene.session(try await scene.openedCache())
             try await CacheFaultScene.get(1, 1000, session, origin)
             #expect(try await CacheFaultScene.get(1, 1000, session, origin) == .network)
-            #expect(origin.requests.map { $0.fields["If-None-Match"] } == [nil, "\"1\"", nil])
+            #expect(origin.requests.map { $0.headers["If-None-Match"] } == [nil, "\"1\"", nil])
         }
     }
 
@@ -107,10 +107,10 @@ struct CacheLostValidationTests {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
             let fields: OriginFields = ["ETag": "\"\(request.path)\"", "Cache-Control": "max-age=0"]
-            if request.fields["If-None-Match"] == "\"\(request.path)\"" {
-                return OriginResponse(304, fields: fields)
+            if request.headers["If-None-Match"] == "\"\(request.path)\"" {
+                return OriginResponse(304, headers: fields)
             }
-            return CacheFaultScene.answer(request).with { $0.fields = fields }
+            return CacheFaultScene.answer(request).with { $0.headers = fields }
         } run: { origin async throws in
             let caches = [
                 try await scene.openedCache(disk: .kibibytes(600)),

@@ -51,7 +51,7 @@ struct CachePowerLossTests {
     private static func cuts(_ count: Int) -> [PowerLoss] {
         var cuts: [PowerLoss] = []
         for number in 1...count {
-            cuts.append(.behind(number))
+            cuts.append(.after(number))
             if number % 4 == 0 { cuts += [.withoutData(number), .zeros(number)] }
             cuts.append(.any(number, seed: UInt64(number)))
         }
@@ -90,7 +90,7 @@ struct CachePowerLossTests {
                     let exchange = try await session.get(origin.url(path))
                     #expect(SamplePage.isRight(exchange, path), "\(cut): \(path)")
                     // All changes were written, so the entry is found.
-                    if case .behind(changes.count) = cut { #expect(exchange.source == .cache) }
+                    if case .after(changes.count) = cut { #expect(exchange.source == .cache) }
                     #expect(try await isStoredAgain(path, session, origin), "\(cut): \(path)")
                 }
                 #expect(await scene.isTidy(), "\(cut)")

@@ -22,7 +22,7 @@ struct CacheSharedFolderTests {
             }
             if request.method != .get { return .text("\(version)") }
             return OriginResponse(
-                200, fields: ["Cache-Control": "max-age=600", "X-Version": "\(version)"],
+                200, headers: ["Cache-Control": "max-age=600", "X-Version": "\(version)"],
                 body: .text(Pages.body(request.path, version)))
         }
 
@@ -138,7 +138,7 @@ struct CacheSharedFolderTests {
             }
             guard turn == 1 else { return ResponseCacheTests.fresh("new") }
             return OriginResponse(
-                200, fields: ["Cache-Control": "max-age=600"],
+                200, headers: ["Cache-Control": "max-age=600"],
                 body: .stream(length: 6) { writer in
                     try await writer.write("old")
                     try await signals.wait(for: "go")

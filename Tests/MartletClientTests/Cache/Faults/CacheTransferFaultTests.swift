@@ -41,7 +41,7 @@ struct CacheTransferFaultTests {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
             let whole = CacheFaultScene.answer(request)
-            return request.fields.contains("X-Cut") ? cut.applied(to: whole, after: count / 2) : whole
+            return request.headers.contains("X-Cut") ? cut.applied(to: whole, after: count / 2) : whole
         } run: { origin async throws in
             let session = scene.session(try await scene.openedCache())
             let request = try HTTPRequest(.get, origin, "/1/\(count)", CacheTransferFaultTests.cutting)
@@ -57,7 +57,7 @@ struct CacheTransferFaultTests {
         let scene = try CacheFaultScene()
         try await TestOrigin.withOrigin { request in
             let whole = CacheFaultScene.answer(request)
-            return request.fields.contains("X-Cut") ? cut.applied(to: whole, after: 40_000) : whole
+            return request.headers.contains("X-Cut") ? cut.applied(to: whole, after: 40_000) : whole
         } run: { origin async throws in
             let session = scene.session(try await scene.openedCache())
             try await CacheFaultScene.get(1, 100_000, session, origin)
