@@ -53,7 +53,7 @@ struct NetworkCommand: AsyncParsableCommand {
             overrides.map { ($0, InterfaceOverride(isExpensive: $1)) }, uniquingKeysWith: { $1 })
         let monitor = NetworkMonitor(.init(sysfs: FilePath(sysfs), interfaces: interfaces))
         for await path in monitor {
-            var report = NetworkReport(path)
+            var report = NetworkReport(path: path)
             for (name, url) in zip(host, urls) {
                 let found = await monitor.currentReachability(of: url, probe: probe ? .connection : .route)
                 report.hosts.append((name, found))
@@ -75,11 +75,9 @@ struct NetworkCommand: AsyncParsableCommand {
 
 /// A path and the reachability of hosts, as readable text and as JSON.
 struct NetworkReport: Sendable {
-    private let path: NetworkPath
+    let path: NetworkPath
     /// The hosts of the command line, in order.
     var hosts: [(name: String, reachability: HostReachability)] = []
-
-    init(_ path: NetworkPath) { self.path = path }
 
     /// The readable form: a line for the path, and for each interface and host.
     var text: String {

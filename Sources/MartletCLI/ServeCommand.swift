@@ -41,8 +41,7 @@ struct ServeCommand: AsyncParsableCommand {
         if !quiet {
             // Awaited, so that a slow reader of the log slows the clients down and does not fill the memory.
             options.log = { request in
-                let usesUnicode = Environment.speaksUTF8
-                await Console.complain("\(ColumnText.safe("\(request)", usesUnicode: usesUnicode))\n")
+                await Console.complain("\(ColumnText.safe("\(request)", usesUnicode: Environment.speaksUTF8))\n")
             }
         }
         let origin: TestOrigin

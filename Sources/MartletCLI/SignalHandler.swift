@@ -100,10 +100,7 @@ enum StandardDescriptors {
 /// The command line as other users of the machine see it, for example in `ps`.
 enum ProcessTitle {
     /// The end of an argument. Its last bytes stay, the others are secret.
-    private struct Secret {
-        var suffix: String
-        var visibleByteCount = 0
-    }
+    private typealias Secret = (suffix: String, visibleByteCount: Int)
 
     /// Overwrites the secrets in the arguments of the process after they were read, as curl does. Until then they are
     /// visible: secrets that must never be visible belong in a file of options (`-K`).
@@ -147,11 +144,11 @@ enum ProcessTitle {
             default: break
             }
         }
-        var secrets = values.map { Secret(suffix: $0) }
+        var secrets: [Secret] = values.map { ($0, 0) }
         for url in addresses {
             guard let secret = CommandLineURL.userInfo(of: url) else { continue }
             let rest = url[secret.upperBound...].utf8.count
-            secrets.append(Secret(suffix: String(url[secret.lowerBound...]), visibleByteCount: rest))
+            secrets.append((String(url[secret.lowerBound...]), rest))
         }
         return secrets
     }

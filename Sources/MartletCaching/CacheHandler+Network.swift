@@ -23,7 +23,7 @@ extension CacheHandler {
         case .offer(let offer, _) where offer.hasStaleFallback:
             guard isFirst || member.wasEarly else { return nil }
             guard flight.claim(isFirst: isFirst) != nil else {
-                return try await staleFallback(status: offer.network.head.status)?.use()
+                return try await staleFallback(status: offer.network.head.status)?()
             }
             return take(over: offer, flight, staleFallback: try await staleFallback(for: offer.network))
         case .offer:

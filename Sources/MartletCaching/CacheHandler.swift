@@ -204,12 +204,13 @@ struct CacheHandler {
             error as HTTPError where error.code == .cachedBodyCorrupted
         { return nil }
         let (cache, url, count) = (cache, request.key.url, answer.byteCount(of: response))
-        return StaleFallback(answer: made) { [control] in
+        return { [control] in
             // The length of the replaced error may already have been set.
             control.expectBody(of: count)
             cache.store.noteUse(of: response)
             cache.count(\.staleOnErrors, served: count)
             cache.tell(.staleOnError(url: url, status: status))
+            return made
         }
     }
 }
@@ -280,20 +281,12 @@ final class ResponseCacheInfo: ResponseProvenance {
     // A stored response is a hit, even if it is a 504.
     var isUnsatisfied: Bool { source == .cache && !status.isHit }
 
-    func useFallback() -> StreamedResponse? { staleFallback?.use() }
+    func useFallback() -> StreamedResponse? { staleFallback?() }
 }
 
-/// A stored response that may replace an error (RFC 5861 §4). It is counted, and reported, only when it does.
-struct StaleFallback {
-    let answer: StreamedResponse
-    /// Called when it replaces the error.
-    let whenUsed: @Sendable () -> Void
-
-    func use() -> StreamedResponse {
-        whenUsed()
-        return answer
-    }
-}
+/// Returns a stored response that may replace an error (RFC 5861 §4). It is called when it does, and then counts and
+/// reports the response.
+typealias StaleFallback = @Sendable () -> StreamedResponse
 
 extension SessionCore {
     /// The requests that are shared by several calls.

@@ -24,7 +24,7 @@ struct CacheStage: CallStage {
                 let failed = step
                 progress.staleFallback {
                     var step = failed
-                    return try await step.staleFallback()?.use()
+                    return try await step.staleFallback()?()
                 }
                 throw progress.own(error)
             }

@@ -6,16 +6,14 @@ public import MartletHosts
 /// The rules are encoded. A ``QueryEncoding/serializer`` throws an error, because a decoded value without it would send
 /// other bytes.
 extension QueryEncoding: Codable {
-    private enum CodingKeys: String, CodingKey { case arrays, booleans, dates, data, nulls, keys }
-
-    private static let settings: [CodedSetting<QueryEncoding, CodingKeys>] = [
-        .init(.arrays, \.arrays), .init(.booleans, \.booleans), .init(.dates, \.dates), .init(.data, \.data),
-        .init(.nulls, \.nulls), .init(.keys, \.keys),
+    private static let settings: [CodedSetting<QueryEncoding>] = [
+        .init("arrays", \.arrays), .init("booleans", \.booleans), .init("dates", \.dates), .init("data", \.data),
+        .init("nulls", \.nulls), .init("keys", \.keys),
     ]
 
     /// Decodes the rules; a missing one has its default.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(keyedBy: CodedKey.self)
         self.init()
         for setting in QueryEncoding.settings { try setting.decode(&self, container) }
     }
@@ -26,7 +24,7 @@ extension QueryEncoding: Codable {
         if serializer != nil {
             throw encoder.refusal(of: self, "a query serializer cannot be encoded; remove it first")
         }
-        var container = encoder.container(keyedBy: CodingKeys.self)
+        var container = encoder.container(keyedBy: CodedKey.self)
         for setting in QueryEncoding.settings { try setting.encode(self, &container) }
     }
 }
@@ -34,29 +32,27 @@ extension QueryEncoding: Codable {
 /// The format and its options are encoded. A `JSONEncoder` is encoded by its strategies; closures and `userInfo` throw
 /// an error.
 extension ParameterEncoding: Codable {
-    private enum CodingKeys: String, CodingKey { case format, json, propertyList, query, methodsInURL }
-
     /// Decodes an encoding; a form if the format is missing.
     /// - Throws: `DecodingError`, also for an unknown format or strategy.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        switch try container.value(.format, or: "form") {
+        let container = try decoder.container(keyedBy: CodedKey.self)
+        switch try container.value("format", or: "form") {
         case "form": self = .form
         case "json":
-            let own = try container.decodeIfPresent(JSONStrategies.self, forKey: .json)
+            let own = try container.decodeIfPresent(JSONStrategies.self, forKey: "json")
             self = own.map { .json($0.encoder) } ?? .json
-        case "propertyList": self = .propertyList(try container.value(.propertyList, or: .xml))
+        case "propertyList": self = .propertyList(try container.value("propertyList", or: .xml))
         case let name:
             throw DecodingError.dataCorruptedError(
-                forKey: .format, in: container, debugDescription: "\(name) is not a parameter format")
+                forKey: "format", in: container, debugDescription: "\(name) is not a parameter format")
         }
-        query = try container.value(.query, or: query)
-        if let names = try container.decodeIfPresent([String].self, forKey: .methodsInURL) {
+        query = try container.value("query", or: query)
+        if let names = try container.decodeIfPresent([String].self, forKey: "methodsInURL") {
             methodsWithParametersInURL = Set(
                 try names.map { name in
                     guard let method = HTTPRequest.Method(name) else {
                         throw DecodingError.dataCorruptedError(
-                            forKey: .methodsInURL, in: container, debugDescription: "\(name) is not a method")
+                            forKey: "methodsInURL", in: container, debugDescription: "\(name) is not a method")
                     }
                     return method
                 })
@@ -67,22 +63,22 @@ extension ParameterEncoding: Codable {
     /// - Throws: `EncodingError.invalidValue` for a serializer of queries, and for a `JSONEncoder` with closures or
     ///   `userInfo`.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
+        var container = encoder.container(keyedBy: CodedKey.self)
         switch format {
-        case .form: try container.encode("form", forKey: .format)
+        case .form: try container.encode("form", forKey: "format")
         case .json(let json):
-            try container.encode("json", forKey: .format)
+            try container.encode("json", forKey: "format")
             guard let json else { break }
             guard let strategies = JSONStrategies(json) else {
                 throw encoder.refusal(of: json, "a JSON encoder with closures or userInfo cannot be encoded")
             }
-            try container.encode(strategies, forKey: .json)
+            try container.encode(strategies, forKey: "json")
         case .propertyList(let format):
-            try container.encode("propertyList", forKey: .format)
-            try container.encode(format, forKey: .propertyList)
+            try container.encode("propertyList", forKey: "format")
+            try container.encode(format, forKey: "propertyList")
         }
-        try container.encode(query, forKey: .query)
-        try container.encode(methodsWithParametersInURL.map(\.rawValue).sorted(), forKey: .methodsInURL)
+        try container.encode(query, forKey: "query")
+        try container.encode(methodsWithParametersInURL.map(\.rawValue).sorted(), forKey: "methodsInURL")
     }
 }
 
@@ -133,21 +129,19 @@ private struct JSONStrategies: Codable {
 /// The settings of a service are encoded without secrets: the user name and password of its URL,
 /// ``HostConfiguration/authentication``, and fields with credentials are omitted.
 extension HostConfiguration: Codable {
-    private enum CodingKeys: String, CodingKey { case base, headers, encoding, options, validatesStatus }
-
-    private static let settings: [CodedSetting<HostConfiguration, CodingKeys>] = [
-        .init(.headers, \.headers, written: \.withoutSecrets), .init(.encoding, \.encoding), .init(.options, \.options),
-        .init(.validatesStatus, optional: \.validatesStatus),
+    private static let settings: [CodedSetting<HostConfiguration>] = [
+        .init("headers", \.headers, written: \.withoutSecrets), .init("encoding", \.encoding),
+        .init("options", \.options), .init("validatesStatus", optional: \.validatesStatus),
     ]
 
     /// Decodes the settings. Only the base must be present.
     /// - Throws: `DecodingError`, also for an invalid URL.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        let text = try container.decode(String.self, forKey: .base)
+        let container = try decoder.container(keyedBy: CodedKey.self)
+        let text = try container.decode(String.self, forKey: "base")
         do throws(HTTPURL.ParseError) { self.init(base: try HTTPURL(text)) } catch {
             throw DecodingError.dataCorruptedError(
-                forKey: .base, in: container, debugDescription: "the base is not a URL: \(error)")
+                forKey: "base", in: container, debugDescription: "the base is not a URL: \(error)")
         }
         for setting in HostConfiguration.settings { try setting.decode(&self, container) }
     }
@@ -155,8 +149,8 @@ extension HostConfiguration: Codable {
     /// Encodes the settings, without secrets.
     /// - Throws: `EncodingError.invalidValue` for a closure or a validator among the settings.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(base.withoutUserInfo.description, forKey: .base)
+        var container = encoder.container(keyedBy: CodedKey.self)
+        try container.encode(base.withoutUserInfo.description, forKey: "base")
         for setting in HostConfiguration.settings { try setting.encode(self, &container) }
     }
 }

@@ -8,32 +8,26 @@ import MartletCache
 /// credentials are omitted. A validator throws an error, because decoded options without it would accept other
 /// responses. Unknown keys are ignored; missing keys have their default.
 extension RequestOptions: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case timeouts, priority, bodyLimit, decompresses, version, omittedFields, returnsRawBody, trailers, proxy
-        case queueOrder, redirects, retry, usesCookies, idempotencyKey, bandwidth, allowsResendingNonIdempotentMethods
-        case cacheMode, cachePartition, ignoresContentLength, meteredNetworks, serviceClass
-    }
-
-    private static let settings: [CodedSetting<RequestOptions, CodingKeys>] = [
-        .init(.timeouts, \.timeouts) { $0 == Timeouts() ? nil : $0 }, .init(.priority, optional: \.priority),
-        .init(.queueOrder, optional: \.queueOrder), .init(.bodyLimit, optional: \.bodyLimit),
-        .init(.decompresses, optional: \.decompresses), .init(.version, optional: \.version),
-        .init(.returnsRawBody, optional: \.returnsRawBody),
-        .init(.allowsResendingNonIdempotentMethods, optional: \.allowsResendingNonIdempotentMethods),
-        .init(.proxy, optional: \.proxy), .init(.redirects, optional: \.redirects), .init(.retry, optional: \.retry),
-        .init(.cacheMode, optional: \.cacheMode), .init(.cachePartition, optional: \.cachePartition),
-        .init(.meteredNetworks, optional: \.meteredNetworks), .init(.serviceClass, optional: \.serviceClass),
-        .init(.idempotencyKey, optional: \.idempotencyKey),
-        .init(.omittedFields, \.omittedFields) { $0.isEmpty ? nil : $0 },
-        .init(.trailers, \.trailers) { $0.withoutSecrets.isEmpty ? nil : $0.withoutSecrets },
-        .init(.usesCookies, optional: \.usesCookies), .init(.ignoresContentLength, optional: \.ignoresContentLength),
-        .init(.bandwidth, \.bandwidth) { $0 == .none ? nil : $0 },
+    private static let settings: [CodedSetting<RequestOptions>] = [
+        .init("timeouts", \.timeouts) { $0 == Timeouts() ? nil : $0 }, .init("priority", optional: \.priority),
+        .init("queueOrder", optional: \.queueOrder), .init("bodyLimit", optional: \.bodyLimit),
+        .init("decompresses", optional: \.decompresses), .init("version", optional: \.version),
+        .init("returnsRawBody", optional: \.returnsRawBody),
+        .init("allowsResendingNonIdempotentMethods", optional: \.allowsResendingNonIdempotentMethods),
+        .init("proxy", optional: \.proxy), .init("redirects", optional: \.redirects), .init("retry", optional: \.retry),
+        .init("cacheMode", optional: \.cacheMode), .init("cachePartition", optional: \.cachePartition),
+        .init("meteredNetworks", optional: \.meteredNetworks), .init("serviceClass", optional: \.serviceClass),
+        .init("idempotencyKey", optional: \.idempotencyKey),
+        .init("omittedFields", \.omittedFields) { $0.isEmpty ? nil : $0 },
+        .init("trailers", \.trailers) { $0.withoutSecrets.isEmpty ? nil : $0.withoutSecrets },
+        .init("usesCookies", optional: \.usesCookies), .init("ignoresContentLength", optional: \.ignoresContentLength),
+        .init("bandwidth", \.bandwidth) { $0 == .none ? nil : $0 },
     ]
 
     /// Decodes the options; missing keys have their default.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(keyedBy: CodedKey.self)
         self.init()
         // Settings that few calls have are set only if they are present: each of them allocates the storage of all.
         for setting in RequestOptions.settings { try setting.decode(&self, container) }
@@ -43,110 +37,98 @@ extension RequestOptions: Codable {
     /// - Throws: `EncodingError.invalidValue` if a closure chooses the proxy, and for a validator.
     public func encode(to encoder: any Encoder) throws {
         if let validator { throw encoder.refusal(of: validator, "a validator cannot be encoded") }
-        var container = encoder.container(keyedBy: CodingKeys.self)
+        var container = encoder.container(keyedBy: CodedKey.self)
         for setting in RequestOptions.settings { try setting.encode(self, &container) }
     }
 }
 
 extension RetryPolicy: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case attempts, wait, growsFrom, budget, statuses, maximumRetryAfter
-        case retriesNonIdempotentMethods, includesAllErrors, timeLimit
-    }
-
     /// Decodes a retry policy.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        let attempts = try container.number(.attempts, in: 1..., or: 1)
+        let container = try decoder.container(keyedBy: CodedKey.self)
+        let attempts = try container.number("attempts", in: 1..., or: 1)
         self = attempts == 1 ? .never : .transient(maximumAttempts: attempts)
-        let wait = try container.duration(.wait) ?? .zero
-        let start = try container.duration(.growsFrom)
+        let wait = try container.duration("wait") ?? .zero
+        let start = try container.duration("growsFrom")
         backoff = start.map { .exponential(from: $0, upTo: wait) } ?? .constant(wait)
-        budget = try container.decodeIfPresent(Double.self, forKey: .budget)
+        budget = try container.decodeIfPresent(Double.self, forKey: "budget")
         if let budget, !(budget >= 0) {
             throw DecodingError.dataCorruptedError(
-                forKey: .budget, in: container, debugDescription: "a budget must not be negative")
+                forKey: "budget", in: container, debugDescription: "a budget must not be negative")
         }
-        statuses = try container.value(.statuses, or: statuses)
-        maximumRetryAfter = try container.duration(.maximumRetryAfter) ?? maximumRetryAfter
-        retriesNonIdempotentMethods = try container.value(.retriesNonIdempotentMethods, or: false)
-        includesAllErrors = try container.value(.includesAllErrors, or: false)
-        timeLimit = try container.duration(.timeLimit)
+        statuses = try container.value("statuses", or: statuses)
+        maximumRetryAfter = try container.duration("maximumRetryAfter") ?? maximumRetryAfter
+        retriesNonIdempotentMethods = try container.value("retriesNonIdempotentMethods", or: false)
+        includesAllErrors = try container.value("includesAllErrors", or: false)
+        timeLimit = try container.duration("timeLimit")
     }
 
     /// Encodes the retry policy.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(maximumAttempts, forKey: .attempts)
-        try container.encodeIfPresent(timeLimit, forKey: .timeLimit)
+        var container = encoder.container(keyedBy: CodedKey.self)
+        try container.encode(maximumAttempts, forKey: "attempts")
+        try container.encodeIfPresent(timeLimit, forKey: "timeLimit")
         switch backoff {
-        case .constant(let wait): try container.encode(wait, forKey: .wait)
+        case .constant(let wait): try container.encode(wait, forKey: "wait")
         case .exponential(let from, let longest):
-            try container.encode(from, forKey: .growsFrom)
-            try container.encode(longest, forKey: .wait)
+            try container.encode(from, forKey: "growsFrom")
+            try container.encode(longest, forKey: "wait")
         }
-        try container.encodeIfPresent(budget, forKey: .budget)
-        try container.encode(statuses.sorted(), forKey: .statuses)
-        try container.encode(maximumRetryAfter, forKey: .maximumRetryAfter)
-        try container.encode(retriesNonIdempotentMethods, forKey: .retriesNonIdempotentMethods)
-        try container.encode(includesAllErrors, forKey: .includesAllErrors)
+        try container.encodeIfPresent(budget, forKey: "budget")
+        try container.encode(statuses.sorted(), forKey: "statuses")
+        try container.encode(maximumRetryAfter, forKey: "maximumRetryAfter")
+        try container.encode(retriesNonIdempotentMethods, forKey: "retriesNonIdempotentMethods")
+        try container.encode(includesAllErrors, forKey: "includesAllErrors")
     }
 }
 
 extension RedirectPolicy: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case followsRedirects, limit, allowsDowngrade, schemes, methodPreservingStatuses, secretFields,
-            sendsCredentialsCrossOrigin
-    }
-
     /// Decodes a redirect policy. Missing values are those of ``follow(limit:)``.
     /// - Throws: `DecodingError`, also for a negative limit.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        self = .follow(limit: try container.number(.limit, in: 0..., or: 20))
-        followsRedirects = try container.value(.followsRedirects, or: true)
-        allowsDowngrade = try container.value(.allowsDowngrade, or: false)
-        if let names = try container.decodeIfPresent([String].self, forKey: .schemes) {
+        let container = try decoder.container(keyedBy: CodedKey.self)
+        self = .follow(limit: try container.number("limit", in: 0..., or: 20))
+        followsRedirects = try container.value("followsRedirects", or: true)
+        allowsDowngrade = try container.value("allowsDowngrade", or: false)
+        if let names = try container.decodeIfPresent([String].self, forKey: "schemes") {
             schemes = Set(
                 try names.map { name in
                     guard let scheme = HTTPURL.Scheme(rawValue: name) else {
                         throw DecodingError.dataCorruptedError(
-                            forKey: .schemes, in: container, debugDescription: "\(name) is neither http nor https")
+                            forKey: "schemes", in: container, debugDescription: "\(name) is neither http nor https")
                     }
                     return scheme
                 })
         }
-        methodPreservingStatuses = try container.value(.methodPreservingStatuses, or: [])
-        secretFields = try container.value(.secretFields, or: [])
-        sendsCredentialsCrossOrigin = try container.value(.sendsCredentialsCrossOrigin, or: false)
+        methodPreservingStatuses = try container.value("methodPreservingStatuses", or: [])
+        secretFields = try container.value("secretFields", or: [])
+        sendsCredentialsCrossOrigin = try container.value("sendsCredentialsCrossOrigin", or: false)
     }
 
     /// Encodes the redirect policy.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(followsRedirects, forKey: .followsRedirects)
-        try container.encode(limit, forKey: .limit)
-        try container.encode(allowsDowngrade, forKey: .allowsDowngrade)
-        try container.encode(schemes.map(\.rawValue).sorted(), forKey: .schemes)
-        try container.encode(methodPreservingStatuses.sorted(), forKey: .methodPreservingStatuses)
-        try container.encode(secretFields, forKey: .secretFields)
-        try container.encode(sendsCredentialsCrossOrigin, forKey: .sendsCredentialsCrossOrigin)
+        var container = encoder.container(keyedBy: CodedKey.self)
+        try container.encode(followsRedirects, forKey: "followsRedirects")
+        try container.encode(limit, forKey: "limit")
+        try container.encode(allowsDowngrade, forKey: "allowsDowngrade")
+        try container.encode(schemes.map(\.rawValue).sorted(), forKey: "schemes")
+        try container.encode(methodPreservingStatuses.sorted(), forKey: "methodPreservingStatuses")
+        try container.encode(secretFields, forKey: "secretFields")
+        try container.encode(sendsCredentialsCrossOrigin, forKey: "sendsCredentialsCrossOrigin")
     }
 }
 
 extension IdempotencyKey: Codable {
-    private enum CodingKeys: String, CodingKey { case value }
-
     /// Decodes a key; a missing value means a random key for each call.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        self = try container.decodeIfPresent(String.self, forKey: .value).map { .value($0) } ?? .random
+        let container = try decoder.container(keyedBy: CodedKey.self)
+        self = try container.decodeIfPresent(String.self, forKey: "value").map { .value($0) } ?? .random
     }
 
     /// Encodes the key; a random one has no value.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encodeIfPresent(text, forKey: .value)
+        var container = encoder.container(keyedBy: CodedKey.self)
+        try container.encodeIfPresent(text, forKey: "value")
     }
 }

@@ -15,37 +15,32 @@ import MartletCache
 /// Unknown keys are ignored, because a later version may write them. Missing keys have their default; values out of
 /// range throw an error.
 extension SessionConfiguration: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case timeouts, bufferedBodyLimit, headers, userAgent, decompressesResponses, decompressionLimits
-        case continueTimeout, pool, bandwidth, wireLimits, tls, proxy, redirects, retry
-        case resolveOverrides, connectOverrides, unixSocketPath, happyEyeballs, socketOptions, priority, serviceClass
-        case queueOrder, concurrency, cacheMode, cachePartition, meteredNetworks, queryEncoding
-    }
-
     /// All settings except those that are encoded, or checked, in another way.
-    private static let settings: [CodedSetting<SessionConfiguration, CodingKeys>] = [
-        .init(.timeouts, \.timeouts), .init(.bufferedBodyLimit, \.bufferedBodyLimit),
-        .init(.queryEncoding, \.queryEncoding), .init(.headers, \.headers, written: \.withoutSecrets),
-        .init(.decompressesResponses, \.decompressesResponses), .init(.decompressionLimits, \.decompressionLimits),
-        .init(.pool, \.pool), .init(.bandwidth, \.bandwidth), .init(.wireLimits, \.wireLimits), .init(.tls, \.tls),
-        .init(.proxy, \.proxy), .init(.redirects, \.redirects), .init(.retry, \.retry),
-        .init(.resolveOverrides, \.resolveOverrides), .init(.connectOverrides, \.connectOverrides),
-        .init(.unixSocketPath, optional: \.unixSocketPath), .init(.happyEyeballs, \.happyEyeballs),
-        .init(.socketOptions, \.socketOptions), .init(.serviceClass, optional: \.serviceClass),
-        .init(.priority, \.priority), .init(.queueOrder, \.queueOrder), .init(.concurrency, optional: \.concurrency),
-        .init(.cacheMode, \.cacheMode), .init(.cachePartition, optional: \.cachePartition),
-        .init(.meteredNetworks, \.meteredNetworks),
+    private static let settings: [CodedSetting<SessionConfiguration>] = [
+        .init("timeouts", \.timeouts), .init("bufferedBodyLimit", \.bufferedBodyLimit),
+        .init("queryEncoding", \.queryEncoding), .init("headers", \.headers, written: \.withoutSecrets),
+        .init("decompressesResponses", \.decompressesResponses), .init("decompressionLimits", \.decompressionLimits),
+        .init("pool", \.pool), .init("bandwidth", \.bandwidth), .init("wireLimits", \.wireLimits), .init("tls", \.tls),
+        .init("proxy", \.proxy), .init("redirects", \.redirects), .init("retry", \.retry),
+        .init("resolveOverrides", \.resolveOverrides), .init("connectOverrides", \.connectOverrides),
+        .init("unixSocketPath", optional: \.unixSocketPath), .init("happyEyeballs", \.happyEyeballs),
+        .init("socketOptions", \.socketOptions), .init("serviceClass", optional: \.serviceClass),
+        .init("priority", \.priority), .init("queueOrder", \.queueOrder), .init("concurrency", optional: \.concurrency),
+        .init("cacheMode", \.cacheMode), .init("cachePartition", optional: \.cachePartition),
+        .init("meteredNetworks", \.meteredNetworks),
     ]
 
     /// Decodes a configuration.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(keyedBy: CodedKey.self)
         self = .default
         for setting in SessionConfiguration.settings { try setting.decode(&self, container) }
         // A `null` means that no `User-Agent` is sent.
-        if container.contains(.userAgent) { userAgent = try container.decodeIfPresent(String.self, forKey: .userAgent) }
-        continueTimeout = try container.duration(.continueTimeout) ?? continueTimeout
+        if container.contains("userAgent") {
+            userAgent = try container.decodeIfPresent(String.self, forKey: "userAgent")
+        }
+        continueTimeout = try container.duration("continueTimeout") ?? continueTimeout
     }
 
     /// Encodes the configuration, without secrets and without code.
@@ -53,53 +48,49 @@ extension SessionConfiguration: Codable {
     ///   a validator, and for a PEM text of a root that contains a private key.
     public func encode(to encoder: any Encoder) throws {
         if let validator { throw encoder.refusal(of: validator, "a validator cannot be encoded") }
-        var container = encoder.container(keyedBy: CodingKeys.self)
+        var container = encoder.container(keyedBy: CodedKey.self)
         for setting in SessionConfiguration.settings { try setting.encode(self, &container) }
-        try container.encode(userAgent, forKey: .userAgent)
-        try container.encode(continueTimeout, forKey: .continueTimeout)
+        try container.encode(userAgent, forKey: "userAgent")
+        try container.encode(continueTimeout, forKey: "continueTimeout")
     }
 }
 
 /// Settings are encoded without credentials. A selector throws an error, because settings without it would use other
 /// proxies.
 extension ProxySettings: Codable {
-    private enum CodingKeys: String, CodingKey {
-        case usesEnvironment, server, bypass, replacesExceptions, alwaysTunnels
-    }
-
     /// Decodes settings, without credentials. Missing values are those of ``none``.
     /// - Throws: `DecodingError`, also for an invalid proxy.
     public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let container = try decoder.container(keyedBy: CodedKey.self)
         var settings: ProxySettings
-        if let server = try container.decodeIfPresent(ProxyServer.self, forKey: .server) {
+        if let server = try container.decodeIfPresent(ProxyServer.self, forKey: "server") {
             settings = .server(server)
         } else {
-            settings = try container.value(.usesEnvironment, or: false) ? .environment : .none
+            settings = try container.value("usesEnvironment", or: false) ? .environment : .none
         }
-        if let list = try container.decodeIfPresent(String.self, forKey: .bypass) {
-            let replaces = try container.value(.replacesExceptions, or: false)
+        if let list = try container.decodeIfPresent(String.self, forKey: "bypass") {
+            let replaces = try container.value("replacesExceptions", or: false)
             settings = replaces ? settings.bypassingOnly(ProxyBypass(list)) : settings.bypassing(list)
         }
-        if try container.value(.alwaysTunnels, or: false) { settings = settings.alwaysTunneling() }
+        if try container.value("alwaysTunnels", or: false) { settings = settings.alwaysTunneling() }
         self = settings
     }
 
     /// Encodes the settings, without credentials.
     /// - Throws: `EncodingError.invalidValue` for a selector.
     public func encode(to encoder: any Encoder) throws {
-        var container = encoder.container(keyedBy: CodingKeys.self)
+        var container = encoder.container(keyedBy: CodedKey.self)
         switch rule {
-        case .none: try container.encode(false, forKey: .usesEnvironment)
-        case .environment: try container.encode(true, forKey: .usesEnvironment)
-        case .server(let server): try container.encode(server, forKey: .server)
+        case .none: try container.encode(false, forKey: "usesEnvironment")
+        case .environment: try container.encode(true, forKey: "usesEnvironment")
+        case .server(let server): try container.encode(server, forKey: "server")
         case .selector: throw encoder.refusal(of: self, "a proxy selector cannot be encoded")
         }
         if !bypass.isEmpty || replacesExceptions {
-            try container.encode(bypass.text, forKey: .bypass)
-            try container.encode(replacesExceptions, forKey: .replacesExceptions)
+            try container.encode(bypass.text, forKey: "bypass")
+            try container.encode(replacesExceptions, forKey: "replacesExceptions")
         }
-        if alwaysTunnels { try container.encode(true, forKey: .alwaysTunnels) }
+        if alwaysTunnels { try container.encode(true, forKey: "alwaysTunnels") }
     }
 }
 
@@ -130,20 +121,30 @@ extension HTTPHeaders {
     }
 }
 
+/// The key of a setting, by its name. One type for all settings: an enum of keys costs three kilobytes of code.
+struct CodedKey: CodingKey, ExpressibleByStringLiteral {
+    let stringValue: String
+    var intValue: Int? { nil }
+
+    init(stringLiteral name: String) { stringValue = name }
+    init?(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { return nil }
+}
+
 /// The key and the key path of an encoded setting.
-struct CodedSetting<Settings, Key: CodingKey>: Sendable {
+struct CodedSetting<Settings>: Sendable {
     /// The key path of a setting.
     typealias Place<Value> = any WritableKeyPath<Settings, Value> & Sendable
 
     /// The function that decodes the setting; a missing one is unchanged.
-    let decode: @Sendable (inout Settings, KeyedDecodingContainer<Key>) throws -> Void
+    let decode: @Sendable (inout Settings, KeyedDecodingContainer<CodedKey>) throws -> Void
     /// The function that encodes the setting.
-    let encode: @Sendable (Settings, inout KeyedEncodingContainer<Key>) throws -> Void
+    let encode: @Sendable (Settings, inout KeyedEncodingContainer<CodedKey>) throws -> Void
 
     /// Creates a setting that always has a value.
     /// - Parameter written: The value to encode; `nil` for none.
     init<Value: Codable & Sendable>(
-        _ key: Key, _ place: Place<Value>, written: @escaping @Sendable (Value) -> Value? = { $0 }
+        _ key: CodedKey, _ place: Place<Value>, written: @escaping @Sendable (Value) -> Value? = { $0 }
     ) {
         decode = { settings, container in
             guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return }
@@ -153,7 +154,7 @@ struct CodedSetting<Settings, Key: CodingKey>: Sendable {
     }
 
     /// Creates a setting whose value may be `nil`, which is not encoded.
-    init<Value: Codable & Sendable>(_ key: Key, optional place: Place<Value?>) {
+    init<Value: Codable & Sendable>(_ key: CodedKey, optional place: Place<Value?>) {
         decode = { settings, container in
             guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return }
             settings[keyPath: place] = value

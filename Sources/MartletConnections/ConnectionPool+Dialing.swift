@@ -12,17 +12,12 @@ extension ConnectionPool {
         var timeout: Duration?
     }
 
-    struct EnclosingDial: Sendable {
-        let pool: ObjectIdentifier
-        let id: PoolConnectionID
-    }
-
     /// The connections that the running task opens, the outermost first: resolvers and trust policies may make calls.
-    @TaskLocal static var enclosingDials: [EnclosingDial] = []
+    @TaskLocal static var enclosingDials: [(pool: ObjectIdentifier, id: PoolConnectionID)] = []
 
     func begin(_ dial: PendingDial) {
         // Unstructured: a dial belongs to the pool, and may serve another request than the one that caused it.
-        let dials = Self.enclosingDials + [EnclosingDial(pool: ObjectIdentifier(self), id: dial.id)]
+        let dials = Self.enclosingDials + [(pool: ObjectIdentifier(self), id: dial.id)]
         let task = Task {
             await Self.$enclosingDials.withValue(dials) {
                 let deadline = MonotonicTime.now().deadline(after: dial.timeout)

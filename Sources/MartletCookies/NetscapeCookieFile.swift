@@ -138,15 +138,10 @@ enum CookieRecord {
     private static func unescaped(_ field: ArraySlice<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         var rest = field
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), rest.count >= 2, let high = ByteClass.hexDigit(rest[rest.startIndex]),
-                let low = ByteClass.hexDigit(rest[rest.startIndex + 1])
-            {
-                bytes.append(UInt8(high << 4 | low))
-                rest = rest.dropFirst(2)
-            } else {
-                bytes.append(byte)
-            }
+        while let byte = rest.first {
+            let escaped = byte == UInt8(ascii: "%") ? PercentEncoding.value(ofHexAt: rest.startIndex, in: rest) : nil
+            bytes.append(escaped ?? byte)
+            rest = rest.dropFirst(escaped == nil ? 1 : 3)
         }
         return bytes
     }

@@ -294,7 +294,7 @@ package struct AuthenticationMachine: Sendable {
             let information = ChallengeParser.parameters(in: answer.information, field: party.informationField)
                 .parameters
             let claimed = information.first { $0.name == "rspauth" }?.rawValue
-            if sent.proof.verdict(on: claimed) == .refuted {
+            if sent.proof.isRefuted(by: claimed) {
                 memory.withTable { $0.removeDigest(sent.key, used: sent.session.nonce) }
                 return .refuse(.serverAuthenticationFailed(request.origin, party))
             }

@@ -1,6 +1,5 @@
 import MartletTransport
 import MartletURL
-import MartletWire
 
 /// The response to a Digest challenge, for one request (RFC 7616 §3.4).
 struct DigestAuthorization: Sendable {
@@ -66,6 +65,9 @@ struct DigestAuthorization: Sendable {
         return try hash.hexadecimal(of: key + ":".utf8 + challenge.nonce + ":".utf8 + clientNonce)
     }
 
+    /// The bytes that are not attribute characters (RFC 8187 §3.2.1).
+    private static let notAttributeCharacters = PercentEncoding.EncodeSet(" \"%'()*,/:;<=>?@[\\]{}")
+
     /// Adds `username`, hashed if the server requires it, or `username*` (RFC 7616 §3.4, §3.4.4).
     private static func appendUser(_ user: String, _ challenge: DigestChallenge, to text: inout [UInt8])
         throws(MessageDigestError)
@@ -75,14 +77,7 @@ struct DigestAuthorization: Sendable {
             text.append("username", try challenge.algorithm.hash.hexadecimal(of: named), isQuoted: true)
         } else if challenge.isUTF8, user.utf8.contains(where: { $0 >= 0x80 }) {
             var extended = Array("UTF-8''".utf8)
-            // Percent-encoded, except attribute characters (RFC 8187 §3.2.1).
-            for byte in user.utf8 {
-                if ByteClass.isToken(byte), !"*'%".utf8.contains(byte) {
-                    extended.append(byte)
-                } else {
-                    PercentEncoding.append(escaped: byte, to: &extended)
-                }
-            }
+            PercentEncoding.append(user, escaping: notAttributeCharacters, to: &extended)
             text.append("username*", extended, isQuoted: false)
         } else {
             // A server without UTF-8 support most likely does not know `username*`, and compares bytes.

@@ -121,16 +121,6 @@ struct DigestProof: Sendable {
     /// The target of the request.
     let target: String
 
-    /// The result of checking the server's proof.
-    enum Verdict: Hashable, Sendable {
-        /// The server proved that it knows the password.
-        case proven
-        /// No proof can be checked: the legacy form has none, and a proof may cover an unknown body.
-        case unproven
-        /// The proof is wrong: the response is not from the sender of the challenge.
-        case refuted
-    }
-
     /// Returns the hash over a subject: the method and the target for a request, only the target for a response.
     func response(over subject: [UInt8]) throws(MessageDigestError) -> [UInt8] {
         var text = key + ":".utf8 + nonce
@@ -142,20 +132,14 @@ struct DigestProof: Sendable {
         return try algorithm.hexadecimal(of: text + ":".utf8 + (try algorithm.hexadecimal(of: subject)))
     }
 
-    /// Checks the value of `rspauth`.
-    /// - Parameters:
-    ///   - claimed: The value of `rspauth`; `nil` if it is missing.
-    ///   - body: The response's whole body; `nil` if it is not known, so that a proof that covers it is not checked.
-    func verdict(on claimed: [UInt8]?, body: [UInt8]? = nil) -> Verdict {
-        guard let claimed, !claimed.isEmpty, protection != .legacy else { return .unproven }
-        var subject = [UInt8](":\(target)".utf8)
-        do throws(MessageDigestError) {
-            if protection == .requestAndBody {
-                guard let body else { return .unproven }
-                subject += ":".utf8 + (try algorithm.hexadecimal(of: body))
-            }
-            return claimed.map(ByteClass.lowercased) == (try response(over: subject)) ? .proven : .refuted
-        } catch { return .unproven }
+    /// Whether the server's proof, the value of `rspauth`, is wrong: the response is then not from the sender of the
+    /// challenge. The legacy form has no proof, and one that covers the response's body cannot be checked before the
+    /// body is read.
+    func isRefuted(by claimed: [UInt8]?) -> Bool {
+        guard let claimed, !claimed.isEmpty, protection == .request,
+            let expected = try? response(over: Array(":\(target)".utf8))
+        else { return false }
+        return claimed.map(ByteClass.lowercased) != expected
     }
 }
 

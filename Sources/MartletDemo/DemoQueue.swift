@@ -21,9 +21,7 @@ enum DemoQueue {
         let effects = Mutex((payments: [String: String](), requestCount: 0))
         let handler = OriginHandler { request in
             guard let key = request.headers["Idempotency-Key"] else { return .text("no key", status: 400) }
-            var payment: [UInt8] = []
-            for try await piece in request.body { payment += piece }
-            let text = String(decoding: payment, as: UTF8.self)
+            let text = try await request.collectText()
             let number = effects.withLock { effects in
                 effects.payments[key] = effects.payments[key] ?? text
                 effects.requestCount += 1

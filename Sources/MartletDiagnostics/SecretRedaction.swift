@@ -36,7 +36,7 @@ public struct SecretRedaction: Hashable, Sendable {
 
     /// Returns the value of a field, masked.
     func value(of name: HTTPField.Name, _ value: String) -> String {
-        guard fields.contains(name) else { return Self.namesURL(name) ? reference(value) : value }
+        guard fields.contains(name) else { return Self.fieldsWithURL.contains(name) ? reference(value) : value }
         if name == .cookie { return SecretRedaction.cookies(value) }
         if name == .setCookie { return SecretRedaction.setCookie(value) }
         guard name == .authorization || name == .proxyAuthorization, let blank = value.firstIndex(of: " ") else {
@@ -78,9 +78,7 @@ public struct SecretRedaction: Hashable, Sendable {
         return String(value[...mark]) + query(String(value[value.utf8.index(after: mark)...]))
     }
 
-    private static func namesURL(_ name: HTTPField.Name) -> Bool {
-        name == .location || name == .contentLocation || name == .referer
-    }
+    private static let fieldsWithURL: Set<HTTPField.Name> = [.location, .contentLocation, .referer]
 
     private static func cookies(_ value: String) -> String {
         let pairs: [Substring] = value.split(separator: ";", omittingEmptySubsequences: false)

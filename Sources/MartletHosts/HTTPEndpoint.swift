@@ -210,14 +210,12 @@ extension HTTPHost {
         inURL: Bool = false
     ) throws -> Call {
         try mapped {
-            try makeCall(preparing(method, path, parameters, body, headers, timeout, options, validate, inURL: inURL))
+            let prepared = try preparing(
+                method, path, parameters, body, headers, timeout, options, validate, inURL: inURL)
+            return try Call(
+                prepared.request.method, prepared.request.headerFields, url: prepared.url, body: prepared.body,
+                options: prepared.options, settings: session.settings)
         }
-    }
-
-    private func makeCall(_ prepared: PreparedRequest) throws -> Call {
-        try Call(
-            prepared.request.method, prepared.request.headerFields, url: prepared.url, body: prepared.body,
-            options: prepared.options, settings: session.settings)
     }
 
     /// Checks the status of a response if the host validates it.

@@ -131,8 +131,8 @@ extension HTTPHost {
     }
 
     /// Returns an error in the preparation of a request.
-    func fault(_ message: String, _ underlying: (any Error)? = nil, _ code: HTTPError.Code = .invalidURL) -> HTTPError {
-        HTTPError(code, phase: .preparing, message: message, url: base, underlying: underlying)
+    func fault(_ message: String, _ underlying: (any Error)? = nil) -> HTTPError {
+        HTTPError(.invalidURL, phase: .preparing, message: message, url: base, underlying: underlying)
     }
 }
 

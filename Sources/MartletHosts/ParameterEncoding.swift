@@ -88,7 +88,9 @@ public struct ParameterEncoding: Sendable {
         var (query, dates) = (query, JSONEncoder.DateEncodingStrategy.deferredToDate)
         if own.isChosen, query.dates == .iso8601 {
             dates = own.dateStrategy
-            if let form = QueryEncoding.Dates(dates) { query.dates = form }
+            // A closure has no form, nor have seconds since 2001, which services do not use in a query.
+            let form = JSONForm.Dates(dates).flatMap { QueryEncoding.Dates(rawValue: $0.rawValue) }
+            query.dates = form ?? query.dates
         }
         let tree = try ParameterValue(
             encoding: parameters, keys: own.isChosen ? own.keyStrategy : .useDefaultKeys, dates: dates)
@@ -99,15 +101,6 @@ public struct ParameterEncoding: Sendable {
     private static func isNull(_ parameters: some Encodable) -> Bool {
         if let tree = parameters as? ParameterValue { return tree == .null }
         return (parameters as? any OptionalParameters)?.isNone ?? false
-    }
-}
-
-extension QueryEncoding.Dates {
-    /// Creates the form of a strategy; `nil` for a closure, and for seconds since 2001, which services do not use in a
-    /// query.
-    fileprivate init?(_ strategy: JSONEncoder.DateEncodingStrategy) {
-        guard let dates = JSONForm.Dates(strategy) else { return nil }
-        self.init(rawValue: dates.rawValue)
     }
 }
 

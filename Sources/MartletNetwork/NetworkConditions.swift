@@ -11,12 +11,7 @@ struct NetworkChanges<Element: Equatable & Sendable>: AsyncSequence, Sendable {
     struct Iterator: AsyncIteratorProtocol {
         fileprivate var views: ValueReader<NetworkSnapshot>
         fileprivate let value: @Sendable (NetworkSnapshot) async -> Element?
-        private var last: Element?
-
-        fileprivate init(_ changes: NetworkChanges) {
-            views = changes.monitor.views()
-            value = changes.value
-        }
+        fileprivate var last: Element?
 
         mutating func next() async -> Element? {
             while let view = await views.next() {
@@ -32,7 +27,7 @@ struct NetworkChanges<Element: Equatable & Sendable>: AsyncSequence, Sendable {
         mutating func next(isolation actor: isolated (any Actor)?) async -> Element? { await next() }
     }
 
-    func makeAsyncIterator() -> Iterator { Iterator(self) }
+    func makeAsyncIterator() -> Iterator { Iterator(views: monitor.views(), value: value) }
 }
 
 /// A network path that is set manually, for tests and for programs with another source, such as NetworkManager.

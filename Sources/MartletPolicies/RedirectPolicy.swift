@@ -66,10 +66,9 @@ package struct RedirectRule: Sendable {
         if url.scheme == .https, target.scheme == .http, !policy.allowsDowngrade {
             return .fail(.downgrade(to: target.origin))
         }
-        let bare = target.userInfo == nil ? target : target.withoutUserInfo
         return .follow(
             Redirect(
-                url: bare.inheritingFragment(of: url), method: next, dropsBody: dropsBody,
+                url: target.withoutUserInfo.inheritingFragment(of: url), method: next, dropsBody: dropsBody,
                 leavesOrigin: target.origin != url.origin))
     }
 

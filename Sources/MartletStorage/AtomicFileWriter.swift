@@ -17,7 +17,6 @@ package final class AtomicFileWriter: Sendable {
     package let path: String
     /// The directory, with a slash at its end; empty for the current one.
     private let folder: String
-    private let temporaryPath: String
     private let file: OpenFile
     private let files = LinuxFileSystem()
 
@@ -42,7 +41,6 @@ package final class AtomicFileWriter: Sendable {
             unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)
         }
         file = OpenFile(path: temporary, descriptor: descriptor)
-        temporaryPath = temporary
         self.path = path
     }
 
@@ -57,7 +55,7 @@ package final class AtomicFileWriter: Sendable {
     package func write(_ bytes: UnsafeRawBufferPointer) throws(StorageError) {
         var offset = 0
         while offset < bytes.count {
-            offset += try files.result("write", temporaryPath) {
+            offset += try files.result("write", file.path) {
                 unsafe Glibc.write(file.descriptor, bytes.baseAddress.map { unsafe $0 + offset }, bytes.count - offset)
             }
         }
@@ -68,8 +66,8 @@ package final class AtomicFileWriter: Sendable {
         _ = try files.result("fdatasync", path) { fdatasync(file.descriptor) }
         do throws(StorageError) {
             switch collision {
-            case .fail: try files.renameWithoutReplacing(temporaryPath, to: path)
-            case .replace: try files.rename(temporaryPath, to: path)
+            case .fail: try files.renameWithoutReplacing(file.path, to: path)
+            case .replace: try files.rename(file.path, to: path)
             }
         } catch  where error.operation == "unlink" {
             // The file has its name, and still the temporary one.
@@ -82,7 +80,7 @@ package final class AtomicFileWriter: Sendable {
     /// Removes the temporary file, unless the file was published.
     package func discard() {
         guard !file.isClosed else { return }
-        unsafe unlink(temporaryPath)
+        unsafe unlink(file.path)
         file.close()
     }
 
@@ -90,7 +88,7 @@ package final class AtomicFileWriter: Sendable {
     /// - Returns: Its path.
     package func keep() -> String {
         file.close()
-        return temporaryPath
+        return file.path
     }
 }
 
@@ -113,10 +111,7 @@ package struct FileAccess: Hashable, Sendable {
     /// The umask of this process, as the kernel reports it (Linux 4.7): `umask` itself returns it only while changing
     /// it.
     private static var mask: mode_t {
-        let files = LinuxFileSystem()
-        guard let file = try? files.open("/proc/self/status", for: .reading),
-            let bytes = try? files.readSome(file, limit: 4_096, at: 0)
-        else { return S_IWOTH }
+        guard let bytes = try? FileReader(path: "/proc/self/status").read(at: 0, limit: 4_096) else { return S_IWOTH }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
         let digits = lines.first { $0.hasPrefix("Umask:") }?.split { $0 == "\t" || $0 == " " }.last
         return digits.flatMap { mode_t($0, radix: 8) } ?? S_IWOTH

@@ -13,12 +13,10 @@ public struct LineStream: AsyncSequence, Sendable {
     /// One pass over the lines.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let lines: LineStream
-        private var pieces: BackgroundRead<[String]>?
+        fileprivate var pieces: BackgroundRead<[String]>?
         /// The lines of the last piece that were not returned yet.
-        private var ready: ArraySlice<String> = []
-        private var isOver = false
-
-        fileprivate init(_ lines: LineStream) { self.lines = lines }
+        fileprivate var ready: ArraySlice<String> = []
+        fileprivate var isOver = false
 
         /// Returns the next line; `nil` after the last one.
         /// - Throws: An ``HTTPError``: `.unacceptableStatus` for a status that is not 2xx, `.limitExceeded` for a line
@@ -42,7 +40,7 @@ public struct LineStream: AsyncSequence, Sendable {
     }
 
     /// Returns a pass, which makes its call when its first line is requested.
-    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+    public func makeAsyncIterator() -> Iterator { Iterator(lines: self) }
 }
 
 extension HTTPSession {

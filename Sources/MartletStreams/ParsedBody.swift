@@ -17,17 +17,6 @@ protocol PieceParser: Sendable {
     mutating func rest() throws(LineParser.TooLong) -> Element?
 }
 
-extension PieceParser {
-    /// Returns the next element, and reads pieces as needed; `nil` after the last one.
-    mutating func next(_ take: () async throws -> [UInt8]?) async throws -> Element? {
-        while true {
-            if let element = try next() { return element }
-            guard let piece = try await take() else { return try rest() }
-            feed(piece)
-        }
-    }
-}
-
 /// One pass over the elements of a body.
 struct ParsedBody<Parser: PieceParser>: Sendable {
     let reader: BodyReader
@@ -47,20 +36,20 @@ struct ParsedBody<Parser: PieceParser>: Sendable {
         return elements
     }
 
-    /// Returns the next element; `nil` after the last one.
+    /// Returns the next element, and reads pieces as needed; `nil` after the last one.
     mutating func next() async throws -> Parser.Element? {
-        if isEnded { return nil }
-        let reader = reader
-        var reachesEnd = false
-        defer { isEnded = reachesEnd }
         do {
-            return try await parser.next {
-                let piece = try await reader.next()
-                reachesEnd = piece == nil
-                return piece
+            while !isEnded {
+                if let element = try parser.next() { return element }
+                guard let piece = try await reader.next() else {
+                    isEnded = true
+                    return try parser.rest()
+                }
+                parser.feed(piece)
             }
+            return nil
         } catch let error as LineParser.TooLong {
-            throw reader.limitExceeded("\(Parser.tooLarge) than the limit of \(error.limit) bytes")
+            throw reader.refusal(.limitExceeded, "\(Parser.tooLarge) than the limit of \(error.limit) bytes")
         }
     }
 }

@@ -225,12 +225,11 @@ private enum IPv4Parser {
             || part.starts(with: "0x".utf8) && part.dropFirst(2).allSatisfy { PercentEncoding.hexValue($0) != nil }
     }
 
-    /// Returns one number; `nil` if it is malformed. Numbers that are too large are clamped to a value above every
-    /// limit.
+    /// Returns one number; `nil` if it is malformed, or too large for any address.
     private static func number(_ part: Substring.UTF8View) -> UInt64? {
         guard !part.isEmpty else { return nil }
         var digits = part
-        var radix: UInt64 = 10
+        var radix = 10
         if part.starts(with: "0x".utf8) {
             radix = 16
             digits = part.dropFirst(2)
@@ -238,12 +237,9 @@ private enum IPv4Parser {
             radix = 8
             digits = part.dropFirst()
         }
-        var value: UInt64 = 0
-        for byte in digits {
-            guard let digit = PercentEncoding.hexValue(byte), UInt64(digit) < radix else { return nil }
-            value = min(value * radix + UInt64(digit), 1 << 40)
-        }
-        return value
+        // Checked first, because `UInt64` also accepts a sign.
+        guard digits.allSatisfy({ PercentEncoding.hexValue($0) != nil }) else { return nil }
+        return digits.isEmpty ? 0 : UInt64(Substring(digits), radix: radix)
     }
 }
 

@@ -106,10 +106,7 @@ extension XMLTree {
 
         /// The child elements.
         public var elements: [Element] {
-            children.compactMap { node in
-                guard case .element(let element) = node else { return nil }
-                return element
-            }
+            children.compactMap { if case .element(let element) = $0 { element } else { nil } }
         }
 
         /// Finds the first element at a path.

@@ -72,14 +72,11 @@ struct BatchEngine: Sendable {
             }
         case .fetch:
             let view = session.view(for: request)
-            let connectTimeout = connectTimeout
-            return { await BatchEngine.fetch(request, on: view, connectTimeout) }
+            return { await fetch(request, on: view) }
         }
     }
 
-    private static func fetch(_ request: BatchRequest, on session: HTTPSession, _ connectTimeout: Duration) async
-        -> String
-    {
+    private func fetch(_ request: BatchRequest, on session: HTTPSession) async -> String {
         do {
             let url = try HTTPURL(request.url, pathAsIs: request.keepsPath)
             guard let method = HTTPRequest.Method(request.method) else {

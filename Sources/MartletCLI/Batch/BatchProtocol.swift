@@ -318,8 +318,7 @@ enum BatchReply {
     private static func milliseconds(_ duration: Duration) -> JSONValue {
         let (seconds, attoseconds) = duration.components
         let micros = seconds * 1_000_000 + attoseconds / 1_000_000_000_000
-        let rest = String(micros % 1000)
-        return .number("\(micros / 1000).\(String(repeating: "0", count: max(0, 3 - rest.count)))\(rest)")
+        return .number("\(micros / 1000).\(String(1000 + micros % 1000).dropFirst())")
     }
 }
 

@@ -1,5 +1,4 @@
 import ArgumentParser
-import FoundationEssentials
 import Martlet
 import Synchronization
 
@@ -58,11 +57,6 @@ struct CacheOptions: ParsableArguments {
         }
     }
 
-    static var now: WallTime {
-        let seconds = Date().timeIntervalSince1970
-        return WallTime(milliseconds: Int64(exactly: (seconds * 1000).rounded()) ?? 0)
-    }
-
     static func report(_ errors: [StorageError]) async { for error in errors { await Console.report("\(error)") } }
 }
 
@@ -78,7 +72,7 @@ struct CacheStatsCommand: AsyncParsableCommand {
 
     mutating func run() async throws {
         let cache = try await options.open()
-        let now = CacheOptions.now
+        let now = WallTime.now
         let survey = try await CacheOptions.read { () throws(StorageError) in
             var survey = CacheSummary(now: now)
             for name in try cache.entryNames() { if let entry = cache.look(at: name) { survey.add(entry) } }

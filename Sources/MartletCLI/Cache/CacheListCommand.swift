@@ -21,7 +21,7 @@ struct CacheListCommand: AsyncParsableCommand {
         var hasFailed = false
         for start in stride(from: 0, to: names.count, by: CacheListCommand.batchCount) {
             let batch = names[start..<min(start + CacheListCommand.batchCount, names.count)]
-            let now = CacheOptions.now
+            let now = WallTime.now
             let (lines, errors) = await Console.run {
                 CacheListCommand.lines(batch, of: cache, now: now, isJSON: isJSON)
             }

@@ -21,11 +21,11 @@ struct DownloadBars: Sendable {
     }
 
     private static let layouts = [
-        Layout(bar: 12, percent: 4, amount: 24, tail: DownloadFigures.longTail, name: 10),
-        Layout(bar: 10, percent: 4, amount: 10, tail: DownloadFigures.longTail, name: 8),
-        Layout(bar: 10, percent: 4, tail: DownloadFigures.longTail, name: 8),
-        Layout(bar: 8, percent: 4, tail: DownloadFigures.shortTail, name: 6),
-        Layout(percent: 4, tail: DownloadFigures.shortTail, name: 4),
+        Layout(bar: 12, percent: 4, amount: 24, tail: DownloadRow.longTail, name: 10),
+        Layout(bar: 10, percent: 4, amount: 10, tail: DownloadRow.longTail, name: 8),
+        Layout(bar: 10, percent: 4, tail: DownloadRow.longTail, name: 8),
+        Layout(bar: 8, percent: 4, tail: DownloadRow.shortTail, name: 6),
+        Layout(percent: 4, tail: DownloadRow.shortTail, name: 4),
     ]
 
     private var room: Int { max(1, size.columns - 1) }
@@ -58,27 +58,26 @@ struct DownloadBars: Sendable {
     }
 
     private func line(_ name: String, _ row: DownloadRow, _ layout: Layout?, _ nameColumns: Int) -> String {
-        let figures = DownloadFigures(row)
         guard let layout else { return compactLine(name, row) }
         let cut = ColumnText.cut(name, to: nameColumns, usesUnicode: usesUnicode)
         var parts = [ColumnText.fitted(cut, to: nameColumns)]
         let barColumns = room - nameColumns - layout.parts + layout.bar
         if let fraction = row.fraction {
             if layout.bar > 0 { parts.append(bar(fraction, columns: barColumns)) }
-            parts.append(ColumnText.fitted(DownloadFigures.percent(fraction), to: layout.percent, isRight: true))
+            parts.append(ColumnText.fitted(DownloadRow.percent(fraction), to: layout.percent, isRight: true))
             if layout.amount > 0 {
-                let amount = layout.amount > 10 ? figures.amountOfTotal : figures.amount
+                let amount = layout.amount > 10 ? row.amountOfTotal : row.amount
                 parts.append(ColumnText.fitted(amount, to: layout.amount, isRight: true))
             }
         } else {
             // Without a total there is no bar, and the bytes use its columns.
             let joined = [layout.bar > 0 ? barColumns : 0, layout.percent, layout.amount].filter { $0 > 0 }
             let columns = joined.reduce(-2) { $0 + $1 + 2 }
-            let amount = columns < 10 ? figures.shortAmount : figures.amount
+            let amount = columns < 10 ? row.shortAmount : row.amount
             parts.append(ColumnText.fitted(amount, to: columns, isRight: true))
         }
-        let isLong = layout.tail >= DownloadFigures.longTail
-        parts.append(coloured(ColumnText.fitted(isLong ? figures.tail : figures.shortStatus, to: layout.tail), row))
+        let isLong = layout.tail >= DownloadRow.longTail
+        parts.append(coloured(ColumnText.fitted(isLong ? row.tail : row.shortStatus, to: layout.tail), row))
         return parts.joined(separator: "  ")
     }
 
@@ -87,9 +86,8 @@ struct DownloadBars: Sendable {
     }
 
     private func compactFigure(_ row: DownloadRow) -> String {
-        let figures = DownloadFigures(row)
-        if row.isStalled || row.phase != .receiving { return figures.shortStatus }
-        return row.fraction.map(DownloadFigures.percent) ?? figures.shortAmount
+        if row.isStalled || row.phase != .receiving { return row.shortStatus }
+        return row.fraction.map(DownloadRow.percent) ?? row.shortAmount
     }
 
     private func compactLine(_ name: String, _ row: DownloadRow) -> String {
@@ -125,14 +123,13 @@ struct DownloadText: Sendable {
     private func safe(_ text: String) -> String { ColumnText.safe(text, usesUnicode: usesUnicode) }
 
     func progress(_ row: DownloadRow) -> String {
-        let figures = DownloadFigures(row)
-        let percent = row.fraction.map { "\(DownloadFigures.percent($0)), " } ?? ""
-        var text = "\(safe(row.name)): \(percent)\(figures.amountOfTotal)"
+        let percent = row.fraction.map { "\(DownloadRow.percent($0)), " } ?? ""
+        var text = "\(safe(row.name)): \(percent)\(row.amountOfTotal)"
         if row.phase == .receiving, !row.isStalled {
-            text += ", \(figures.shortStatus)"
+            text += ", \(row.shortStatus)"
             if let left = row.timeLeft { text += ", \(ProgressText.time(left)) left" }
         } else {
-            text += ", \(figures.tail)"
+            text += ", \(row.tail)"
         }
         return text
     }
@@ -228,15 +225,11 @@ struct DownloadText: Sendable {
 }
 
 /// The values of a row of a download, as texts.
-struct DownloadFigures: Sendable {
+extension DownloadRow {
     /// The columns of ``tail``.
     static let longTail = 29
     /// The columns of ``shortStatus``.
     static let shortTail = 13
-
-    private let row: DownloadRow
-
-    init(_ row: DownloadRow) { self.row = row }
 
     /// A percentage; 100 only for a complete download.
     static func percent(_ fraction: Double) -> String {
@@ -244,7 +237,7 @@ struct DownloadFigures: Sendable {
     }
 
     /// The bytes of the file that are present.
-    var amount: String { ProgressText.size(Double(row.bytes)) }
+    var amount: String { ProgressText.size(Double(bytes)) }
 
     /// The bytes of the file that are present, in at most eight columns: `1023 MiB`.
     var shortAmount: String {
@@ -254,35 +247,35 @@ struct DownloadFigures: Sendable {
     }
 
     /// The bytes of the file that are present, and the total.
-    var amountOfTotal: String { row.total.map { "\(amount) of \(ProgressText.size(Double($0)))" } ?? amount }
+    var amountOfTotal: String { total.map { "\(amount) of \(ProgressText.size(Double($0)))" } ?? amount }
 
     /// Rate and time, or the reason that no bytes arrive.
     var tail: String {
-        switch row.phase {
+        switch phase {
         case .waiting(let time, let failures) where failures > 1:
             return "again in \(seconds(time)) (failure \(failures))"
         case .waiting(let time, _): return "retrying in \(seconds(time))"
         case .starting, .verifying: return shortStatus
         case .receiving:
-            if row.isStalled {
-                return row.stall < .seconds(60) ? shortStatus : "stalled \(ProgressText.time(row.stall))"
+            if isStalled {
+                return stall < .seconds(60) ? shortStatus : "stalled \(ProgressText.time(stall))"
             }
-            guard let left = row.timeLeft else { return rate }
-            return ColumnText.fitted(rate, to: 12) + " \(ProgressText.time(left)) left"
+            guard let left = timeLeft else { return rateText }
+            return ColumnText.fitted(rateText, to: 12) + " \(ProgressText.time(left)) left"
         }
     }
 
     /// Only the rate, or the reason that no bytes arrive, in at most ``shortTail`` columns if possible.
     var shortStatus: String {
-        switch row.phase {
+        switch phase {
         case .starting: "starting"
         case .verifying: "verifying"
         case .waiting(let time, _): "again in \(seconds(time))"
-        case .receiving: row.isStalled ? "stalled \(seconds(row.stall))" : rate
+        case .receiving: isStalled ? "stalled \(seconds(stall))" : rateText
         }
     }
 
-    private var rate: String { "\(ProgressText.size(row.rate))/s" }
+    private var rateText: String { "\(ProgressText.size(rate))/s" }
     private func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }
 }
 

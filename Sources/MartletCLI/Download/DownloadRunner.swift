@@ -53,9 +53,7 @@ struct DownloadRunner: Sendable {
             while true {
                 if roster.isStopping { line.stop() }
                 while let index = line.next() {
-                    let run = DownloadRun(
-                        plan: plans[index], timeLimit: group.totalTimeout, retryTimeLimit: group.retries.timeLimit,
-                        makesFolders: group.makesDownloadFolders, starter: starter, roster: roster, screen: screen)
+                    let run = DownloadRun(plan: plans[index], runner: self, roster: roster)
                     runningCount += 1
                     tasks.addTask { (index, await run.run()) }
                 }
@@ -90,22 +88,25 @@ struct DownloadRunner: Sendable {
 /// Runs one plan: starts its download, follows it, and ends it when its timeout expires.
 struct DownloadRun: Sendable {
     let plan: DownloadPlan
-    /// The timeout of `-m`; `nil` for none.
-    let timeLimit: Duration?
-    let retryTimeLimit: Duration?
-    let makesFolders: Bool
-    let starter: any DownloadBackend
+    let runner: DownloadRunner
     let roster: RunningDownloads
-    let screen: DownloadScreen
+
+    private var screen: DownloadScreen { runner.screen }
+    private var retryTimeLimit: Duration? { runner.group.retries.timeLimit }
 
     /// Runs the download to its end. If the task is cancelled, it ends after the last event.
     func run() async -> DownloadOutcome {
         let download: Download
         do {
-            if makesFolders { try await plan.makeFolder() }
-            download = try await starter.begin(plan)
+            if runner.group.makesDownloadFolders { try await plan.makeFolder() }
+            download = try await runner.starter.begin(plan)
         } catch {
-            let outcome = DownloadRun.outcome(of: error)
+            let outcome: DownloadOutcome =
+                switch error {
+                case let error as HTTPError: .failed(error)
+                case is CancellationError: .stopped
+                default: .failed(HTTPError(.fileFailed, phase: .preparing, message: "\(error)", underlying: error))
+                }
             await screen.end(plan, outcome)
             return outcome
         }
@@ -118,20 +119,12 @@ struct DownloadRun: Sendable {
         await roster.remove(plan.number)
         let isFinished = if case .finished = outcome { true } else { false }
         if screen.showsEvents || !isFinished { await screen.end(plan, outcome, of: download, since: start) }
-        if isFinished { await starter.forget(download) }
+        if isFinished { await runner.starter.forget(download) }
         return outcome
     }
 
-    private static func outcome(of error: any Error) -> DownloadOutcome {
-        switch error {
-        case let error as HTTPError: .failed(error)
-        case is CancellationError: .stopped
-        default: .failed(HTTPError(.fileFailed, phase: .preparing, message: "\(error)", underlying: error))
-        }
-    }
-
     private func follow(_ download: Download) async -> DownloadOutcome {
-        guard let timeLimit else { return await outcome(of: download) }
+        guard let timeLimit = runner.group.totalTimeout else { return await outcome(of: download) }
         return await withTaskGroup(of: DownloadOutcome?.self) { group in
             group.addTask { await outcome(of: download) }
             group.addTask {

@@ -90,11 +90,8 @@ struct GetRunner: Sendable {
     /// Runs transfers concurrently within the limit. Returns the last failure; with `--fail-early` the first.
     private static func runAtOnce(_ transfers: [Transfer], _ global: GlobalOptions) async -> ExitStatus {
         await withTaskGroup(of: ExitStatus.self) { tasks in
-            var waiting = transfers[...]
-            for _ in 0..<global.parallelLimit {
-                guard let transfer = waiting.popFirst() else { break }
-                tasks.addTask { await transfer.run().status }
-            }
+            for transfer in transfers.prefix(global.parallelLimit) { tasks.addTask { await transfer.run().status } }
+            var waiting = transfers.dropFirst(global.parallelLimit)
             var status = ExitStatus.success
             while let ended = await tasks.next() {
                 if ended != .success { status = ended }

@@ -141,7 +141,7 @@ extension Transfer {
             return
         }
         let path = placed(PartNames.proposed(disposition: proposal, url: plan.url))
-        await output.place(at: path, mayReplace: false)
+        await output.place(at: path)
         ledger.update { $0.file = path }
     }
 

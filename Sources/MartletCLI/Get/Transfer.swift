@@ -196,11 +196,9 @@ struct Transfer: Sendable {
     private func tell(_ report: TransferReport, _ failure: (any Error)?) async {
         if let log { await log.append(report, plan, failure) }
         if global.showsTimeline, report.head != nil, let metrics = report.metrics {
-            let picture = TimelineChart(
-                steps: report.steps.map(\.hop), metrics: metrics, source: report.source,
-                width: TimelineChart.terminalWidth, usesUnicode: Environment.speaksUTF8)
+            let chart = TimelineChart.text(steps: report.steps.map(\.hop), metrics: metrics, source: report.source)
             await Console.complain(
-                "\(report.method) \(report.url.redacted) \(report.head?.status ?? 0)\n\(picture.text)")
+                "\(report.method) \(report.url.redacted) \(report.head?.status ?? 0)\n\(chart)")
         }
     }
 
@@ -226,17 +224,10 @@ struct Transfer: Sendable {
 
 /// The report of a transfer that runs.
 final class TransferReportBuilder: Sendable {
-    private struct State {
-        var report: TransferReport
-        var speed: LowSpeedDetector?
-    }
+    /// Guards both: the transfer's own task, closures it hands out, and the task that measures the speed.
+    private let state: Mutex<(report: TransferReport, speed: LowSpeedDetector?)>
 
-    /// Guards the above: the transfer's own task, closures it hands out, and the task that measures the speed.
-    private let state: Mutex<State>
-
-    init(_ plan: TransferPlan) {
-        state = Mutex(State(report: TransferReport(plan), speed: LowSpeedDetector(plan.group)))
-    }
+    init(_ plan: TransferPlan) { state = Mutex((report: TransferReport(plan), speed: LowSpeedDetector(plan.group))) }
 
     var report: TransferReport { state.withLock { $0.report } }
 

@@ -50,8 +50,7 @@ actor HARFile {
     }
 
     func close() async {
-        let file = file
-        await Console.run { try? file.close() }
+        await Console.run { [file] in try? file.close() }
     }
 
     private func add(_ exchange: HTTPExchange, _ plan: TransferPlan, _ head: [UInt8]?, _ failure: (any Error)? = nil)
@@ -94,17 +93,12 @@ actor HARFile {
 }
 
 /// The times of the phases of a transfer, as bars below one another.
-struct TimelineChart: Sendable {
+enum TimelineChart {
     /// A phase, with times from the beginning of the transfer.
     private typealias Row = (label: String, start: Duration, end: Duration)
 
-    private let rows: [Row]
-    private let width: Int
-    private let usesUnicode: Bool
-
-    /// A chart with the requests before the last, and one row for a cached response; the last column is empty.
-    init(steps: [HTTPHop], metrics: HTTPMetrics, source: HTTPExchange.Source, width: Int, usesUnicode: Bool) {
-        (self.width, self.usesUnicode) = (width, usesUnicode)
+    /// The requests before the last, and the phases of the last one, or one row for a cached response.
+    private static func rows(_ steps: [HTTPHop], _ metrics: HTTPMetrics, _ source: HTTPExchange.Source) -> [Row] {
         var rows: [Row] = []
         var time = Duration.zero
         for step in steps {
@@ -114,8 +108,7 @@ struct TimelineChart: Sendable {
         }
         guard source == .network else {
             let label = source == .validatedCache ? "validate" : "cache"
-            self.rows = rows + [(label, time, max(time, metrics.total))]
-            return
+            return rows + [(label, time, max(time, metrics.total))]
         }
         // The time of opening a connection beyond the wait was for another request.
         let opening = [
@@ -137,24 +130,27 @@ struct TimelineChart: Sendable {
         add("send", until: ready + (metrics.send ?? .zero), evenIfNothing: true)
         add("wait", until: metrics.firstByte ?? metrics.total, evenIfNothing: true)
         add("receive", until: metrics.total, evenIfNothing: true)
-        self.rows = rows
+        return rows
     }
 
-    /// A line for each row: its name, its bar, its duration.
-    var text: String {
+    /// A line for each row, for standard error: its name, its bar, its duration. The last column is empty.
+    static func text(steps: [HTTPHop], metrics: HTTPMetrics, source: HTTPExchange.Source) -> String {
+        let rows = rows(steps, metrics, source)
         let whole = rows.last?.end ?? .zero
         let labelWidth = max(8, rows.map { $0.label.count }.max() ?? 0)
         let times = rows.map { Timeline.milliseconds($0.end - $0.start) }
         let timeWidth = times.map(\.count).max() ?? 0
+        let width = min(max(TerminalSize.current.columns, 40), 400)
         // Blanks at the beginning, before and after the bar, and the last column.
         let room = max(8, width - labelWidth - timeWidth - 5)
+        let mark = Environment.speaksUTF8 ? "█" : "#"
         return zip(rows, times).map { row, time in
-            let first = TimelineChart.column(row.start, of: whole, room)
-            let last = max(first + 1, TimelineChart.column(row.end, of: whole, room))
+            let first = column(row.start, of: whole, room)
+            let last = max(first + 1, column(row.end, of: whole, room))
             let begin = min(first, room - 1)
             let count = max(1, min(last, room) - begin)
             let bar =
-                String(repeating: " ", count: begin) + String(repeating: usesUnicode ? "█" : "#", count: count)
+                String(repeating: " ", count: begin) + String(repeating: mark, count: count)
                 + String(repeating: " ", count: room - begin - count)
             return "  \(ColumnText.fitted(row.label, to: labelWidth)) \(bar) "
                 + ColumnText.fitted(time, to: timeWidth, isRight: true) + "\n"
@@ -165,7 +161,4 @@ struct TimelineChart: Sendable {
         guard whole > .zero else { return 0 }
         return Int((time / whole * Double(room)).rounded())
     }
-
-    /// The columns of standard error: those of its terminal, or of `COLUMNS`, or 80.
-    static var terminalWidth: Int { min(max(TerminalSize.current.columns, 40), 400) }
 }

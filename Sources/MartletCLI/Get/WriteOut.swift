@@ -200,8 +200,7 @@ enum WriteOutValue: JSONRepresentable, Sendable {
             return String(repeating: "0", count: max(0, 3 - digits.count)) + digits
         case .seconds(let duration):
             let (seconds, attoseconds) = duration.components
-            let micros = String(attoseconds / 1_000_000_000_000)
-            return "\(seconds).\(String(repeating: "0", count: max(0, 6 - micros.count)))\(micros)"
+            return "\(seconds).\(String(1_000_000 + attoseconds / 1_000_000_000_000).dropFirst())"
         }
     }
 

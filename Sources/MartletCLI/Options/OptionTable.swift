@@ -237,9 +237,7 @@ extension OptionTable {
     static let caching: [CurlOption] = [
         .folder("--cache", "Store responses in a directory, and use fresh ones; nothing with -k", \.cacheFolder),
         .toggle("--offline", "Use only --cache, even if stale; exit code 104 if it has no response", \.isOffline),
-        .value("--stale-if-error SECONDS", "Use stale responses after an error", \.staleIfError) {
-            (text) throws(UsageError) in try OptionValues.number(text)
-        },
+        .value("--stale-if-error SECONDS", "Use stale responses after an error", \.staleIfError, OptionValues.number),
     ]
 }
 

@@ -12,9 +12,8 @@ actor BodyOutput {
     private let mayBeBinary: Bool
     private var file: FileDescriptor?
     private var hasWritten = false
-    /// The proposed name that replaces ``path``.
+    /// The proposed name that replaces ``path``. Its file must be new.
     private var proposedPath: String?
-    private var mayReplace = true
     private var appends = false
     /// The offset in the file at which the output begins.
     private var start: Int64 = 0
@@ -40,11 +39,8 @@ actor BodyOutput {
         try await Console.write(bytes, to: try await opened(path), named: path)
     }
 
-    /// Changes the name of a file that is not created yet, and whether it may replace an existing file.
-    func place(at path: String, mayReplace: Bool) {
-        proposedPath = path
-        self.mayReplace = mayReplace
-    }
+    /// Changes the name of a file that is not created yet, and that must not replace an existing file.
+    func place(at path: String) { proposedPath = path }
 
     /// Opens the file to append to it; a missing file is created.
     func append() async throws(OutputError) {
@@ -64,8 +60,7 @@ actor BodyOutput {
     /// Discards the output to a file, for another attempt. Standard output stays.
     func restart() async throws(OutputError) {
         guard let file, let path else { return }
-        let start = start
-        try await Console.write(to: path) {
+        try await Console.write(to: path) { [start] in
             do {
                 try file.resize(to: start)
                 try file.seek(offset: start, from: .start)
@@ -106,9 +101,9 @@ actor BodyOutput {
     private func opened(_ path: String) async throws(OutputError) -> FileDescriptor {
         if let file { return file }
         let path = proposedPath ?? path
-        let makesFolders = makesFolders
-        let mode: FileDescriptor.OpenOptions = appends ? .append : mayReplace ? .truncate : .exclusiveCreate
-        let (opened, end) = try await Console.write(to: path) {
+        let mode: FileDescriptor.OpenOptions =
+            appends ? .append : proposedPath == nil ? .truncate : .exclusiveCreate
+        let (opened, end) = try await Console.write(to: path) { [makesFolders] in
             let file = try FileDescriptor.output(path, mode, makesFolders: makesFolders)
             // A file that is not regular has no end to append at.
             return (file, mode == .append ? (try? file.seek(offset: 0, from: .end)) ?? 0 : 0)

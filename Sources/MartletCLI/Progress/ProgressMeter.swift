@@ -3,21 +3,15 @@ import Synchronization
 
 /// Shows the progress of a transfer on standard error, in the form of the options.
 final class ProgressMeter: Sendable {
-    private struct State {
-        var row: DownloadRow
-        var window = RateWindow()
-        var block = TerminalBlock()
-    }
-
     private let form: ProgressStyle
     private let url: String
     private let start = ContinuousClock.now
-    /// Guards the above: the transfer and the task that draws.
-    private let state: Mutex<State>
+    /// Guards all three: the transfer and the task that draws.
+    private let state: Mutex<(row: DownloadRow, window: RateWindow, block: TerminalBlock)>
 
     init(form: ProgressStyle, name: String, url: String) {
         (self.form, self.url) = (form, url)
-        state = Mutex(State(row: DownloadRow(name: name)))
+        state = Mutex((row: DownloadRow(name: name), window: RateWindow(), block: TerminalBlock()))
     }
 
     /// Whether programs read the output, so that all of it is JSON.

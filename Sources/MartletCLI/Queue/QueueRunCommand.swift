@@ -21,11 +21,9 @@ struct QueueRunCommand: WordsCommand {
         var options = OfflineQueueOptions()
         options.request = TransferPlan.requestOptions(group)
         options.acceptsRedirectedResults = group.queue.acceptsRedirectedResults
-        // A silent server must not block its lane forever.
-        let timeouts = Timeouts()
-        options.request.timeouts = Timeouts(
-            connect: group.connectTimeout ?? timeouts.connect, head: timeouts.head, idle: timeouts.idle,
-            total: group.totalTimeout)
+        // A silent server must not block its lane forever: the other timeouts are those of the session.
+        options.request.timeouts = Timeouts(total: group.totalTimeout)
+        if let timeout = group.connectTimeout { options.request.timeouts.connect = timeout }
         let credentials = secrets.apply(to: &options.request, for: origin)
         let queue = try await QueueDirectory.open(path, session: session, options: options, credentials: credentials)
         // Unstructured: it ends with the session.
@@ -193,8 +191,7 @@ struct QueueSecrets: Sendable {
         options.authentication = caller.settings(for: origin)
         options.omittedFields = omitted
         guard !fields.isEmpty else { return nil }
-        let fields = fields
-        return OfflineCredentials { request in
+        return OfflineCredentials { [fields] request in
             try check(try HTTPSession.url(of: request).origin == origin, "the secrets are for another origin")
             var request = request
             for field in fields { request.headerFields[field.name] = nil }

@@ -14,7 +14,7 @@ extension DiskCache {
         let limit = bodyLimit
         guard limit > 0 else { return nil }
         if let expectedByteCount, expectedByteCount > limit {
-            refuse(.tooLarge(head.key, byteCount: expectedByteCount, limit: limit))
+            emit(.tooLarge(head.key, byteCount: expectedByteCount, limit: limit))
             return nil
         }
         return EntryWriter(
@@ -22,20 +22,6 @@ extension DiskCache {
     }
 
     // MARK: Functions for writers
-
-    /// Counts a response that is not stored, and reports the reason.
-    func refuse(_ event: DiskCacheEvent) {
-        countRefusal()
-        emit(event)
-    }
-
-    /// Counts a response that is not stored, and records the error.
-    func refuse(_ error: StorageError) {
-        countRefusal()
-        note(error)
-    }
-
-    func countRefusal() { state.withLock { $0.statistics.refusals += 1 } }
 
     /// The size in bytes up to which space is only counted: reserving it in the file costs half as much as writing it.
     static let preallocationThreshold: UInt64 = 1 << 20
@@ -127,10 +113,7 @@ extension DiskCache {
             for other in others { try discard(other, &ledger) }
             notifyRemoved(entry.head.key, ended)
             try put(bytes, entry, body, as: name, &ledger, displaced: &replacedBody)
-            state.withLock { state in
-                state.hidden.remove(name.digest)
-                state.statistics.stores += 1
-            }
+            state.withLock { _ = $0.hidden.remove(name.digest) }
             return name
         }
     }
@@ -149,7 +132,6 @@ extension DiskCache {
                 else { return false }
                 var displaced: OpenFile?
                 try put(bytes, entry, nil, as: reader.name, &ledger, displaced: &displaced)
-                state.withLock { $0.statistics.updates += 1 }
                 return true
             }
         }

@@ -200,11 +200,6 @@ package struct DiskStatistics: Equatable, Sendable {
     package var isIndexComplete = false
     package var hits = 0
     package var misses = 0
-    package var stores = 0
-    /// Heads that were replaced by those of a 304.
-    package var updates = 0
-    /// Responses that were not stored: too large, no space, a failing disk.
-    package var refusals = 0
     package var evictions = 0
     package var damaged = 0
 }

@@ -59,11 +59,11 @@ package final class EntryWriter: Sendable {
             let (total, limit) = (state.byteCount &+ UInt64(bytes.count), cache.bodyLimit)
             do throws(StorageError) {
                 if total > limit {
-                    cache.refuse(.tooLarge(head.key, byteCount: total, limit: limit))
+                    cache.emit(.tooLarge(head.key, byteCount: total, limit: limit))
                 } else if total <= expectedByteCount ?? .max, try write(bytes, total, &state) {
                     return true
                 }
-            } catch { cache.refuse(error) }
+            } catch { cache.note(error) }
             end(&state)
             return false
         }
@@ -75,7 +75,7 @@ package final class EntryWriter: Sendable {
             state.buffer += bytes
         } else {
             guard try reserve(total, &state), let file = state.file else {
-                cache.refuse(.noRoom(head.key))
+                cache.emit(.noRoom(head.key))
                 return false
             }
             if !state.buffer.isEmpty {
@@ -121,8 +121,7 @@ package final class EntryWriter: Sendable {
                     cache.noteSuccess()
                     return true
                 }
-                cache.countRefusal()
-            } catch { cache.refuse(error) }
+            } catch { cache.note(error) }
             end(&state)
             return false
         }

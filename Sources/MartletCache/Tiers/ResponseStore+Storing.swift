@@ -6,7 +6,7 @@ extension ResponseStore {
     /// - Parameters:
     ///   - expectedByteCount: the length of the body, if it is known; a body of another length is not stored.
     ///   - epoch: the time of the request: if its URL is invalidated since, the response is not stored.
-    /// - Returns: the writer; `nil` if no tier can store the response, which counts as a rejection.
+    /// - Returns: the writer; `nil` if no tier can store the response.
     package func begin(_ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLog.Epoch) -> ResponseWriter?
     {
         let expected = expectedByteCount ?? 0
@@ -17,16 +17,11 @@ extension ResponseStore {
         if let disk, limit == nil || expected <= disk.bodyLimit {
             writer = disk.begin(head, expectedByteCount: expectedByteCount, generation: representation)
         }
-        guard limit != nil || writer != nil else {
-            countRefusal()
-            return nil
-        }
+        guard limit != nil || writer != nil else { return nil }
         return ResponseWriter(
             head, expectedByteCount: expectedByteCount, representation: representation, epoch: epoch,
             memoryLimit: limit, entryWriter: writer, in: self)
     }
-
-    func countRefusal() { counts.withLock { $0.refusals += 1 } }
 
     /// Stores a response whose body is complete: gathered if memory can store it, in a writer if the disk can.
     func commit(
@@ -46,10 +41,8 @@ extension ResponseStore {
             // A later invalidation waits for the lock, and then removes the response.
             guard isCurrent(), isOnDisk || body != nil else {
                 if !isOnDisk { writer?.abandon() }
-                countRefusal()
                 return nil
             }
-            counts.withLock { $0.stores += 1 }
             guard let body else {
                 memory.displace(by: head, representation: representation)
                 return found(head.key, representation, seen: nil)

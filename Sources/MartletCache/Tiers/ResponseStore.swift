@@ -8,11 +8,6 @@ import Synchronization
 /// Changes of both tiers are made under one lock, so that they never hold different bodies of a response. Lookups do
 /// not take it: they may find a response that is being replaced, but never one that was invalidated before the lookup.
 package final class ResponseStore: Sendable {
-    struct Counts: Sendable {
-        var stores = 0
-        var refusals = 0
-    }
-
     let memory: MemoryCache
     let disk: DiskCache?
     let ends: RepresentationRemovalObservers
@@ -23,7 +18,6 @@ package final class ResponseStore: Sendable {
     let ledger = Mutex(InvalidationLog())
     /// The URLs whose stored responses have changed, so that responses found before that do not replace them.
     let changes = Mutex(InvalidationLog(limit: 4096))
-    let counts = Mutex(Counts())
     /// Read by each lookup, and written by unsafe requests.
     let outdated = Mutex(InvalidatedURLs())
 
@@ -47,11 +41,7 @@ package final class ResponseStore: Sendable {
     package var isHeldUp: Bool { disk?.lock.isHeldUp ?? false }
 
     /// The content and the use of both tiers.
-    package var statistics: TierStatistics {
-        let counts = counts.withLock { $0 }
-        return TierStatistics(
-            memory: memory.statistics, disk: disk?.statistics, stores: counts.stores, refusals: counts.refusals)
-    }
+    package var statistics: TierStatistics { TierStatistics(memory: memory.statistics, disk: disk?.statistics) }
 
     /// Adds a closure to call with each body that this process replaces, removes or invalidates, but does not evict,
     /// until it returns false. It is called under the locks of the tiers: it must return quickly and must not call the

@@ -67,16 +67,13 @@ package final class ResponseWriter: Sendable {
             guard phase == .writing else { return false }
             guard !bytes.isEmpty else { return true }
             let isWritten = isWriting && entryWriter?.append(bytes) ?? false
-            let (isAbandoned, isRefused) = state.withLock { state in
+            let isAbandoned = state.withLock { state in
                 take(bytes, isWritten: isWritten, &state)
-                if state.phase == .abandoned { return (true, false) }
-                let isRefused = state.phase == .writing && !state.isGathering && !state.isWriting
-                if isRefused { state.phase = .abandoned }
-                return (false, isRefused)
+                if !state.isGathering, !state.isWriting { state.phase = .abandoned }
+                return state.phase == .abandoned
             }
-            if isRefused { store.countRefusal() }
             if isAbandoned { entryWriter?.abandon() }
-            return isAlive
+            return !isAbandoned
         }
     }
 
@@ -124,8 +121,6 @@ package final class ResponseWriter: Sendable {
                 response = store.commit(
                     head, gathered: whole.gathered, whole.isWriting ? entryWriter : nil, trailers: trailers,
                     representation: representation, epoch: epoch)
-            } else {
-                store.countRefusal()
             }
             if response == nil { entryWriter?.abandon() }
             state.withLock { state in
@@ -146,7 +141,7 @@ package final class ResponseWriter: Sendable {
     package func abandon() { if end(from: .writing) { entryWriter?.abandon() } }
 
     /// Abandons the response during a write, which then removes what was written. It does not block.
-    package func giveUp() { if end(from: .writing) { store.countRefusal() } }
+    package func giveUp() { end(from: .writing) }
 
     /// Abandons an invalid response, even a stored one. It blocks on files. Readers keep the received bytes.
     /// - Returns: whether it was stored.
@@ -158,7 +153,7 @@ package final class ResponseWriter: Sendable {
         return isStored
     }
 
-    private func end(from phase: Phase) -> Bool {
+    @discardableResult private func end(from phase: Phase) -> Bool {
         state.withLock { state in
             guard state.phase == phase else { return false }
             state.phase = .abandoned
@@ -183,8 +178,6 @@ package final class ResponseWriter: Sendable {
             return (isSettled ? gathered : Array(gathered[Int(offset)...].prefix(limit)), 0)
         }
         guard piece.isEmpty, offset < readable, let entryWriter else { return piece }
-        let bytes = try entryWriter.read(at: offset, limit: min(limit, Int(clamping: readable - offset)))
-        guard !bytes.isEmpty else { throw .length }
-        return bytes
+        return try entryWriter.read(at: offset, limit: min(limit, Int(clamping: readable - offset)))
     }
 }

@@ -172,8 +172,4 @@ package struct TierStatistics: Equatable, Sendable {
     package var memory: MemoryCache.Statistics
     /// The statistics of the disk; `nil` without a disk.
     package var disk: DiskStatistics?
-    /// Responses stored in at least one tier.
-    package var stores = 0
-    /// Responses that no tier stored: too large, no space, a failing disk, or out of date before they were complete.
-    package var refusals = 0
 }

@@ -17,12 +17,9 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         var decoding: UInt64?
     }
 
-    private struct Decoding {
-        /// The key of the value; `nil` if it is not stored, and no flight joins.
-        var key: DecodedValueKey?
-        /// The flights that get the value; without any it is removed.
-        var flights: [UInt64]
-    }
+    /// The key of the value, `nil` if it is not stored and no flight joins, and the flights that get the value. Without
+    /// any flight the decoding is removed.
+    private typealias Decoding = (key: DecodedValueKey?, flights: [UInt64])
 
     /// The result of a response to a flight.
     enum Answered {
@@ -106,7 +103,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
             return .joined
         }
         flights[number]?.decoding = number
-        decodings[number] = Decoding(key: hasEnded ? nil : key, flights: [number])
+        decodings[number] = (key: hasEnded ? nil : key, flights: [number])
         if let key, !hasEnded { decodingsToJoin[key] = number }
         return .decode
     }

@@ -22,11 +22,7 @@ package struct BandwidthMachine: Sendable {
         var isHost: Bool { if case .host = self { true } else { false } }
     }
 
-    private struct Request {
-        var number: UInt64
-        var scope: BandwidthScope
-        var wanted: Int
-    }
+    private typealias Request = (number: UInt64, scope: BandwidthScope, wanted: Int)
 
     /// The minimum time between two passes. It limits the work if many buckets become ready one after the other.
     private static let leastInterval = Duration.milliseconds(5)
@@ -88,7 +84,7 @@ package struct BandwidthMachine: Sendable {
     package mutating func request(_ number: UInt64, _ wanted: Int, in scope: BandwidthScope, now: MonotonicTime)
         -> Effects
     {
-        let request = Request(number: number, scope: scope, wanted: max(1, wanted))
+        let request = (number: number, scope: scope, wanted: max(1, wanted))
         let granted = serve(request, now, isAlone: line.isEmpty)
         if granted == nil { line.append(request) }
         if let transfer = scope.transfer { hasWaited[transfer] = granted == nil || hasWaited[transfer] == true }

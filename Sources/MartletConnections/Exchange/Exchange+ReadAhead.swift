@@ -14,7 +14,7 @@ extension Exchange {
         let bound = connection.payloadByteCountBound
         guard bound <= Exchange.readAheadLimit || bound == .max else { return }
         var bytes: [UInt8] = []
-        var failure: ExchangeError.Cause?
+        var failure: ExchangeError?
         do throws(ExchangeError) {
             reading: while bytes.count < Exchange.readAheadLimit {
                 let room = max(1, min(8192, bound, Exchange.readAheadLimit - bytes.count))
@@ -29,10 +29,9 @@ extension Exchange {
                     }
                 }
             }
-        } catch { failure = error.cause }
+        } catch { failure = error }
         guard !bytes.isEmpty || failure != nil else { return }
-        let ahead = BodyAhead(bytes, failure: failure)
-        state.withLock { ($0.ahead, $0.aheadOffset) = (ahead, 0) }
+        state.withLock { ($0.ahead, $0.aheadFailure) = (bytes[...], failure) }
         hasReadAhead.store(true, ordering: .releasing)
     }
 
@@ -68,31 +67,18 @@ extension Exchange {
     }
 }
 
-/// The part of a body that was read ahead.
-final class BodyAhead: Sendable {
-    let bytes: [UInt8]
-    /// The error that ended the reading.
-    let failure: ExchangeError.Cause?
-
-    init(_ bytes: [UInt8], failure: ExchangeError.Cause?) {
-        self.bytes = bytes
-        self.failure = failure
-    }
-}
-
 extension Exchange.State {
     /// Reads bytes that were read ahead; `nil` without such bytes.
     mutating func takeAhead(into target: ReceiveTarget) -> HTTP1Connection.BodyStep? {
-        guard let ahead else { return nil }
-        let left = ahead.bytes.count - aheadOffset
-        guard left > 0 else {
-            self.ahead = nil
-            return ahead.failure.map { .failure($0) }
+        guard let left = ahead else { return nil }
+        guard !left.isEmpty else {
+            ahead = nil
+            return aheadFailure.map { .failure($0.cause) }
         }
         let buffer = unsafe target.buffer
-        let count = min(left, buffer.count)
-        unsafe buffer.copyBytes(from: ahead.bytes[aheadOffset..<(aheadOffset + count)])
-        aheadOffset += count
+        let count = min(left.count, buffer.count)
+        unsafe buffer.copyBytes(from: left.prefix(count))
+        ahead = left.dropFirst(count)
         return .bytes(count, isLast: false)
     }
 }

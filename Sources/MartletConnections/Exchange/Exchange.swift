@@ -38,9 +38,10 @@ package final class Exchange: Sendable {
         var headResumed: MonotonicTime?
         /// The total deadline of a call that took the exchange over.
         var totalDeadline: MonotonicTime?
-        /// The part of the body that was read ahead, and the number of its bytes that were consumed.
-        var ahead: BodyAhead?
-        var aheadOffset = 0
+        /// The rest of the part of the body that was read ahead; `nil` without such a part.
+        var ahead: ArraySlice<UInt8>?
+        /// The error that ended the reading ahead.
+        var aheadFailure: ExchangeError?
 
         var isCancelled: Bool { standing == .cancelled || standing == .released }
 
@@ -68,8 +69,6 @@ package final class Exchange: Sendable {
     }
 
     package let connection: HTTP1Connection
-    /// Whether the connection has carried another exchange before.
-    package let isReused: Bool
     let lease: Lease
     let loop: EventLoop
     let gate: (any TransferPauseGate)?
@@ -93,7 +92,6 @@ package final class Exchange: Sendable {
         self.pace = pace
         self.lease = lease
         connection = lease.connection
-        isReused = lease.isReused
         givenClocks = clocks
         self.loop = loop
         self.onUpload = onUpload
@@ -286,7 +284,7 @@ package final class Exchange: Sendable {
     /// `Int.max`.
     package var payloadByteCountBound: Int {
         if hasReadAhead.load(ordering: .acquiring) {
-            let ahead = state.withLock { state in state.ahead.map { $0.bytes.count - state.aheadOffset } }
+            let ahead = state.withLock { $0.ahead?.count }
             if let ahead, ahead > 0 { return ahead }
         }
         return connection.payloadByteCountBound
@@ -472,4 +470,7 @@ package final class Exchange: Sendable {
     package var trailers: FieldBlock? { state.withLock { $0.trailers } }
 
     package var hasReceivedAnyByte: Bool { connection.hasReceivedAnyByte }
+
+    /// Whether the connection has carried another exchange before.
+    package var isReused: Bool { lease.isReused }
 }

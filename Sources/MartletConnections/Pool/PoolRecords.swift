@@ -222,10 +222,7 @@ struct PoolList: Sendable {
 /// A binary heap of slots by rank, the smallest on top. A separate array holds the position of each slot, so that a
 /// slot is found when it leaves or its rank changes. Heaps that never hold the same slot share the array.
 struct PoolHeap: Sendable {
-    struct Entry: Sendable {
-        var rank: PoolRank
-        var index: Int
-    }
+    typealias Entry = (rank: PoolRank, index: Int)
 
     private(set) var entries: [Entry] = []
 
@@ -238,7 +235,7 @@ struct PoolHeap: Sendable {
         while positions.count <= index { positions.append(PoolIndex.none) }
         if positions[index] == PoolIndex.none {
             positions[index] = entries.count
-            entries.append(Entry(rank: rank, index: index))
+            entries.append((rank, index))
         } else {
             entries[positions[index]].rank = rank
         }

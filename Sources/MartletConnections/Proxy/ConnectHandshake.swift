@@ -129,20 +129,13 @@ struct ConnectHandshake {
 package struct TunnelRejection: Sendable {
     package var head: ResponseHead
     /// The heads before it: interim ones, and those of responses after which the request was repeated.
-    package var earlier: [ResponseHead]
+    package var earlier: [ResponseHead] = []
     /// The received part of the body, at most ``bodyLimit`` bytes.
     package var body: [UInt8]
     /// Whether ``body`` is complete.
     package var isBodyComplete: Bool
     /// The maximum size of a body: 64 KiB, far above any error page. It prevents a proxy from filling the memory.
     package static let bodyLimit = 64 * 1024
-
-    package init(head: ResponseHead, earlier: [ResponseHead] = [], body: [UInt8], isBodyComplete: Bool) {
-        self.head = head
-        self.earlier = earlier
-        self.body = body
-        self.isBodyComplete = isBodyComplete
-    }
 }
 
 /// The reason why a reachable proxy did not connect to the server.

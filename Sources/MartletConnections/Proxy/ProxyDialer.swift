@@ -149,11 +149,11 @@ struct ProxyDialer {
     private func performHandshake(_ machine: consuming Socks5Machine, _ stream: any ByteStream)
         async throws(ProxyHandshakeError)
     {
-        var effects = machine.start()
+        var request = machine.start()
         while true {
             let bytes: [UInt8]?
             do throws(TransportError) {
-                try await stream.send(effects.send, until: deadline)
+                try await stream.send(request, until: deadline)
                 if machine.isEstablished { return }
                 bytes = try await stream.receive(atMost: machine.wantedByteCount, until: deadline)
             } catch { throw .lost(error) }
@@ -161,7 +161,7 @@ struct ProxyDialer {
                 guard let fault = machine.receiveEndOfStream() else { return }
                 throw .socks(fault)
             }
-            do throws(Socks5Error) { effects = try machine.receive(bytes) } catch { throw .socks(error) }
+            do throws(Socks5Error) { request = try machine.receive(bytes) } catch { throw .socks(error) }
         }
     }
 

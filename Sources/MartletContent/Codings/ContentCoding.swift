@@ -38,8 +38,6 @@ package struct ContentCodingPlan: Hashable, Sendable {
 
     /// The codings in the order of decoding: the last one listed first. Empty if there is nothing to decode.
     package let codings: [ContentCoding]
-    /// Whether the named codings stay in place because one of them is unknown.
-    package let isPassedThrough: Bool
 
     /// Creates a plan for the values of all `Content-Encoding` fields, in the order received and in linear time.
     /// `identity` and empty list members are skipped.
@@ -66,7 +64,6 @@ package struct ContentCodingPlan: Hashable, Sendable {
         }
         if let firstUnknown, unknown == .refused { throw .unknownCoding(firstUnknown) }
         self.codings = firstUnknown == nil ? codings.reversed() : []
-        isPassedThrough = firstUnknown != nil
     }
 }
 

@@ -80,8 +80,7 @@ package struct SafeFilename: Hashable, Sendable {
     /// and dots at the end, blanks at the beginning, and the dots that would hide the file. A long name is truncated
     /// before its extension. `.martlet-`, as in the names of a download's own files, becomes `_martlet-`. Nothing is
     /// percent-decoded.
-    /// - Parameter allowsDotFile: Whether the name may begin with a dot.
-    package init?(_ proposed: String, allowsDotFile: Bool = false) {
+    package init?(_ proposed: String) {
         if SafeFilename.isPlain(proposed) {
             text = SafeFilename.unreserved(proposed)
             return
@@ -93,7 +92,7 @@ package struct SafeFilename: Hashable, Sendable {
         var kept = Array(scalars.filter { !SafeFilename.isUnwanted($0) })[...]
         SafeFilename.trimEnd(&kept)
         while let first = kept.first {
-            if SafeFilename.isBlank(first) || (first == "." && !allowsDotFile) {
+            if SafeFilename.isBlank(first) || first == "." {
                 kept = kept.dropFirst()
             } else if kept.count > 1, kept[kept.startIndex + 1] == ":", first.isASCII, first.properties.isAlphabetic {
                 kept = kept.dropFirst(2)

@@ -23,8 +23,7 @@ package enum DecodingFailure {
         case .dataCorrupted(let found):
             let cause = found.underlyingError.map { " (\($0))" } ?? ""
             (context, what) = (found, "cannot be decoded: \(found.debugDescription)\(cause)")
-        case nil: return "\(whole) cannot be decoded: \(error)"
-        @unknown default: return "\(whole) cannot be decoded: \(error)"
+        default: return "\(whole) cannot be decoded: \(error)"
         }
         let path = context.codingPath.map { key in key.intValue.map { "[\($0)]" } ?? ".\(key.stringValue)" }.joined(
             separator: ""

@@ -8,12 +8,6 @@ public struct MediaTypeTable: Sendable {
     /// Creates a table with a function that returns the types by suffix; it is called for each name.
     package init(types: @escaping @Sendable () -> [String: String]) { self.types = types }
 
-    /// Creates a table from the content of a file.
-    package init(parsing bytes: [UInt8]) {
-        let types = MediaTypeTable.parse(bytes)
-        self.init { types }
-    }
-
     /// The table of the built-in types only.
     public static let builtIn = MediaTypeTable { [:] }
 

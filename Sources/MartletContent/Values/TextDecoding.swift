@@ -9,9 +9,6 @@ package struct TextDecoding: Hashable, Sendable {
     /// Creates a decoding for a charset label, such as ``MediaType/charset``; UTF-8 for none or an unknown one.
     package init(charset: String? = nil) { encoding = charset.flatMap { Encoding(label: $0) } ?? .utf8 }
 
-    /// Creates a decoding with an encoding.
-    package init(_ encoding: Encoding) { self.encoding = encoding }
-
     /// Creates a decoding for a charset label that must be known; UTF-8 for none.
     /// - Throws: ``ResponseDecodingError/unknownCharset(_:)``.
     package init(known charset: String?) throws(ResponseDecodingError) {

@@ -48,7 +48,7 @@ extension HTTPSession {
         let call = try Call(request: request, url: url, body: body, options: options, settings: settings)
         return try await run(call, control, kind: kind) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: options.bodyLimit?.bytes)
-            let body = ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength)
+            let body = ResponseBody(reader: reader)
             return try await UserCode.handle(control, core) {
                 try await handle(DetailedResponse(answer: answer, body: body))
             }
@@ -57,10 +57,6 @@ extension HTTPSession {
 }
 
 extension TransferControl {
-    /// The progress of the request's body.
-    package var uploadProgress: ProgressSequence { ProgressSequence(state: upload ?? ProgressState()) }
-    /// The progress of the response's body.
-    package var downloadProgress: ProgressSequence { ProgressSequence(state: download ?? ProgressState()) }
     /// The number of bytes of the response's body received, from the network or the cache, before content codings are
     /// decoded.
     package var downloadedByteCount: UInt64 { download?.value.completedByteCount ?? 0 }

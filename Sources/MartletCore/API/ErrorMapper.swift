@@ -46,11 +46,8 @@ public struct ErrorMapper: Sendable {
     ) -> ErrorMapper {
         ErrorMapper { error in
             guard let exchange = error.exchange, !(200...299).contains(exchange.statusCode) else { return error }
-            let data = Data(exchange.body)
-            let problem =
-                if let decoder { try? decoder.decode(type, from: data) } else {
-                    try? exchange.coding.decoder.value(type, from: data)
-                }
+            let decoder = decoder.map { BodyDecoder.json($0) } ?? exchange.coding.decoder
+            let problem = try? decoder.value(type, from: Data(exchange.body))
             return problem.map { make($0, error) } ?? error
         }
     }

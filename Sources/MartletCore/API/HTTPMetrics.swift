@@ -67,11 +67,11 @@ extension HTTPMetrics: CustomStringConvertible {
             ("wait", wait), ("dns", dns), ("connect", connect), ("tunnel", tunnel), ("tls", tls), ("send", send),
             ("first byte", firstByte),
         ]
-        var parts = ["\(text(total)) ms"]
         let shown = times.compactMap { name, time in time.map { "\(name) \(text($0))" } }
-        parts[0] += " (\(shown.joined(separator: ", ")))"
-        parts.append("sent \(sentByteCount) bytes")
-        parts.append("received \(receivedBodyByteCount) bytes")
+        var parts = [
+            "\(text(total)) ms (\(shown.joined(separator: ", ")))", "sent \(sentByteCount) bytes",
+            "received \(receivedBodyByteCount) bytes",
+        ]
         if attempts != 1 { parts.append("\(attempts) attempts") }
         if let connection {
             let state = isConnectionReused ? "reused" : "new"

@@ -83,19 +83,24 @@ extension HTTPTargetForm {
     /// Returns the URL and the header fields, for a feature that makes its own GET requests.
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` for a request with another method.
     package func partsOfGET() throws(HTTPError) -> (url: HTTPURL, fields: HTTPFields) {
+        let url = try absoluteURL()
+        guard case .request(let request) = self else { return (url, HTTPFields()) }
+        guard request.method == .get else {
+            throw HTTPError(
+                .invalidRequest, phase: .preparing,
+                message: "this call sends GET, but the request's method is \(request.method.rawValue)",
+                method: request.method, url: url)
+        }
+        return (url, request.headerFields)
+    }
+
+    /// Returns the absolute URL. Path segments have none without a host.
+    fileprivate func absoluteURL() throws(HTTPError) -> HTTPURL {
         switch self {
-        case .text(let text): return (try HTTPSession.url(text), HTTPFields())
-        case .url(let url): return (url, HTTPFields())
+        case .text(let text): return try HTTPSession.url(text)
+        case .url(let url): return url
         case .segments: throw HTTPSession.segmentsWithoutHost
-        case .request(let request):
-            let url = try HTTPSession.url(of: request)
-            guard request.method == .get else {
-                throw HTTPError(
-                    .invalidRequest, phase: .preparing,
-                    message: "this call sends GET, but the request's method is \(request.method.rawValue)",
-                    method: request.method, url: url)
-            }
-            return (url, request.headerFields)
+        case .request(let request): return try HTTPSession.url(of: request)
         }
     }
 }
@@ -111,16 +116,13 @@ extension HTTPSession {
     ) throws -> Call {
         var options = options.limited(to: timeout)
         if let validate { options.validator = validate }
-        let url: HTTPURL
-        switch target.httpTarget {
-        case .text(let text): url = try adding(query, to: try HTTPSession.url(text))
-        case .url(let given): url = try adding(query, to: given)
-        case .segments: throw HTTPSession.segmentsWithoutHost
-        case .request(var request):
+        let target = target.httpTarget
+        if case .request(var request) = target {
             if let method { request.method = method }
             let url = try complete(&request, query, headers)
             return try Call(request: request, url: url, body: body, options: options, settings: settings)
         }
+        let url = try adding(query, to: try target.absoluteURL())
         return try Call(
             method ?? (body.isPresent ? .post : .get), try headers.checked(url), url: url, body: body, options: options,
             settings: settings)
@@ -132,15 +134,12 @@ extension HTTPSession {
         for target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         body: HTTPBody = .none
     ) throws -> HTTPRequest {
-        let url: HTTPURL
-        switch target.httpTarget {
-        case .text(let text): url = try HTTPSession.url(text)
-        case .url(let given): url = given
-        case .segments: throw HTTPSession.segmentsWithoutHost
-        case .request(var request):
+        let target = target.httpTarget
+        if case .request(var request) = target {
             _ = try complete(&request, query, headers)
             return request
         }
+        let url = try target.absoluteURL()
         return HTTPRequest(
             method: body.isPresent ? .post : .get, url: try adding(query, to: url), headers: try headers.checked(url))
     }

@@ -22,7 +22,7 @@ public struct OpenResponse: HTTPResponseHead {
     init(_ answer: StreamedResponse, _ reader: BodyReader) {
         self.answer = answer
         response = HeadConversion.response(answer.head)
-        body = ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength)
+        body = ResponseBody(reader: reader)
     }
 
     /// The status of the response.

@@ -243,7 +243,7 @@ package final class BodyReader: Sendable {
                 // Bytes from the network were counted when they were received.
                 if body.base != nil { return bytes }
             }
-            if let bytes { count(bytes.count) }
+            if let bytes { control.bodyReceived(bytes.count) }
             return bytes
         } catch {
             loseBytes()
@@ -261,7 +261,7 @@ package final class BodyReader: Sendable {
                 if isHeldBack { exchange.giveBack(allowed - (received?.count ?? 0)) }
                 if let bytes = received {
                     if bytes.isEmpty { return nil }
-                    count(bytes.count)
+                    control.bodyReceived(bytes.count)
                     state.withLock { state in
                         if bytes.count == state.pieceByteCount, state.pieceByteCount < 256 * 1024 {
                             state.pieceByteCount *= 4
@@ -307,8 +307,6 @@ package final class BodyReader: Sendable {
         case .wouldBlock: return nil
         }
     }
-
-    private func count(_ byteCount: Int) { control.bodyReceived(byteCount) }
 
     /// The exchange that can read directly into a block; `nil` if bytes must be decoded or have another source.
     var plainExchange: Exchange? {
@@ -357,7 +355,7 @@ package final class BodyReader: Sendable {
             }
             switch attempt {
             case .bytes(let count):
-                self.count(count)
+                control.bodyReceived(count)
                 try delivered(count)
                 if let observer = call.observer {
                     try await observer.bodyReceived(count, from: channel) { block.last(count) }
@@ -446,9 +444,6 @@ package final class BodyReader: Sendable {
     func tooLarge(_ limit: Int) -> HTTPError {
         refusal(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
     }
-
-    /// Returns the error of a part of the body above its limit; the connection is not reused.
-    package func limitExceeded(_ message: String) -> HTTPError { refusal(.limitExceeded, message) }
 
     /// Returns the error of an invalid response; the connection is not reused.
     package func refusal(_ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil) -> HTTPError {

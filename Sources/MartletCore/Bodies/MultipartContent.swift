@@ -126,9 +126,7 @@ package struct MultipartContent: Sendable {
         let paths = bodies.compactMap { $0.file?.string }
         guard !paths.isEmpty else { return [] }
         return try await BlockingThreadPool.shared.run { () throws(StorageError) in
-            var lengths: [UInt64] = []
-            for path in paths { lengths.append(try FileReader(path: path).byteCount) }
-            return lengths
+            try paths.map { path throws(StorageError) in try FileReader(path: path).byteCount }
         }
     }
 

@@ -14,19 +14,12 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
     package let reader: BodyReader
     /// The length in the head, before content codings are decoded; `nil` if the head has none.
-    public let expectedContentLength: UInt64?
-
-    package init(reader: BodyReader, expectedContentLength: UInt64?) {
-        self.reader = reader
-        self.expectedContentLength = expectedContentLength
-    }
+    public var expectedContentLength: UInt64? { reader.answer.expectedContentLength }
 
     /// One pass over the body.
     public struct Iterator: AsyncIteratorProtocol {
-        let reader: BodyReader
-        private var isBegun = false
-
-        init(reader: BodyReader) { self.reader = reader }
+        fileprivate let reader: BodyReader
+        fileprivate var isBegun = false
 
         /// Returns the next piece; `nil` at the end.
         ///
@@ -135,7 +128,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
         var taken: [UInt8] = []
         if extent == .whole {
             guard let remembered = reader.remembered else {
-                throw reader.limitExceeded(
+                throw reader.refusal(
+                    .limitExceeded,
                     "the part that was already read is not buffered, so the whole body cannot be written")
             }
             taken = remembered

@@ -212,18 +212,20 @@ struct SettingsStore: Sendable {
         }
         set {
             let identifier = ObjectIdentifier(key)
-            let index = entries.firstIndex { $0.key == identifier }
-            let entry = newValue.map { value in
+            guard let newValue else { return entries.removeAll { $0.key == identifier } }
+            put(
                 Entry(
-                    key: identifier, setting: SettingOf(value), source: .of(key),
-                    attachment: key as? any AttachmentKey.Type)
-            }
-            switch (index, entry) {
-            case (let index?, let entry?): entries[index] = entry
-            case (let index?, nil): entries.remove(at: index)
-            case (nil, let entry?): entries.append(entry)
-            case (nil, nil): break
-            }
+                    key: identifier, setting: SettingOf(newValue), source: .of(key),
+                    attachment: key as? any AttachmentKey.Type))
+        }
+    }
+
+    /// Replaces the entry of the same key, or appends one.
+    private mutating func put(_ entry: Entry) {
+        if let index = entries.firstIndex(where: { $0.key == entry.key }) {
+            entries[index] = entry
+        } else {
+            entries.append(entry)
         }
     }
 
@@ -231,13 +233,7 @@ struct SettingsStore: Sendable {
     func merged(over base: SettingsStore) -> SettingsStore {
         guard !base.entries.isEmpty else { return self }
         var merged = base
-        for entry in entries {
-            if let index = merged.entries.firstIndex(where: { $0.key == entry.key }) {
-                merged.entries[index] = entry
-            } else {
-                merged.entries.append(entry)
-            }
-        }
+        for entry in entries { merged.put(entry) }
         return merged
     }
 

@@ -44,14 +44,14 @@ package struct UserCode: Sendable {
         defer { exemption?.end() }
         let outcome = OneShot<Result<Value, any Error>>()
         let task = start(body, outcome)
+        // Without effect on code that has returned.
+        defer { task.cancel() }
         switch await wait(for: outcome, until: call.totalDeadline) {
         case .value(let result):
             // The code may have ended the call itself, before it started to wait.
             if control.isCancelled { throw CancellationError() }
             return try result.get()
-        case .interrupted:
-            task.cancel()
-            throw CancellationError()
+        case .interrupted: throw CancellationError()
         case .timedOut:
             let sends = isSending?()
             if let sends, sends || sentCount() > 0 {
@@ -62,13 +62,10 @@ package struct UserCode: Sendable {
                 Task { late.fulfill(await task.value) }
                 switch await wait(for: late, until: .now().advanced(by: grace)) {
                 case .value(let result): return try result.get()
-                case .interrupted:
-                    task.cancel()
-                    throw CancellationError()
+                case .interrupted: throw CancellationError()
                 case .timedOut: break
                 }
             }
-            task.cancel()
             throw call.totalTimeout(
                 sends == true ? .awaitingHead : phase, "before \(name) returned",
                 sentCount: max(sentCount(), sends == true ? 1 : 0))

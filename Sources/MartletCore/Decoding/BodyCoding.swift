@@ -198,10 +198,8 @@ extension HTTPExchange {
             if storage.head.fields.firstValue(of: "content-type") != "application/json" {
                 try subject.checkContentType(HTTPExchange.typesOfJSON, takesUntyped: true, shows: self)
             }
-            let data = Data(body)
-            return if let decoder { try decoder.decode(type, from: data) } else {
-                try coding.decoder.value(type, from: data)
-            }
+            let decoder = decoder.map { BodyDecoder.json($0) } ?? coding.decoder
+            return try decoder.value(type, from: Data(body))
         }
     }
 

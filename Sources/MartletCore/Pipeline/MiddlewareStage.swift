@@ -155,7 +155,7 @@ final class OpenMiddlewareResponse: Sendable {
             reader = made
             return made
         }
-        return ResponseBody(reader: reader, expectedContentLength: answer.expectedContentLength)
+        return ResponseBody(reader: reader)
     }
 
     /// The rest of the body, if the middleware has started to read it.

@@ -15,12 +15,6 @@ extension DownloadManager {
         case existing
     }
 
-    /// A download whose first record is being written.
-    struct Addition {
-        let item: DownloadItem
-        let isOver = CurrentValue(false)
-    }
-
     /// Adds a download to a file, whose directory must exist; otherwise as with a ``DownloadTarget``.
     @discardableResult public func add(
         _ target: some HTTPTarget, to path: some FilePathConvertible, options: DownloadOptions = DownloadOptions(),
@@ -75,7 +69,7 @@ extension DownloadManager {
         lastOrder += 1
         (item.id, item.order) = (DownloadID(lastNumber), lastOrder)
         take(item)
-        let addition = Addition(item: item)
+        let addition = (item: item, isOver: CurrentValue(false))
         adding[item.id] = addition
         defer {
             adding[item.id] = nil
@@ -151,7 +145,7 @@ extension DownloadManager {
             throw HTTPError(.invalidRequest, phase: .preparing, message: "download \(id) is not over")
         }
         forget(entry.item)
-        if let fault = await store.remove(id) { throw fault }
+        try await store.remove(id)
     }
 
     /// Changes the priority of a download among the waiting ones. One that runs continues.

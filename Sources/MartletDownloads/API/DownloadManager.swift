@@ -48,7 +48,7 @@ public actor DownloadManager {
     var lastNumber: UInt64
     var lastOrder: UInt64
     /// The downloads whose first record is being written.
-    var adding: [DownloadID: Addition] = [:]
+    var adding: [DownloadID: (item: DownloadItem, isOver: CurrentValue<Bool>)] = [:]
     var isClosing = false
 
     /// Opens a directory with a factory of downloads other than ``DownloadJob``.

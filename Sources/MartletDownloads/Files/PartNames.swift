@@ -38,13 +38,9 @@ package struct PartNames: Hashable, Sendable {
         guard name.utf8.count > room else { return name }
         let suffix = PartNames.parted(name).suffix
         // FNV-1a, 64 bit: distinguishes names that start alike.
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in name.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        var kept = ""
-        for character in name {
-            guard kept.utf8.count + character.utf8.count <= room - 17 - suffix.utf8.count else { break }
-            kept.append(character)
-        }
+        let hash = name.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+        var kept = name[...]
+        while kept.utf8.count > room - 17 - suffix.utf8.count { kept = kept.dropLast() }
         return "\(kept)~\(String(hash, radix: 16))\(suffix)"
     }
 

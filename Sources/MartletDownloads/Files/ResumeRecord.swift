@@ -74,9 +74,8 @@ extension ResumeRecord {
         url = try reader.text(limit: ResumeRecord.textLimit, "URL")
         representation = Representation()
         if try reader.flag("entity tag") {
-            let tag = EntityTag(try reader.counted(limit: ResumeRecord.textLimit, "entity tag"))
-            guard let tag else { throw reader.fault("entity tag") }
-            representation.entityTag = tag
+            representation.entityTag = EntityTag(try reader.counted(limit: ResumeRecord.textLimit, "entity tag"))
+            guard representation.entityTag != nil else { throw reader.fault("entity tag") }
         }
         representation.lastModified = try reader.optionalText(limit: ResumeRecord.textLimit, "Last-Modified")
         representation.isLastModifiedStrong = try reader.flag("strong date")

@@ -29,7 +29,7 @@ extension DownloadMachine {
         case .unsatisfied(let total):
             guard let plan else {
                 // The first byte was not satisfiable: the file is empty, or the server sends no parts of it.
-                ranges = .refused
+                supportsRanges = false
                 return (.leave, .cancelled, [])
             }
             if plan.total == nil, let total, plan.prefixCount == total, !isOfAnotherState(facts) {
@@ -38,10 +38,10 @@ extension DownloadMachine {
             }
             return restart(.changed, question, facts, now)
         case .refused(let why):
-            guard question.range != nil, ranges == .usable else {
+            guard question.range != nil, supportsRanges else {
                 return (.leave, .refused(error(.rangeRejected, question, facts, why), .fail), [])
             }
-            ranges = .refused
+            supportsRanges = false
             guard plan != nil else { return (.leave, .cancelled, []) }
             let result = restart(.rangesRejected, question, facts, now)
             // A server whose part has lost its validators sends none for the whole file, either.
@@ -63,10 +63,10 @@ extension DownloadMachine {
         guard plan == nil else { return false }
         switch plainRequest {
         case .notMade where question.range != nil && DownloadRetryRule.rejectingRange.contains(facts.status):
-            (ranges, plainRequest) = (.refused, .made)
+            (supportsRanges, plainRequest) = (false, .made)
             return !DownloadRetryRule.passing.contains(facts.status) || options.retry.maximumAttempts <= 0
         case .made where question.range == nil:
-            (ranges, plainRequest) = (.usable, .failed)
+            (supportsRanges, plainRequest) = (true, .failed)
             return false
         case .notMade, .made, .failed: return false
         }
@@ -84,7 +84,7 @@ extension DownloadMachine {
                 // Nothing could prove that the rest belongs to the same representation, so the file is requested in one
                 // piece.
                 forget()
-                if options.resumption == .unverified { isWhole = true } else { ranges = .refused }
+                if options.resumption == .unverified { isWhole = true } else { supportsRanges = false }
                 return (.leave, .cancelled, [])
             }
             plan?.claim(id, range, now: now)
@@ -139,11 +139,11 @@ extension DownloadMachine {
         guard plan == nil else {
             let (reception, end, effects) = restart(reason, question, facts, now)
             guard !isOver else { return (reception, end, effects) }
-            if reason == .rangesRejected { ranges = .refused }
+            if reason == .rangesRejected { supportsRanges = false }
             let (ownReception, ownEnd, more) = takeWhole(question.id, facts, now)
             return (ownReception, ownEnd, effects + more)
         }
-        if question.range != nil { ranges = .refused }
+        if question.range != nil { supportsRanges = false }
         return takeWhole(question.id, facts, now)
     }
 
@@ -170,16 +170,6 @@ extension DownloadMachine {
     ) -> Response {
         if let error = hasReachedVersionLimit(reason, asked: question, facts) { return (.leave, nil, fail(error)) }
         return (.leave, .cancelled, cancelAll(but: question.id) + begun(reason, now))
-    }
-
-    private mutating func begun(
-        _ reason: DownloadEvent.RestartReason, afterFailure isBroken: Bool = false, _ now: MonotonicTime
-    ) -> [Effect] {
-        count(startingAfterFailure: isBroken)
-        forget()
-        receiving = []
-        ramp.restart(now: now)
-        return [.tell(.restarted(reason))]
     }
 
     private func hasReachedVersionLimit(
@@ -243,9 +233,9 @@ extension DownloadMachine {
     /// - Parameter isBroken: whether the reason is a failure that the options tolerate.
     private mutating func proceed(afterFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
         guard let plan, transfers.isEmpty, !plan.isComplete, !mayAskForParts,
-            !(options.resumption == .unverified && ranges == .usable)
+            !(options.resumption == .unverified && supportsRanges)
         else { return fill(now) }
-        let reason: DownloadEvent.RestartReason = ranges == .refused ? .rangesRejected : .notResumable
+        let reason: DownloadEvent.RestartReason = supportsRanges ? .notResumable : .rangesRejected
         guard plan.writtenCount > 0 else {
             forget()
             return fill(now)

@@ -35,14 +35,6 @@ package struct DownloadMachine: Sendable {
         case differs
     }
 
-    /// The server's support of ranges.
-    enum Ranges: Sendable {
-        /// Unknown or supported so far.
-        case usable
-        /// Not supported, or not correctly.
-        case refused
-    }
-
     /// The state of the request without `Range`, made once after a status rejected the probe.
     enum PlainRequest: Sendable {
         case notMade
@@ -76,7 +68,8 @@ package struct DownloadMachine: Sendable {
     package var modified: Int64?
     /// The value of `Content-Disposition`; `nil` without one.
     package var disposition: String?
-    var ranges = Ranges.usable
+    /// Whether the server supports ranges correctly, as far as known.
+    var supportsRanges = true
     /// The request without `Range` after a rejected probe.
     var plainRequest = PlainRequest.notMade
     /// Whether `If-Range` is omitted, since the server answered it with the whole unchanged file: each part then has to
@@ -104,7 +97,8 @@ package struct DownloadMachine: Sendable {
     /// The number of failures since the last new byte.
     var failures = 0
     var hasProgressed = false
-    var retryAt: MonotonicTime?
+    /// The end of a delay; `nil` without a delay.
+    package var retryAt: MonotonicTime?
     private let began: MonotonicTime
     var lastCheckpoint: MonotonicTime
     /// The start of the current checkpoint.
@@ -133,7 +127,7 @@ package struct DownloadMachine: Sendable {
     /// Whether a later run could reuse the bytes.
     package var isResumable: Bool {
         guard let plan, plan.writtenCount > 0 else { return false }
-        return plan.isComplete || ranges == .usable && (mayAskForParts || options.resumption == .unverified)
+        return plan.isComplete || supportsRanges && (mayAskForParts || options.resumption == .unverified)
     }
 
     /// Whether all bytes are written by the only transfer, and there is nothing to verify them by.
@@ -143,7 +137,7 @@ package struct DownloadMachine: Sendable {
 
     /// Whether parts can be requested whose representation is certain, or will be verified.
     var mayAskForParts: Bool {
-        guard ranges == .usable, let known else { return false }
+        guard supportsRanges, let known else { return false }
         return known.hasCondition || (options.checksum != nil && known.coding == nil)
     }
 
@@ -204,13 +198,19 @@ package struct DownloadMachine: Sendable {
         hasNews = false
     }
 
-    /// Counts a restart.
+    /// Counts a restart, and forgets the file.
     /// - Parameter isBroken: whether the reason is a failed transfer that cannot be resumed.
-    mutating func count(startingAfterFailure isBroken: Bool) {
+    mutating func begun(
+        _ reason: DownloadEvent.RestartReason, afterFailure isBroken: Bool = false, _ now: MonotonicTime
+    ) -> [Effect] {
         generation += 1
         furthest = isBroken ? max(furthest, reached) : 0
         reached = 0
         if !isBroken { refusedGenerations += 1 }
+        forget()
+        receiving = []
+        ramp.restart(now: now)
+        return [.tell(.restarted(reason))]
     }
 
     // MARK: Requests
@@ -253,7 +253,7 @@ package struct DownloadMachine: Sendable {
 
     private mutating func first(_ now: MonotonicTime) -> DownloadRequest {
         lastTransfer += 1
-        let asksForPart = ranges == .usable && ramp.limit > 1 && !isWhole && !isLastGeneration
+        let asksForPart = supportsRanges && ramp.limit > 1 && !isWhole && !isLastGeneration
         return DownloadRequest(
             id: lastTransfer, url: place ?? original, range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil,
             condition: nil, time: now)
@@ -285,9 +285,6 @@ package struct DownloadMachine: Sendable {
         let wanted = max(.milliseconds(50), options.checkpointInterval)
         return min(wanted, max(.milliseconds(100), lastCheckpoint.since(began) / 64, checkpointTime * 16))
     }
-
-    /// The end of a delay; `nil` without a delay.
-    package var wake: MonotonicTime? { retryAt }
 
     /// Records the end of a checkpoint.
     package mutating func checkpointed(_ now: MonotonicTime) {
@@ -358,10 +355,7 @@ package struct DownloadMachine: Sendable {
             return [.fail(error)]
         }
         isOver = false
-        ranges = .refused
-        count(startingAfterFailure: false)
-        forget()
-        ramp.restart(now: now)
-        return [.tell(.restarted(.changed))] + fill(now)
+        supportsRanges = false
+        return begun(.changed, now) + fill(now)
     }
 }

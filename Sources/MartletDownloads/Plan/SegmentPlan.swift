@@ -94,24 +94,14 @@ package struct SegmentPlan: Sendable {
     /// Whether all bytes are written.
     package var isComplete: Bool { total.map { $0 == prefixCount } ?? false }
 
-    /// The rate of all transfers in bytes per second.
-    package func rate(at now: MonotonicTime) -> Double { claims.values.reduce(0) { $0 + $1.rate.value(at: now) } }
-
     /// The ranges that are neither written nor claimed, in order.
     func missing() -> [Range<UInt64>] {
         guard let total else { return claims.isEmpty ? [prefixCount..<UInt64.max] : [] }
-        var taken = written
+        var missing = RangeSet(0..<total).subtracting(written)
         for claim in claims.values where claim.writtenEnd < claim.range.upperBound {
-            taken.insert(contentsOf: claim.writtenEnd..<claim.range.upperBound)
+            missing.remove(contentsOf: claim.writtenEnd..<claim.range.upperBound)
         }
-        var gaps: [Range<UInt64>] = []
-        var position: UInt64 = 0
-        for range in taken.ranges {
-            if position < range.lowerBound { gaps.append(position..<range.lowerBound) }
-            position = range.upperBound
-        }
-        if position < total { gaps.append(position..<total) }
-        return gaps
+        return Array(missing.ranges)
     }
 
     /// The number of bytes written just before an offset without a gap.

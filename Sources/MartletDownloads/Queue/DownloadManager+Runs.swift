@@ -74,8 +74,7 @@ extension DownloadManager {
         for id in effects.stop { managed[id]?.run?.stop() }
         for id in effects.discard { discard(id) }
         for id in effects.begin { begin(id) }
-        let isAllFinished = machine.isAllFinished
-        self.isAllFinished.update { isAllFinished }
+        isAllFinished.update { machine.isAllFinished }
         if effects.isAllFinished {
             log.add(.allFinished)
             if let delegate = session.configuration.delegate {
@@ -181,7 +180,7 @@ extension DownloadManager {
 
     private func discarded(_ id: DownloadID, _ fault: HTTPError?) async {
         if let fault { log.add(.fileFailed(id, fault)) }
-        if let fault = await store.remove(id) { log.add(.fileFailed(id, fault)) }
+        do throws(HTTPError) { try await store.remove(id) } catch { log.add(.fileFailed(id, error)) }
         guard let entry = managed[id] else { return }
         let effects = machine.discarded(id)
         entry.status.settleProgress { $0 = DownloadProgress() }

@@ -139,8 +139,7 @@ package struct DownloadQueueMachine: Sendable {
             if phase == .waiting { enqueue(id, now) }
             if phase == .removing { effects.discard.append(id) }
         }
-        fill(&effects, now)
-        return effects
+        return filled(effects, now)
     }
 
     /// Pauses downloads together, so that none starts instead of another. Downloads that are over or being removed are
@@ -165,8 +164,7 @@ package struct DownloadQueueMachine: Sendable {
             }
             paused.append(id)
         }
-        fill(&effects, now)
-        return (paused, effects)
+        return (paused, filled(effects, now))
     }
 
     /// Resumes a paused or failed download at the end of the queue. Has no effect on one that waits or runs.
@@ -174,7 +172,6 @@ package struct DownloadQueueMachine: Sendable {
     /// - Returns: The actions; `nil` if the download is unknown, finished or being removed.
     package mutating func resume(_ id: DownloadID, host: String? = nil, now: MonotonicTime) -> Effects? {
         guard let entry = entries[id] else { return nil }
-        var effects = Effects()
         switch entry.phase {
         case .finished, .recording, .removing, .stopping(.cancel): return nil
         case .waiting:
@@ -192,8 +189,7 @@ package struct DownloadQueueMachine: Sendable {
             entries[id]?.phase = .waiting
             enqueue(id, now)
         }
-        fill(&effects, now)
-        return effects
+        return filled(Effects(), now)
     }
 
     /// Cancels a download, whose bytes are then removed. Has no effect on a finished one.
@@ -211,8 +207,7 @@ package struct DownloadQueueMachine: Sendable {
         case .stopping: entries[id]?.phase = .stopping(.cancel)
         case .recording, .removing, .finished, nil: break
         }
-        fill(&effects, now)
-        return effects
+        return filled(effects, now)
     }
 
     /// Handles the end of a run. The outcome takes precedence over the request: a complete file is finished, and a
@@ -239,8 +234,7 @@ package struct DownloadQueueMachine: Sendable {
             entries[id]?.phase = .waiting
             enqueue(id, now)
         }
-        fill(&effects, now)
-        return effects
+        return filled(effects, now)
     }
 
     /// Records that the record of a complete file was written.
@@ -276,9 +270,7 @@ package struct DownloadQueueMachine: Sendable {
     /// Changes the limits. Running downloads continue; others start if slots are free.
     package mutating func setLimits(_ limits: DownloadLimits, now: MonotonicTime) -> Effects {
         self.limits = limits
-        var effects = Effects()
-        fill(&effects, now)
-        return effects
+        return filled(Effects(), now)
     }
 
     /// Closes the queue: no further download starts.
@@ -321,9 +313,10 @@ package struct DownloadQueueMachine: Sendable {
     }
 
     /// Starts downloads in order while slots are free.
-    private mutating func fill(_ effects: inout Effects, _ now: MonotonicTime) {
-        guard !isClosed else { return }
-        while runningCount < max(1, limits.concurrentFiles), let id = next(now) {
+    /// - Returns: The effects so far with the downloads to start.
+    private mutating func filled(_ given: Effects, _ now: MonotonicTime) -> Effects {
+        var effects = given
+        while !isClosed, runningCount < max(1, limits.concurrentFiles), let id = next(now) {
             leaveLane(id)
             guard let host = entries[id]?.host else { continue }
             entries[id]?.phase = .running
@@ -332,6 +325,7 @@ package struct DownloadQueueMachine: Sendable {
             runningCount += 1
             effects.begin.append(id)
         }
+        return effects
     }
 
     private func next(_ now: MonotonicTime) -> DownloadID? {

@@ -95,13 +95,9 @@ package final class DownloadStore: Sendable {
     }
 
     /// Removes a download.
-    /// - Returns: The error of a failure.
-    package func remove(_ id: DownloadID) async -> HTTPError? {
-        await workers.run { [folder] in
-            do throws(StorageError) {
-                try folder.remove(id.number)
-                return nil
-            } catch { return HTTPError(storing: error) }
+    package func remove(_ id: DownloadID) async throws(HTTPError) {
+        try await workers.run { [folder] () throws(HTTPError) in
+            try HTTPError.storing { () throws(StorageError) in try folder.remove(id.number) }
         }
     }
 

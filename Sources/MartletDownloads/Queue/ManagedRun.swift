@@ -131,13 +131,10 @@ final class ManagedRun: Sendable {
 
     /// Waits until the path of the file is known, and reports it. The progress changes when a run makes progress.
     private func awaitName(_ order: Order) async {
-        var seen: UInt64 = 0
-        while let (version, _) = await order.status.progress.next(after: seen), !Task.isCancelled {
-            seen = version
-            guard let path = job?.path else { continue }
-            await order.named(path)
-            return
-        }
+        guard await order.status.progress.next(where: { _ in job?.path != nil }) != nil, !Task.isCancelled,
+            let path = job?.path
+        else { return }
+        await order.named(path)
     }
 }
 

@@ -332,7 +332,6 @@ package final class DownloadStatus: Sendable {
     /// The newest state.
     package let states: CurrentValue<Stamped>
     package let events = ReplayingEventBroadcaster<DownloadEvent>()
-    private let lastNumber = Atomic<UInt64>(1)
     /// Called after each change of the progress or the state, outside of their locks.
     let changed: @Sendable () -> Void
 
@@ -346,7 +345,7 @@ package final class DownloadStatus: Sendable {
 
     /// Enters a state.
     package func become(_ state: DownloadState) {
-        states.update { Stamped(number: lastNumber.add(1, ordering: .relaxed).newValue, state: state) }
+        states.change { $0 = Stamped(number: $0.number + 1, state: state) }
         changed()
     }
 

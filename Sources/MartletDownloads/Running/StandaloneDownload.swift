@@ -4,12 +4,9 @@ import Synchronization
 /// Runs a download without a manager.
 final class StandaloneDownload: Download.Controller {
     private struct State {
-        /// The current or the last run.
+        /// The current run.
         var run: Task<Void, Never>?
-        var isRunning = false
         var isCancelled = false
-        /// Whether the received bytes are removed.
-        var isDiscarded = false
     }
 
     private static let lastNumber = Atomic<UInt64>(0)
@@ -33,8 +30,7 @@ final class StandaloneDownload: Download.Controller {
     /// Starts a run, unless one is active or the download is over.
     func begin() {
         state.withLock { state in
-            guard !state.isRunning, !isOver, !state.isCancelled else { return }
-            state.isRunning = true
+            guard state.run == nil, !isOver, !state.isCancelled else { return }
             // Set before the run can enter the next state.
             status.become(.running)
             // Unstructured, since the download belongs to its holder: it outlives the scope that started it.
@@ -49,7 +45,7 @@ final class StandaloneDownload: Download.Controller {
         do { outcome = .success(try await job.run()) } catch { outcome = .failure(error) }
         // Both are set together, so that an observer of the outcome can resume immediately.
         state.withLock { state in
-            state.isRunning = false
+            state.run = nil
             switch outcome {
             case .success(let result):
                 status.report(.finished(result), .finished(result))
@@ -67,7 +63,7 @@ final class StandaloneDownload: Download.Controller {
     }
 
     func pause() async {
-        guard let run = state.withLock({ $0.isRunning ? $0.run : nil }) else { return }
+        guard let run = state.withLock({ $0.run }) else { return }
         run.cancel()
         await run.value
     }
@@ -76,7 +72,7 @@ final class StandaloneDownload: Download.Controller {
         if isOver {
             throw HTTPError(.invalidRequest, phase: .preparing, message: "the download is over and cannot be resumed")
         }
-        guard !state.withLock({ $0.isRunning }) else { return }
+        guard state.withLock({ $0.run }) == nil else { return }
         if let url { job.move(to: url) }
         begin()
     }
@@ -93,13 +89,11 @@ final class StandaloneDownload: Download.Controller {
         guard !isOver else { return }
         try? await job.discard()
         // Of several callers only the first reports it.
-        let isFirst = state.withLock { state in
-            defer { state.isDiscarded = true }
-            return !state.isDiscarded
+        state.withLock { _ in
+            guard !isOver else { return }
+            status.report(.cancelled, .cancelled)
+            status.end()
         }
-        guard isFirst else { return }
-        status.report(.cancelled, .cancelled)
-        status.end()
     }
 
     /// Has no effect: there are no other downloads.

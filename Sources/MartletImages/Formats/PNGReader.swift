@@ -20,7 +20,7 @@ struct PNGReader: ImageFileReader {
         }
         switch name {
         case "IHDR", "acTL", "eXIf":
-            guard length <= PNGReader.chunkByteLimit else { break }
+            guard length <= ImageFile.chunkByteLimit else { break }
             guard let chunk = file.peek(length + 12) else { return .needsBytes }
             let covered = chunk.dropFirst(4).dropLast(4)
             guard RecordChecksum(covered.span).value == UInt32(chunk.big(length + 8, 4)) else {

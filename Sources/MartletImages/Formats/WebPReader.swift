@@ -83,7 +83,7 @@ struct WebPReader: ImageFileReader {
 
     private mutating func read(_ type: String, _ length: Int, _ file: inout ImageFile) -> ImageStep {
         if type == "ANMF" { frameCount += 1 }
-        if type == "EXIF", length <= WebPReader.chunkByteLimit, file.orientation == nil {
+        if type == "EXIF", length <= ImageFile.chunkByteLimit, file.orientation == nil {
             guard let chunk = file.peek(8 + length) else { return .needsBytes }
             file.orientation = ImageOrientation(exif: chunk.dropFirst(8))
         }

@@ -10,7 +10,10 @@
         public let pixels: [UInt8]
         /// The orientation that is still to be applied; `.up` after it was applied.
         public let orientation: ImageOrientation
+    }
 
+    // In an extension, so that the structure keeps its memberwise initializer.
+    extension PixelImage {
         /// Decodes a PNG or a JPEG.
         /// - Parameters:
         ///   - bytes: The whole file.
@@ -28,12 +31,6 @@
                 throw ImageError(.unsupported, format: info.format, "the pixels of this format are not decoded")
             }
             self = options.appliesOrientation ? stored.upright() : stored
-        }
-
-        init(size: ImageSize, pixels: [UInt8], orientation: ImageOrientation) {
-            self.size = size
-            self.pixels = pixels
-            self.orientation = orientation
         }
 
         /// The four bytes of a pixel; nil outside of the image.

@@ -1,5 +1,8 @@
 /// A file that is read incrementally: the fed bytes that are not used yet, and the known properties of the image.
 struct ImageFile: Sendable {
+    /// The maximum length of a chunk that is read whole.
+    static let chunkByteLimit = 64 * 1024
+
     /// The format; nil until the first bytes determine it.
     var format: ImageFormat?
     /// The size; nil until it was read.
@@ -79,11 +82,6 @@ extension ArraySlice<UInt8> {
 
 /// The reader of one format.
 protocol ImageFileReader: Sendable { mutating func step(_ file: inout ImageFile) throws(ImageError) -> ImageStep }
-
-extension ImageFileReader {
-    /// The maximum length of a chunk that is read whole.
-    static var chunkByteLimit: Int { 64 * 1024 }
-}
 
 /// The action after a part of a file.
 enum ImageStep {

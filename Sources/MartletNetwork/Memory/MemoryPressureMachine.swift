@@ -13,10 +13,9 @@ struct MemoryPressureMachine: WatchMachine {
     static let interval = Duration.seconds(2)
     /// The time for which a notification of the kernel counts.
     private static let holding = Duration.seconds(10)
-    /// The share of `some` for a warning: a tenth of the time, in hundredths of a percent.
-    private static let warningShare = 1_000
-    /// The share of `full` for the critical level: a tenth of the time.
-    private static let criticalShare = 1_000
+    /// The share of `some` for a warning, and of `full` for the critical level: a tenth of the time, in hundredths of a
+    /// percent.
+    private static let threshold = 1_000
 
     private(set) var level = MemoryPressure.normal
     /// The time at which the shares have to be read again; `nil` if the kernel sends a notification first.
@@ -34,10 +33,8 @@ struct MemoryPressureMachine: WatchMachine {
     }
 
     mutating func looked(_ stall: MemoryStall, now: MonotonicTime) {
-        let isCritical = MemoryPressureMachine.holds(
-            stall.full, limit: MemoryPressureMachine.criticalShare, isHeld: level == .critical)
-        let isWarning = MemoryPressureMachine.holds(
-            stall.some, limit: MemoryPressureMachine.warningShare, isHeld: level >= .warning)
+        let isCritical = MemoryPressureMachine.holds(stall.full, isHeld: level == .critical)
+        let isWarning = MemoryPressureMachine.holds(stall.some, isHeld: level >= .warning)
         level = isCritical || now < criticalEnd ? .critical : isWarning || now < warningEnd ? .warning : .normal
         nextEvent = isCalled && level == .normal ? nil : now.advanced(by: interval)
     }
@@ -52,7 +49,7 @@ struct MemoryPressureMachine: WatchMachine {
         if nextEvent == nil, level > .normal { nextEvent = now.advanced(by: interval) }
     }
 
-    private static func holds(_ share: Int, limit: Int, isHeld: Bool) -> Bool { share >= (isHeld ? limit / 2 : limit) }
+    private static func holds(_ share: Int, isHeld: Bool) -> Bool { share >= (isHeld ? threshold / 2 : threshold) }
 }
 
 /// The memory pressure of the machine, or of the control group of this process.

@@ -43,18 +43,15 @@ package struct NetlinkMessage: Hashable, Sendable {
     /// - Parameter datagram: The whole datagram. Its first byte has the index 0, so that errors have the right offsets.
     /// - Throws: The error of a header. No length in the datagram is trusted.
     package static func messages(in datagram: ArraySlice<UInt8>) throws(NetlinkError) -> [NetlinkMessage] {
-        var messages: [NetlinkMessage] = []
         let records = try NetlinkNumber.records(
             in: datagram, UInt32.self, headerCount: 16, allowsPadding: false, "nlmsghdr.length")
-        for record in records {
-            messages.append(
-                NetlinkMessage(
-                    type: try NetlinkNumber.read(from: record, at: 4, "nlmsghdr.type"),
-                    flags: try NetlinkNumber.read(from: record, at: 6, "nlmsghdr.flags"),
-                    sequence: try NetlinkNumber.read(from: record, at: 8, "nlmsghdr.sequence"),
-                    payload: record.dropFirst(16)))
+        return try records.map { record throws(NetlinkError) in
+            NetlinkMessage(
+                type: try NetlinkNumber.read(from: record, at: 4, "nlmsghdr.type"),
+                flags: try NetlinkNumber.read(from: record, at: 6, "nlmsghdr.flags"),
+                sequence: try NetlinkNumber.read(from: record, at: 8, "nlmsghdr.sequence"),
+                payload: record.dropFirst(16))
         }
-        return messages
     }
 
     /// The errno in an error message, or at the end of a response; 0 for none.
@@ -78,12 +75,11 @@ struct NetlinkAttribute: Hashable, Sendable {
     /// The attributes in bytes, in order. Fewer than four bytes after the last one are padding, as in the kernel.
     /// - Throws: The error of a length that is less than its own header's, or more than the rest.
     static func all(in bytes: ArraySlice<UInt8>) throws(NetlinkError) -> [NetlinkAttribute] {
-        var all: [NetlinkAttribute] = []
-        for record in try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 4, "rtattr.length") {
+        let records = try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 4, "rtattr.length")
+        return try records.map { record throws(NetlinkError) in
             let type: UInt16 = try NetlinkNumber.read(from: record, at: 2, "rtattr.type")
-            all.append(NetlinkAttribute(type: type & 0x3FFF, value: record.dropFirst(4)))
+            return NetlinkAttribute(type: type & 0x3FFF, value: record.dropFirst(4))
         }
-        return all
     }
 
     func number<Number: FixedWidthInteger & UnsignedInteger>(_ field: String) throws(NetlinkError) -> Number {

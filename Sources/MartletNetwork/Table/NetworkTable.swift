@@ -29,9 +29,6 @@ package struct NetworkTable: Hashable, Sendable {
         default: break
         }
     }
-
-    /// The addresses of this machine in any state.
-    var heldAddresses: Set<IPAddress> { Set(addresses.map(\.address)) }
 }
 
 /// An address of this machine, as the kernel describes it.
@@ -218,12 +215,11 @@ extension RouteRecord {
 
     /// The hops of a route that has several, each with a length, flags, weight and link, followed by attributes.
     private static func hops(_ bytes: ArraySlice<UInt8>) throws(NetlinkError) -> [Hop] {
-        var hops: [Hop] = []
-        for record in try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 8, "rtnexthop.length") {
+        let records = try NetlinkNumber.records(in: bytes, UInt16.self, headerCount: 8, "rtnexthop.length")
+        return try records.map { record throws(NetlinkError) in
             let flags: UInt8 = try NetlinkNumber.read(from: record, at: 2, "rtnexthop.flags")
             let link: UInt32 = try NetlinkNumber.read(from: record, at: 4, "rtnexthop.ifindex")
-            hops.append(Hop(link: link, flags: UInt32(flags)))
+            return Hop(link: link, flags: UInt32(flags))
         }
-        return hops
     }
 }

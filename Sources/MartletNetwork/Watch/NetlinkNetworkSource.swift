@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import MartletTransport
+import MartletCore
 
 /// The network, as the kernel describes it by rtnetlink(7), in the network namespace of the calling thread.
 struct NetlinkNetworkSource: NetworkSource {
@@ -19,7 +19,7 @@ struct NetlinkNetworkSource: NetworkSource {
             let descriptor = try NetlinkSocket.open(isBlocking: true)
             defer { close(descriptor) }
             guard let (table, isInterrupted) = try table(on: descriptor) else { return .failed }
-            let view = NetworkSnapshot(path: rule(for: table).path, addresses: table.heldAddresses)
+            let view = NetworkSnapshot(path: rule(for: table).path, addresses: Set(table.addresses.map(\.address)))
             return isInterrupted ? .interrupted(view) : .seen(view)
         } catch { return NetworkMonitorMachine.Look(error) }
     }
@@ -135,23 +135,5 @@ enum KernelFile {
     }
 
     /// The first bytes of a file; `nil` if it cannot be read.
-    static func bytes(of path: String) -> [UInt8]? {
-        let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        while bytes.count < byteLimit {
-            let (count, code) = Socket.retrying {
-                let room = byteLimit - bytes.count
-                return unsafe withUnsafeTemporaryAllocation(byteCount: room, alignment: 1) { buffer in
-                    let count = unsafe Glibc.read(descriptor, buffer.baseAddress, room)
-                    if count > 0 { unsafe bytes.append(contentsOf: buffer.prefix(count)) }
-                    return count
-                }
-            }
-            guard code == 0 else { return nil }
-            if count <= 0 { break }
-        }
-        return bytes
-    }
+    static func bytes(of path: String) -> [UInt8]? { try? FileReader(path: path).read(at: 0, limit: byteLimit) }
 }

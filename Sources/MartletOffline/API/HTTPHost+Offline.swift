@@ -10,8 +10,6 @@ struct HostPart: Sendable {
     var fieldNames: Set<HTTPField.Name> = []
     /// The credentials of the request; `nil` for those of the queue's session.
     var authentication: AuthenticationSettings?
-
-    static let none = HostPart()
 }
 
 extension HostPart {

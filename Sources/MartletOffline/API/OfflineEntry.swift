@@ -96,19 +96,12 @@ public struct OfflineDeadLetter: Hashable, Sendable {
         self.body = body
     }
 
-    init(_ reason: Reason, message: String, answer: HTTPExchange, secrets: SecretFields) {
-        self.init(
-            reason, message: message, statusCode: answer.statusCode,
-            fields: OfflineDeadLetter.bounded(secrets.stripped(from: answer.response.headerFields).kept),
-            body: Array(answer.body.prefix(OfflineDeadLetter.bodyLimit)))
-    }
-
     /// The maximum size of a dead letter in a record, in bytes: body, message, fields, and their framing.
     static let byteLimit = 1 << 20
     private static let fieldByteLimit = 512 * 1024
 
     /// The fields that fit a record: the first thousand, up to the limit of their bytes.
-    private static func bounded(_ fields: HTTPFields) -> HTTPFields {
+    static func bounded(_ fields: HTTPFields) -> HTTPFields {
         var bounded = HTTPFields()
         var byteCount = 0
         for field in fields.prefix(1000) {

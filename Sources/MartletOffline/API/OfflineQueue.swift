@@ -216,7 +216,7 @@ public actor OfflineQueue {
             return summary.expires
         }
         let left = Int64(clamping: time.since(now()).attoseconds / 1_000_000_000_000_000)
-        return max(summary.expires, wall.advanced(byMilliseconds: left))
+        return max(summary.expires, wall.clampedSum(left))
     }
 
     /// The number of requests that wait to be sent, or are being sent.
@@ -248,7 +248,7 @@ public actor OfflineQueue {
             var deadline: BootDeadline?
             if machine.expiry(of: id) ?? now <= now {
                 let lifetime = entry.summary.lifetime
-                expires = wallTime().advanced(byMilliseconds: lifetime)
+                expires = wallTime().clampedSum(lifetime)
                 deadline = BootDeadline(now.advanced(by: .milliseconds(lifetime)), boot: boot)
             }
             // Read and changed atomically: another caller may have dropped the request, or retried it so that it is

@@ -101,7 +101,12 @@ struct ReplayRule: Sendable {
 
     private func letter(_ reason: OfflineDeadLetter.Reason, _ message: String, _ answer: HTTPExchange)
         -> OfflineDeadLetter
-    { OfflineDeadLetter(reason, message: message, answer: answer, secrets: secrets) }
+    {
+        OfflineDeadLetter(
+            reason, message: message, statusCode: answer.statusCode,
+            fields: OfflineDeadLetter.bounded(secrets.stripped(from: answer.response.headerFields).kept),
+            body: Array(answer.body.prefix(OfflineDeadLetter.bodyLimit)))
+    }
 
     /// The decision after a failure. If the head of a response has arrived, its status decides, even if the body
     /// failed.

@@ -148,7 +148,7 @@ actor CredentialRefresher {
     /// - Returns: The request, and the generation of its credentials.
     func authorize(_ request: HTTPRequest) async throws -> (request: HTTPRequest, generation: UInt64) {
         // A refresh in progress is awaited.
-        if let renewal { try await CredentialRefresher.wait(for: renewal) }
+        if let renewal { try await waitUnlessCancelled { try await renewal.value } }
         guard !isCancelled else { throw CancellationError() }
         let (credentials, generation) = (credentials, generation)
         lastAuthorization += 1
@@ -167,7 +167,7 @@ actor CredentialRefresher {
 
     /// Refreshes the credentials that a server rejected, unless that was done since.
     func renew(after refused: UInt64) async throws {
-        if let renewal { return try await CredentialRefresher.wait(for: renewal) }
+        if let renewal { return try await waitUnlessCancelled { try await renewal.value } }
         guard refused == generation else { return }
         guard let refresh = credentials.refresh else {
             generation += 1
@@ -180,7 +180,7 @@ actor CredentialRefresher {
             generation += 1
         }
         self.renewal = renewal
-        try await CredentialRefresher.wait(for: renewal)
+        try await waitUnlessCancelled { try await renewal.value }
     }
 
     /// Ends all waits for the closures, now and later.
@@ -188,14 +188,5 @@ actor CredentialRefresher {
         isCancelled = true
         renewal?.cancel()
         for authorization in authorizations.values { authorization.cancel() }
-    }
-
-    /// Waits for a refresh, at most until the waiting task is cancelled.
-    private static func wait(for renewal: Task<Void, any Error>) async throws {
-        let end = OneShot<Result<Void, any Error>>()
-        Task { end.fulfill(await renewal.result) }
-        let outcome = await end.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
-        guard case .value(let result) = outcome else { throw CancellationError() }
-        try result.get()
     }
 }

@@ -23,8 +23,6 @@ extension OfflineQueue {
                     id, lane: summary.ticket.lane, expires: summary.deadline(now: now, boot: boot, wall: wall),
                     isResting: summary.isResting, now: now))
         }
-        let isDrained = machine.isDrained
-        self.isDrained.update { isDrained }
         for effects in effects { apply(effects) }
     }
 
@@ -53,8 +51,7 @@ extension OfflineQueue {
             settle(id)
         }
         for id in effects.begin { begin(id) }
-        let isDrained = machine.isDrained
-        self.isDrained.update { isDrained }
+        isDrained.update { machine.isDrained }
         if effects.isDrained { log.add(.drained) }
         setAlarm()
     }

@@ -19,7 +19,8 @@ extension OfflineQueue {
         body: HTTPBody = .none, as submission: OfflineSubmission
     ) async throws -> OfflineTicket {
         try await submit(
-            session.request(for: target, query: query, headers: headers, body: body), body: body, as: submission, .none)
+            session.request(for: target, query: query, headers: headers, body: body), body: body, as: submission,
+            HostPart())
     }
 
     /// Stores a request until a server accepts it; as ``submit(_:query:headers:body:as:)``.
@@ -43,7 +44,7 @@ extension OfflineQueue {
     ) async throws -> OfflineOutcome {
         try await send(
             session.request(for: target, query: query, headers: headers, body: body), body: body, options: options,
-            as: submission, .none)
+            as: submission, HostPart())
     }
 
     /// Stores a request, with the part of a host that is not stored, and waits for its first attempt.

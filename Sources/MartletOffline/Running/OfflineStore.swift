@@ -271,11 +271,3 @@ struct OfflineSummary: Sendable {
         storedByteCount = UInt64(recordByteCount) + request.body.storedByteCount
     }
 }
-
-extension Int64 {
-    /// A time that many milliseconds later, or the latest one.
-    func advanced(byMilliseconds count: Int64) -> Int64 {
-        let (sum, overflows) = addingReportingOverflow(count)
-        return overflows ? .max : sum
-    }
-}

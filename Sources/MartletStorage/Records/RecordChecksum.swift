@@ -13,7 +13,19 @@ package struct CastagnoliChecksum: Sendable {
     /// The quarters of blocks that are processed concurrently: the size, and the power of x that moves a remainder.
     private static let strides: [(quarter: Int, power: UInt32)] = [14, 10].map { (1 << $0, power(bytes: $0)) }
     /// The remainders of each byte followed by zero to seven zero bytes.
-    private static let tables: [UInt32] = makeTables()
+    private static let tables: [UInt32] = {
+        var tables = [UInt32](repeating: 0, count: 8 * 256)
+        for byte in 0..<256 {
+            var remainder = UInt32(byte)
+            for _ in 0..<8 { remainder = remainder & 1 == 0 ? remainder >> 1 : remainder >> 1 ^ polynomial }
+            tables[byte] = remainder
+        }
+        for place in 256..<(8 * 256) {
+            let before = tables[place - 256]
+            tables[place] = tables[Int(before & 0xFF)] ^ before >> 8
+        }
+        return tables
+    }()
 
     /// The checksum of no bytes.
     package init() {}
@@ -101,20 +113,6 @@ package struct CastagnoliChecksum: Sendable {
 
     private static func single(_ remainder: UInt32, _ byte: UInt8) -> UInt32 {
         tables[Int(truncatingIfNeeded: (remainder ^ UInt32(byte)) & 0xFF)] ^ remainder >> 8
-    }
-
-    private static func makeTables() -> [UInt32] {
-        var tables = [UInt32](repeating: 0, count: 8 * 256)
-        for byte in 0..<256 {
-            var remainder = UInt32(byte)
-            for _ in 0..<8 { remainder = remainder & 1 == 0 ? remainder >> 1 : remainder >> 1 ^ polynomial }
-            tables[byte] = remainder
-        }
-        for place in 256..<(8 * 256) {
-            let before = tables[place - 256]
-            tables[place] = tables[Int(before & 0xFF)] ^ before >> 8
-        }
-        return tables
     }
 }
 

@@ -104,11 +104,7 @@ public final class OriginBodyWriter: Sendable {
 
     /// Sends the gathered bytes.
     func flush() async throws {
-        let bytes = state.withLock { state in
-            defer { state.pending = [] }
-            return state.pending
-        }
-        try await channel.respond(bytes)
+        try await channel.respond(state.withLock { exchange(&$0.pending, with: []) })
     }
 
     /// Ends the body.

@@ -64,30 +64,26 @@ public struct OriginQuery: Sendable, Hashable, ExpressibleByStringLiteral, Custo
 
 /// A request, as a handler of the test origin receives it. The body is read while the handler runs.
 public struct OriginRequest: OriginRequestHead {
+    private let head: RecordedRequest
     /// The method of the request.
-    public let method: HTTPRequest.Method
+    public var method: HTTPRequest.Method { head.method }
     /// The request target, as sent: usually a path with its query.
-    public let target: String
+    public var target: String { head.target }
     /// The HTTP version: `1.1` or `1.0`.
-    public let version: String
+    public var version: String { head.version }
     /// The header fields, as sent.
-    public let headers: OriginFields
+    public var headers: OriginFields { head.headers }
     /// The position on its connection, from 1.
-    public let number: Int
+    public var number: Int { head.number }
     /// The connection of the request.
-    public let connection: OriginPeer
+    public var connection: OriginPeer { head.connection }
     /// The values of the placeholders in the route's pattern; set by ``OriginRouter``.
     public internal(set) var parameters: [String: String] = [:]
     /// The body of the request, read on demand.
     public let body: OriginRequestBody
 
     init(_ head: RecordedRequest, body: OriginRequestBody) {
-        method = head.method
-        target = head.target
-        version = head.version
-        headers = head.headers
-        number = head.number
-        connection = head.connection
+        self.head = head
         self.body = body
     }
 

@@ -204,8 +204,5 @@ public struct CRC32: Sendable, Hashable {
     public var value: UInt32 { checksum.value }
 
     /// The checksum as eight hexadecimal digits.
-    public var text: String {
-        let digits = String(value, radix: 16)
-        return String(repeating: "0", count: 8 - digits.utf8.count) + digits
-    }
+    public var text: String { String(String(1 << 32 + UInt64(value), radix: 16).dropFirst()) }
 }

@@ -4,28 +4,7 @@ import MartletURL
 
 /// The description of a request in the form of httpbin.org.
 struct HTTPBinReport: Encodable {
-    /// One value of a name, or all of them.
-    enum Values: Encodable {
-        case one(String)
-        case several([String])
-
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.singleValueContainer()
-            switch self {
-            case .one(let value): try container.encode(value)
-            case .several(let values): try container.encode(values)
-            }
-        }
-    }
-
-    /// The credentials that were accepted.
-    struct Credentials: Encodable {
-        var authenticated = true
-        var user: String?
-        var token: String?
-    }
-
-    private let args: [String: Values]
+    private let args: [String: JSONValue]
     private let headers: [String: String]
     private let method: String
     private let origin: String
@@ -33,7 +12,7 @@ struct HTTPBinReport: Encodable {
     /// The body as text, or as a data URL if it is not UTF-8; empty for a form.
     private let data: String
     /// The fields of a URL-encoded form. A multipart body is in ``data`` as it was sent.
-    private let form: [String: Values]
+    private let form: [String: JSONValue]
     /// The body, if it is JSON.
     private let json: JSONValue?
 
@@ -54,10 +33,10 @@ struct HTTPBinReport: Encodable {
         json = try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
     }
 
-    /// The values by their names.
-    static func grouped(_ items: [(name: String, value: String)]) -> [String: Values] {
+    /// The values by their names; those of a repeated name as an array.
+    static func grouped(_ items: [(name: String, value: String)]) -> [String: JSONValue] {
         Dictionary(grouping: items, by: \.name).mapValues { items in
-            items.count == 1 ? .one(items[0].value) : .several(items.map(\.value))
+            items.count == 1 ? .string(items[0].value) : .array(items.map { .string($0.value) })
         }
     }
 

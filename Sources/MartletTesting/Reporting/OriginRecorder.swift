@@ -1,10 +1,5 @@
 /// The counts and requests of a test origin, and the bytes that scripts received; all of it can be awaited.
 public final class OriginRecorder: Sendable {
-    private struct Transcript {
-        var bytes: [UInt8] = []
-        var isComplete = false
-    }
-
     private struct State {
         var counts = OriginCounts()
         var requests: [RecordedRequest] = []
@@ -12,7 +7,7 @@ public final class OriginRecorder: Sendable {
         var bodyByteCount = 0
         /// The number of the oldest request whose body is recorded; earlier ones have none.
         var oldestBody = 0
-        var transcripts: [Int: Transcript] = [:]
+        var transcripts: [Int: (bytes: [UInt8], isComplete: Bool)] = [:]
         var notes: [String] = []
     }
 
@@ -81,7 +76,7 @@ public final class OriginRecorder: Sendable {
     ) async throws -> [UInt8] {
         let awaited = byteCount.map { "\($0) bytes on connection" } ?? "the end of connection"
         try await wait(for: "\(awaited) \(connection)", within: limit) { state in
-            let transcript = state.transcripts[connection] ?? Transcript()
+            let transcript = state.transcripts[connection] ?? (bytes: [], isComplete: false)
             return byteCount.map { transcript.bytes.count >= $0 } ?? transcript.isComplete
         }
         return transcript(ofConnection: connection)
@@ -154,7 +149,7 @@ public final class OriginRecorder: Sendable {
         state.update { state in if state.notes.count < OriginRecorder.noteLimit { state.notes.append(text) } }
     }
 
-    func beginTranscript(ofConnection number: Int) { state.update { $0.transcripts[number] = Transcript() } }
+    func beginTranscript(ofConnection number: Int) { state.update { $0.transcripts[number] = ([], false) } }
 
     /// The maximum number of bytes in a transcript: enough for any script, and a limit for an upload to one.
     private static let transcriptLimit = 16 << 20

@@ -27,14 +27,9 @@ public final class OriginSignals: Sendable {
 
 /// A state whose conditions can be awaited.
 final class AwaitableState<State: Sendable>: Sendable {
-    private struct Waiter {
-        let isMet: @Sendable (State) -> Bool
-        let event: OneShot<Void>
-    }
-
     private struct Contents {
         var state: State
-        var waiters: [Int: Waiter] = [:]
+        var waiters: [Int: (isMet: @Sendable (State) -> Bool, event: OneShot<Void>)] = [:]
         var lastWaiter = 0
     }
 
@@ -65,7 +60,7 @@ final class AwaitableState<State: Sendable>: Sendable {
         let key = contents.withLock { contents -> Int? in
             if isMet(contents.state) { return nil }
             contents.lastWaiter += 1
-            contents.waiters[contents.lastWaiter] = Waiter(isMet: isMet, event: event)
+            contents.waiters[contents.lastWaiter] = (isMet, event)
             return contents.lastWaiter
         }
         guard let key else { return true }

@@ -34,12 +34,11 @@ extension OriginHandler {
     /// Sends the request's body back as it arrives, with its type.
     public static let mirror = OriginHandler { request in
         let body = request.body
-        var response = OriginResponse(
+        return OriginResponse(
+            contentType: request.contentType ?? "application/octet-stream",
             body: .stream(length: body.declaredLength) { writer in
                 for try await chunk in body { try await writer.write(chunk) }
             })
-        response.headers["Content-Type"] = request.contentType ?? "application/octet-stream"
-        return response
     }
 
     /// Reads the request's body of any length, and reports its length and CRC-32 as JSON: an ``UploadReport``.
@@ -52,14 +51,8 @@ extension OriginHandler {
 
     /// Counts its requests: the first response is `1`.
     public static func counter() -> OriginHandler {
-        let counter = Counter()
-        return OriginHandler { _ in .text("\(counter.next())") }
-    }
-
-    private final class Counter: Sendable {
-        private let count = Atomic(0)
-
-        func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
+        let count = Atomic(0)
+        return OriginHandler { _ in .text("\(count.wrappingAdd(1, ordering: .relaxed).newValue)") }
     }
 
     /// Responds after a pause; a client that leaves ends it.
@@ -86,9 +79,9 @@ extension OriginHandler {
     /// One handler for each request, in the order of their arrival; the last one repeats:
     /// `.inTurn([.status(503), .echo])`. Without handlers, each request is a 404.
     public static func inTurn(_ handlers: [OriginHandler]) -> OriginHandler {
-        let counter = Counter()
+        let count = Atomic(0)
         return OriginHandler { request in
-            let index = min(counter.next(), handlers.count) - 1
+            let index = min(count.wrappingAdd(1, ordering: .relaxed).newValue, handlers.count) - 1
             return index < 0 ? .status(404) : try await handlers[index].respond(to: request)
         }
     }

@@ -7,13 +7,7 @@ import MartletURL
 /// of the path. Their values are in ``OriginRequest/parameters``: with `/users/:id`, `request.parameters["id"]`. Routes
 /// for `GET` also handle `HEAD`. A path without a route is a 404; a path whose routes are for other methods is a 405.
 public struct OriginRouter: Sendable {
-    private struct Route: Sendable {
-        let method: HTTPRequest.Method?
-        let pattern: RoutePattern
-        let handler: OriginHandler
-    }
-
-    private var routes: [Route] = []
+    private var routes: [(method: HTTPRequest.Method?, pattern: RoutePattern, handler: OriginHandler)] = []
 
     /// Returns a response, or throws an ``OriginFault``.
     public typealias Respond = OriginHandler.Respond
@@ -27,7 +21,7 @@ public struct OriginRouter: Sendable {
     ///   - pattern: The pattern of the path, such as `/users/:id` or `/files/{path...}`.
     ///   - handler: The handler.
     public mutating func on(_ method: HTTPRequest.Method?, _ pattern: String, _ handler: OriginHandler) {
-        routes.append(Route(method: method, pattern: RoutePattern(pattern), handler: handler))
+        routes.append((method, RoutePattern(pattern), handler))
     }
 
     /// Adds a route with a closure.

@@ -34,8 +34,7 @@ struct StaticFileHandler: Sendable {
         guard let names = StaticFileHandler.names(in: path) else {
             return .text("a path must stay inside the directory\n", status: 400)
         }
-        let root = root
-        switch await BlockingThreadPool.shared.run({ StaticFileHandler.item(at: names, in: root) }) {
+        switch await BlockingThreadPool.shared.run({ [root] in StaticFileHandler.item(at: names, in: root) }) {
         case .nothing: return .text("there is no such file\n", status: 404)
         case .directory(let entries):
             guard request.path.hasSuffix("/") else {
@@ -138,8 +137,7 @@ struct ServedFile: Sendable {
     /// Reads at an offset.
     /// - Returns: Fewer bytes than requested near the end, empty at the end.
     func read(at offset: UInt64, count: Int) async throws(OriginError) -> [UInt8] {
-        let descriptor = descriptor
-        return try await ServedFile.blocking(on: path) {
+        try await ServedFile.blocking(on: path) { [descriptor] in
             try unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
                 initialized = try unsafe descriptor.read(
                     fromAbsoluteOffset: Int64(clamping: offset), into: UnsafeMutableRawBufferPointer(buffer))
@@ -152,8 +150,7 @@ struct ServedFile: Sendable {
     { do { return try await BlockingThreadPool.shared.run(throwing: body) } catch { throw .file("\(path): \(error)") } }
 
     func close() async {
-        let descriptor = descriptor
-        await BlockingThreadPool.shared.run {
+        await BlockingThreadPool.shared.run { [descriptor] in
             // No data is lost if closing a descriptor that was opened for reading fails.
             try? descriptor.close()
         }

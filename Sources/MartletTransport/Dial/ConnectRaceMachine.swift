@@ -31,10 +31,6 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         package var winner: Attempt?
         /// All failures in chronological order, if the race is lost. Empty if there was no address to try.
         package var failures: [FailedAttempt]?
-
-        package var isEmpty: Bool {
-            start == nil && cancels.isEmpty && timer == nil && winner == nil && failures == nil
-        }
     }
 
     private enum State: Sendable {

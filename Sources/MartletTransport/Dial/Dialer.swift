@@ -269,8 +269,6 @@ package struct DialTimings: Sendable {
     package var tunneled: MonotonicTime?
     /// The TLS handshake was completed; `nil` on a plain connection.
     package var secured: MonotonicTime?
-
-    package init(start: MonotonicTime) { self.start = start }
 }
 
 /// A connection that was established when the dial failed: in the TLS handshake on it, or on the way through a proxy. A

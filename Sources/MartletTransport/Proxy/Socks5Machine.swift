@@ -8,11 +8,6 @@ package struct Socks5Machine: Sendable {
         case name(String, port: UInt16)
     }
 
-    package struct Effects: Equatable, Sendable {
-        /// Bytes to send, all of them immediately.
-        package var send: [UInt8] = []
-    }
-
     /// The state of the handshake. The bytes of the expected reply are collected in `answer`.
     private enum State: Sendable {
         /// The methods of authentication were offered; the proxy's choice is expected: 2 bytes.
@@ -64,11 +59,13 @@ package struct Socks5Machine: Sendable {
             [1, userLength] + Array(credentials.user.utf8) + [passwordLength] + Array(credentials.password.utf8)
     }
 
-    package mutating func start() -> Effects {
+    /// Starts the handshake.
+    /// - Returns: The bytes to send, all of them immediately.
+    package func start() -> [UInt8] {
         let methods =
             credentials == nil
             ? [Socks5Machine.noAuthentication] : [Socks5Machine.noAuthentication, Socks5Machine.userAndPassword]
-        return Effects(send: [Socks5Machine.version, UInt8(methods.count)] + methods)
+        return [Socks5Machine.version, UInt8(methods.count)] + methods
     }
 
     /// The number of bytes that may be read now, and passed to ``receive(_:)``; 0 once the handshake is over.
@@ -86,8 +83,9 @@ package struct Socks5Machine: Sendable {
     package var isEstablished: Bool { if case .established = state { true } else { false } }
 
     /// Accepts bytes from the proxy, at most ``wantedByteCount``; others are ignored.
+    /// - Returns: The bytes to send, all of them immediately.
     /// - Throws: The reason the handshake failed; the same on every later call.
-    package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Error) -> Effects {
+    package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Error) -> [UInt8] {
         if case .failed(let fault) = state { throw fault }
         answer += bytes.prefix(wantedByteCount)
         do throws(Socks5Error) { return try step() } catch {
@@ -109,7 +107,7 @@ package struct Socks5Machine: Sendable {
         }
     }
 
-    private mutating func step() throws(Socks5Error) -> Effects {
+    private mutating func step() throws(Socks5Error) -> [UInt8] {
         switch state {
         case .choosing:
             // A server that is not a SOCKS proxy may never send a second byte.
@@ -134,29 +132,29 @@ package struct Socks5Machine: Sendable {
         case .finishing(let count): if answer.count == count { state = .established }
         case .established, .failed: break
         }
-        return Effects()
+        return []
     }
 
     private func checkVersion(_ version: UInt8) throws(Socks5Error) {
         if let first = answer.first, first != version { throw .wrongVersion(first) }
     }
 
-    private mutating func chosen(_ method: UInt8) throws(Socks5Error) -> Effects {
+    private mutating func chosen(_ method: UInt8) throws(Socks5Error) -> [UInt8] {
         switch (method, credentials) {
         case (Socks5Machine.noAuthentication, _): return connect()
         case (Socks5Machine.userAndPassword, .some(let credentials)):
             answer = []
             state = .authenticating
-            return Effects(send: credentials)
+            return credentials
         case (0xFF, _): throw .noAcceptableMethod
         default: throw .unofferedMethod(method)
         }
     }
 
-    private mutating func connect() -> Effects {
+    private mutating func connect() -> [UInt8] {
         answer = []
         state = .connecting
-        return Effects(send: request)
+        return request
     }
 }
 

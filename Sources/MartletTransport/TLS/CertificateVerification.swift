@@ -18,8 +18,8 @@ enum CertificateVerification {
             let fault = unsafe fault(store, leaf, channel)
             switch channel.decision {
             case nil:
-                unsafe channel.question = TrustEvaluationRequest(
-                    evaluator: evaluator, chain: presented(store, host: channel.host, fault: fault))
+                let chain = unsafe presented(store, host: channel.host, fault: fault)
+                channel.question = { await evaluator.value(chain, chain.host) }
                 // Errors that stay in the queue would end the handshake.
                 OpenSSLErrors.clear()
                 // The handshake pauses here; this is called again when it continues.

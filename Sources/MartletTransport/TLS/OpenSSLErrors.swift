@@ -2,11 +2,7 @@ import COpenSSL
 
 /// The entries of OpenSSL's error queue. The queue belongs to the thread, so it is emptied right after the call.
 package struct OpenSSLErrors {
-    struct Entry {
-        let library: Int32
-        let reason: Int32
-        let text: String
-    }
+    typealias Entry = (library: Int32, reason: Int32, text: String)
 
     /// The entries, oldest first: the first is the cause, the others are its consequences.
     let entries: [Entry]
@@ -17,8 +13,7 @@ package struct OpenSSLErrors {
         var code = ERR_get_error()
         while code != 0 {
             let text = unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) }
-            entries.append(
-                Entry(library: ERR_GET_LIB(code), reason: ERR_GET_REASON(code), text: text ?? "OpenSSL error \(code)"))
+            entries.append((ERR_GET_LIB(code), ERR_GET_REASON(code), text ?? "OpenSSL error \(code)"))
             code = ERR_get_error()
         }
         return OpenSSLErrors(entries: entries)

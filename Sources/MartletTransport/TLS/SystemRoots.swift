@@ -58,10 +58,10 @@ struct SystemRoots: Sendable {
     private static func place(_ variable: UnsafePointer<CChar>?, default standard: UnsafePointer<CChar>?) -> (
         path: String, isFromEnvironment: Bool
     ) {
-        if let variable = unsafe variable, OPENSSL_issetugid() == 0, let value = unsafe getenv(variable),
-            unsafe value.pointee != 0
+        if let variable = unsafe variable, OPENSSL_issetugid() == 0,
+            let value = unsafe ProcessEnvironment.value(of: String(cString: variable))
         {
-            return (unsafe String(cString: value), true)
+            return (value, true)
         }
         return (unsafe standard.map { unsafe String(cString: $0) } ?? "", false)
     }

@@ -28,7 +28,8 @@ final class TLSChannel {
     var evidence: PinCandidates?
     /// The evidence of the connection that created the session which is offered for resumption.
     var offeredEvidence: PinCandidates?
-    var question: TrustEvaluationRequest?
+    /// The call of the custom trust policy that the handshake waits for.
+    var question: (@Sendable () async -> TrustDecision)?
     var decision: TrustDecision?
     /// Whether the server has requested a certificate.
     var wasAskedForCertificate = false

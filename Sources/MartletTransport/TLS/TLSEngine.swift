@@ -131,8 +131,8 @@ import COpenSSL
         return error
     }
 
-    /// The request for the custom trust policy, after ``Pause/wantsDecision``.
-    var question: TrustEvaluationRequest? { channel.question }
+    /// The call of the custom trust policy, after ``Pause/wantsDecision``.
+    var question: (@Sendable () async -> TrustDecision)? { channel.question }
 
     /// Stores its decision; the handshake can continue.
     func decide(_ decision: TrustDecision) {

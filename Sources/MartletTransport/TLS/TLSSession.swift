@@ -49,11 +49,8 @@ final class TLSSessionCache: Sendable {
         var proxy = ""
     }
 
-    private struct Entry {
-        /// The sessions, newest last.
-        var sessions: [TLSSession]
-        var lastUse: UInt64
-    }
+    /// The sessions with a destination, newest last, and the value of the clock at their last use.
+    private typealias Entry = (sessions: [TLSSession], lastUse: UInt64)
 
     /// Guards the entries.
     private let state = Mutex((entries: [Key: Entry](), clock: UInt64(0)))
@@ -72,7 +69,7 @@ final class TLSSessionCache: Sendable {
         var dropped: [TLSSession] = []
         state.withLock { state in
             state.clock += 1
-            var entry = state.entries[key] ?? Entry(sessions: [], lastUse: 0)
+            var entry = state.entries[key] ?? (sessions: [], lastUse: 0)
             if !session.servesOnce {
                 dropped = entry.sessions
                 entry.sessions = []

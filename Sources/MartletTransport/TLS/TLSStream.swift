@@ -128,10 +128,8 @@ package final class TLSStream: SocketStream {
 
     /// Calls the custom trust policy, without the lock and within the timeout of the handshake.
     private func evaluateTrust(until deadline: MonotonicTime) async throws(TransportError) {
-        guard let asked = try withEngine({ engine, _ in engine.question }) else { throw .closed }
-        let decision = try await OneShot<TrustDecision>.run(until: deadline, on: socket.loop) {
-            await asked.evaluator.value(asked.chain, asked.chain.host)
-        }.get()
+        guard let question = try withEngine({ engine, _ in engine.question }) else { throw .closed }
+        let decision = try await OneShot<TrustDecision>.run(until: deadline, on: socket.loop, question).get()
         try withEngine { engine, _ in engine.decide(decision) }
     }
 

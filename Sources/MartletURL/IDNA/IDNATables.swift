@@ -150,8 +150,9 @@ struct CompositionTable: Sendable {
     func normalized(_ scalars: [Unicode.Scalar]) -> [Unicode.Scalar] {
         var decomposed: [Unicode.Scalar] = []
         for scalar in scalars { decompose(scalar, into: &decomposed) }
-        return compose(
-            CompositionTable.ordered(decomposed.map { ($0, $0.properties.canonicalCombiningClass.rawValue) }))
+        var ordered = decomposed.map { (scalar: $0, order: $0.properties.canonicalCombiningClass.rawValue) }
+        CompositionTable.order(&ordered)
+        return compose(ordered)
     }
 
     /// Appends the full canonical decomposition of one scalar.
@@ -173,20 +174,13 @@ struct CompositionTable: Sendable {
     }
 
     /// Sorts each run of combining marks by class with a stable sort (UAX #15, canonical ordering).
-    private static func ordered(_ scalars: [(scalar: Unicode.Scalar, order: UInt8)]) -> [(
-        scalar: Unicode.Scalar, order: UInt8
-    )] {
-        var scalars = scalars
+    private static func order(_ scalars: inout [(scalar: Unicode.Scalar, order: UInt8)]) {
         var start = 0
         while start < scalars.count {
             let end = scalars[start...].firstIndex { $0.order == 0 } ?? scalars.count
-            let sorted = scalars[start..<end].enumerated().sorted {
-                ($0.element.order, $0.offset) < ($1.element.order, $1.offset)
-            }
-            scalars.replaceSubrange(start..<end, with: sorted.map(\.element))
+            scalars[start..<end].sort { $0.order < $1.order }
             start = end + 1
         }
-        return scalars
     }
 
     /// Composes canonically: each scalar joins the last starter unless a scalar of its class or higher is between them.

@@ -124,11 +124,10 @@ struct ResponseStoreTests {
         #expect(!store.remembers("a"))
     }
 
-    @Test("A body that is too large for both tiers is rejected, reported and counted")
+    @Test("A body that is too large for both tiers is rejected and reported")
     func tooLarge() throws {
         let head = ResponseStore.head("a", seed: 1, count: 1)
         #expect(store.begin(head, expectedByteCount: disk.bodyLimit + 1, epoch: store.epoch) == nil)
-        #expect(store.statistics.refusals == 1 && store.statistics.stores == 0)
         #expect(
             scene.events == [
                 .tooLarge(key, byteCount: disk.bodyLimit + 1, limit: disk.bodyLimit)
@@ -148,7 +147,6 @@ struct ResponseStoreTests {
         store.trim(to: 0)
         let found = try #require(store.all(key).first)
         #expect(found.head == head && found.representation == stored.representation)
-        #expect(store.statistics.disk?.updates == 1)
         // A response that was found only on disk is updated there, and can be promoted with its new head.
         let again = store.freshen(found, to: stored.head, epoch: store.epoch)
         #expect(!again.isInMemory && again.head == stored.head)
@@ -324,7 +322,6 @@ struct ResponseStoreTests {
         #expect(statistics.hits == 3 && statistics.misses == 1)
         #expect(statistics.memory.hits == 2 && statistics.memory.misses == 2)
         #expect(statistics.disk?.hits == 1 && statistics.disk?.misses == 1)
-        #expect(statistics.stores == 1 && statistics.disk?.stores == 1)
     }
 
     @Test("A hit in memory also counts as a use on disk and protects the entry from eviction")
@@ -366,6 +363,5 @@ struct ResponseStoreTests {
         let nothing = ResponseStore(memoryLimit: 0, disk: nil)
         #expect(nothing.put("a") == nil)
         #expect(nothing.seed(of: "a") == 0 && nothing.statistics.misses == 1)
-        #expect(nothing.statistics.refusals == 1)
     }
 }

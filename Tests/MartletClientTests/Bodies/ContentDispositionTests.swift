@@ -108,13 +108,6 @@ struct SafeFilenameTests {
         arguments: ["", ".", "..", "...", "a/", "\\", "/", " ", "\u{0}", "\u{202E}", ". .", "C:\\", "../.."])
     func nothing(_ proposed: String) {
         #expect(SafeFilename(proposed) == nil)
-        #expect(SafeFilename(proposed, allowsDotFile: true) == nil)
-    }
-
-    @Test("A leading dot stays only if dot files are allowed")
-    func dotFile() {
-        #expect(SafeFilename(".bashrc", allowsDotFile: true)?.text == ".bashrc")
-        #expect(SafeFilename("../.ssh", allowsDotFile: true)?.text == ".ssh")
     }
 
     @Test("A name that is too long is cut at a character boundary and keeps its extension")

@@ -7,7 +7,12 @@ import Testing
 
 @Suite("Media types by file extension")
 struct MediaTypeTableTests {
-    private func table(_ text: String) -> MediaTypeTable { MediaTypeTable(parsing: Array(text.utf8)) }
+    private func table(_ bytes: some Sequence<UInt8>) -> MediaTypeTable {
+        let types = MediaTypeTable.parse(Array(bytes))
+        return MediaTypeTable { types }
+    }
+
+    private func table(_ text: String) -> MediaTypeTable { table(text.utf8) }
 
     @Test("Extensions are looked up without regard to case, in the table and among the common types")
     func lines() {
@@ -34,7 +39,7 @@ struct MediaTypeTableTests {
             "text sea\n/x sea\ntext/x;a=b sea\na/b/c sea\ntext/x:y sea\n\u{0} sea\nte\u{0}xt/y sea\n sea")
         #expect(found.contentType(ofFile: "a.sea") == nil)
         #expect(
-            MediaTypeTable(parsing: [0xFF, 0x2F, 0xFF, 0x20, 0x61, 0x0A]).contentType(ofFile: "x.a") == nil)
+            table([0xFF, 0x2F, 0xFF, 0x20, 0x61, 0x0A]).contentType(ofFile: "x.a") == nil)
     }
 
     @Test(

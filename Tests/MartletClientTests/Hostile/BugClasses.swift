@@ -263,7 +263,7 @@ extension BugClass {
     private static let machine = [
         BugClass(
             49, "paths out of a folder", .test("-O never leaves the directory"),
-            .test("A leading dot stays only if dot files are allowed"),
+            .test("A name of only dots, separators or invisible characters is rejected"),
             .test("A name that is too long is cut at a character boundary and keeps its extension"),
             .awaits("the download manager")),
         BugClass(

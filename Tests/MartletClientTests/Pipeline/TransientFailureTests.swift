@@ -1,5 +1,5 @@
 @testable import MartletCredentials
-import MartletConnections
+@testable import MartletConnections
 import MartletTesting
 import MartletTransport
 import MartletWire

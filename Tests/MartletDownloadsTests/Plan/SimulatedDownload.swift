@@ -138,10 +138,10 @@ struct SimulatedDownload {
         let last = now.advanced(by: .milliseconds(Int(limit * 1_000)))
         while outcome == nil, now < last {
             // While all transfers wait for a time, nothing happens before it.
-            if transfers.isEmpty, let wake = machine.wake { now = max(now, wake) }
+            if transfers.isEmpty, let wake = machine.retryAt { now = max(now, wake) }
             now = now.advanced(by: step)
             advance(step)
-            if outcome == nil, transfers.isEmpty, machine.wake == nil {
+            if outcome == nil, transfers.isEmpty, machine.retryAt == nil {
                 Issue.record("it is not over, and nothing goes on: \(asked)")
                 return
             }

@@ -2,6 +2,12 @@ import Testing
 
 @testable import MartletTransport
 
+extension ConnectRaceMachine.Effects {
+    fileprivate var isEmpty: Bool {
+        start == nil && cancels.isEmpty && timer == nil && winner == nil && failures == nil
+    }
+}
+
 @Suite("Connect race: random events")
 struct ConnectRaceRandomTests {
     private typealias Race = ConnectRaceMachine<FakeAddress, Int>

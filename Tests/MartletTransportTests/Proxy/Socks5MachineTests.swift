@@ -13,13 +13,13 @@ struct Socks5MachineTests {
         pieces: Int = .max
     ) throws(Socks5Error) -> (sent: [[UInt8]], used: Int) {
         var machine = try Socks5Machine(target: target, credentials: credentials)
-        var sent = [machine.start().send]
+        var sent = [machine.start()]
         var used = 0
         while machine.wantedByteCount > 0, used < answers.count {
             let piece = answers[used...].prefix(min(pieces, machine.wantedByteCount))
             used += piece.count
-            let effects = try machine.receive(piece)
-            if !effects.send.isEmpty { sent.append(effects.send) }
+            let request = try machine.receive(piece)
+            if !request.isEmpty { sent.append(request) }
         }
         guard machine.isEstablished else {
             throw machine.receiveEndOfStream() ?? .truncated(receivedByteCount: -1)

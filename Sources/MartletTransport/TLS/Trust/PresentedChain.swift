@@ -8,11 +8,6 @@ public enum TrustDecision: Hashable, Sendable {
     case deny(reason: String)
 }
 
-struct TrustEvaluationRequest: Sendable {
-    let evaluator: Identified<TrustPolicy.Evaluator>
-    let chain: PresentedChain
-}
-
 /// One certificate of a chain.
 public struct PresentedCertificate: Hashable, Sendable, CustomStringConvertible {
     /// The certificate in DER.

@@ -1,0 +1,26 @@
+package import MartletTransport
+
+/// The timeouts of an exchange, as instants and durations.
+package struct ExchangeTimeouts: Sendable {
+    /// The maximum time from the sent request to the final head; `nil` for no limit.
+    package var head: Duration?
+    /// The maximum time without a transferred byte in either direction; `nil` for no limit.
+    package var idle: Duration?
+    /// The end of the whole call.
+    package var totalDeadline: MonotonicTime
+
+    package init(head: Duration? = nil, idle: Duration? = nil, totalDeadline: MonotonicTime = .distantFuture) {
+        self.head = head
+        self.idle = idle
+        self.totalDeadline = totalDeadline
+    }
+
+    /// The deadline of a wait that starts now, and the timeout that it belongs to.
+    func deadline(_ span: Duration?, _ clock: ExchangeError.Clock, from now: MonotonicTime = MonotonicTime.now()) -> (
+        MonotonicTime, ExchangeError.Clock
+    ) {
+        guard let span else { return (totalDeadline, .total) }
+        let instant = now.advanced(by: span)
+        return instant < totalDeadline ? (instant, clock) : (totalDeadline, .total)
+    }
+}

@@ -1,0 +1,136 @@
+import MartletTransport
+import Synchronization
+
+/// Bytes received and not yet used: one block of memory, filled at its end and emptied from its start. It holds no
+/// memory until bytes are received, and releases it when the connection is idle, so that ten thousand waiting
+/// connections need no buffers.
+@safe struct ReceiveBuffer: ~Copyable {
+    private var storage: UnsafeMutableRawBufferPointer?
+    private var start = 0
+    private var end = 0
+
+    init() {}
+
+    deinit { if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) } }
+
+    /// The number of bytes that are not yet used.
+    var count: Int { end - start }
+
+    /// Whether all bytes are used.
+    var isEmpty: Bool { start == end }
+
+    func withUnread<Value, Failure: Error>(_ body: (Span<UInt8>) throws(Failure) -> Value) throws(Failure) -> Value {
+        guard let storage = unsafe storage, end > start else { return try body(Span()) }
+        let unread = unsafe UnsafeRawBufferPointer(rebasing: storage[start..<end])
+        return try body(unsafe Span(_unsafeBytes: unread))
+    }
+
+    /// Moves bytes from the start into a buffer that is large enough.
+    mutating func take(_ count: Int, into target: UnsafeMutableRawBufferPointer) {
+        guard let storage = unsafe storage, count > 0 else { return }
+        unsafe target.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<start + count]))
+        consume(count)
+    }
+
+    /// Drops bytes from the start.
+    mutating func consume(_ count: Int) {
+        start += count
+        if start == end { (start, end) = (0, 0) }
+    }
+
+    /// Reads from a stream into the free part, which is enlarged if needed. Unused bytes are kept.
+    mutating func fill(atLeast minimum: Int, from stream: any ByteStream) throws(TransportError) -> ReadOutcome {
+        let storage = unsafe reserve(minimum)
+        let outcome = unsafe try stream.read(into: UnsafeMutableRawBufferPointer(rebasing: storage[end...]))
+        if case .bytes(let count) = outcome { end += count }
+        return outcome
+    }
+
+    /// Enlarges the free part if needed, and returns the whole block.
+    private mutating func reserve(_ minimum: Int) -> UnsafeMutableRawBufferPointer {
+        let unread = end - start
+        if let storage = unsafe storage {
+            if storage.count - end >= minimum { return unsafe storage }
+            if storage.count - unread >= minimum {
+                unsafe storage.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<end]))
+                (start, end) = (0, unread)
+                return unsafe storage
+            }
+        }
+        let capacity = max(ReceiveMemory.blockSize, minimum + unread, (unsafe storage?.count ?? 0) * 2)
+        let larger = unsafe ReceiveMemory.take(capacity)
+        if let storage = unsafe storage {
+            unsafe larger.copyMemory(from: UnsafeRawBufferPointer(rebasing: storage[start..<end]))
+            unsafe ReceiveMemory.give(storage)
+        }
+        unsafe storage = larger
+        (start, end) = (0, unread)
+        return unsafe larger
+    }
+
+    /// Releases the memory; bytes that were left are lost.
+    mutating func release() {
+        if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) }
+        unsafe storage = nil
+        (start, end) = (0, 0)
+    }
+}
+
+/// Memory for receive buffers: a few free blocks are reused by the whole process.
+///
+/// A connection holds a block from the first byte of a response to its last, which for a small response is a few
+/// microseconds; calling the allocator each time costs as much as parsing the head. The number of slots limits this
+/// memory, for any number of connections.
+enum ReceiveMemory {
+    /// The size of a block, in bytes: room for most heads, and for a small body after them.
+    static let blockSize = 8 * 1024
+
+    /// A slot for a block: its address, or zero.
+    private final class Slot: Sendable { let address = Atomic<UInt>(0) }
+
+    /// The number of threads that are expected to receive at the same time.
+    private static let slots = (0..<4).map { _ in Slot() }
+
+    /// Returns an uninitialized block of at least that many bytes. Return it with ``give(_:)``.
+    static func take(_ byteCount: Int) -> UnsafeMutableRawBufferPointer {
+        if byteCount <= blockSize {
+            for slot in slots where slot.address.load(ordering: .relaxed) != 0 {
+                let address = slot.address.exchange(0, ordering: .acquiring)
+                if let start = unsafe UnsafeMutableRawPointer(bitPattern: address) {
+                    return unsafe UnsafeMutableRawBufferPointer(start: start, count: blockSize)
+                }
+            }
+        }
+        return UnsafeMutableRawBufferPointer.allocate(byteCount: max(blockSize, byteCount), alignment: 16)
+    }
+
+    /// Returns a block to the free slots.
+    static func give(_ block: UnsafeMutableRawBufferPointer) {
+        guard block.count == blockSize else {
+            unsafe block.deallocate()
+            return
+        }
+        let address = UInt(bitPattern: block.baseAddress)
+        for slot in slots where slot.address.load(ordering: .relaxed) == 0 {
+            if slot.address.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
+        }
+        unsafe block.deallocate()
+    }
+}
+
+/// A buffer to receive into, as a value that a lock's closure may capture. The compiler must assume that a captured
+/// pointer is shared, and rejects it; it accepts a number. The caller keeps the buffer alive until the call with this
+/// value returns; such calls never wait.
+struct ReceiveTarget: Sendable {
+    private let address: UInt
+    private let count: Int
+
+    init(_ buffer: UnsafeMutableRawBufferPointer) {
+        address = UInt(bitPattern: buffer.baseAddress)
+        count = buffer.count
+    }
+
+    var buffer: UnsafeMutableRawBufferPointer {
+        unsafe UnsafeMutableRawBufferPointer(start: UnsafeMutableRawPointer(bitPattern: address), count: count)
+    }
+}

@@ -1,0 +1,65 @@
+import MartletTransport
+
+/// The timeouts of one request that waits for a connection, and the timer that ends the wait.
+///
+/// The connect timeout runs while a connection is opened for the request; otherwise the pool timeout runs. At each
+/// change, ``dialBegan(at:)`` or ``dialEnded(at:)`` returns the time of a new timer. So there is always a timer that
+/// fires no later than the end of the wait.
+struct PoolWaiterClock: Sendable {
+    /// The consequence of a timer that fired.
+    enum Verdict: Equatable, Sendable {
+        /// The wait continues. The timer is set again for that instant; `nil` if another timer is set, or no timeout
+        /// runs.
+        case goOn(MonotonicTime?)
+        /// The timeout expired.
+        case timedOut(ExchangeError.Clock)
+    }
+
+    let connectTimeout: Duration?
+    /// The end of the wait for a free connection.
+    private let poolDeadline: MonotonicTime
+    /// The end of the wait for a connection that is being opened.
+    private var connectDeadline: MonotonicTime
+    /// The time of the first timer, later that of the next one, which may have passed. `.distantFuture` for none.
+    private(set) var firstTimer: MonotonicTime
+
+    /// Creates the timeouts of a request that starts to wait.
+    init(connectTimeout: Duration?, poolTimeout: Duration?, now: MonotonicTime) {
+        self.connectTimeout = connectTimeout
+        poolDeadline = now.deadline(after: poolTimeout)
+        connectDeadline = Self.connectDeadline(connectTimeout, from: now)
+        firstTimer = min(poolDeadline, connectDeadline)
+    }
+
+    /// Starts the connect timeout: a connection is now being opened for the request.
+    /// - Returns: The time of a new timer; `nil` if a set timer fires in time.
+    mutating func dialBegan(at now: MonotonicTime) -> MonotonicTime? {
+        connectDeadline = Self.connectDeadline(connectTimeout, from: now)
+        return timer(noLaterThan: connectDeadline, now)
+    }
+
+    /// Stops the connect timeout: no connection is being opened for the request, and it waits for a free one.
+    /// - Returns: The time of a new timer; `nil` if a set timer fires in time.
+    mutating func dialEnded(at now: MonotonicTime) -> MonotonicTime? { timer(noLaterThan: poolDeadline, now) }
+
+    /// Decides whether the wait continues when a timer has fired.
+    mutating func timerFired(isDialling: Bool, now: MonotonicTime) -> Verdict {
+        let deadline = deadline(isDialling: isDialling)
+        if now >= deadline { return .timedOut(isDialling ? .connect : .poolWait) }
+        return .goOn(timer(noLaterThan: deadline, now))
+    }
+
+    /// The end of the wait in the current state.
+    func deadline(isDialling: Bool) -> MonotonicTime { isDialling ? connectDeadline : poolDeadline }
+
+    private mutating func timer(noLaterThan deadline: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime? {
+        guard deadline != .distantFuture, firstTimer <= now || firstTimer > deadline else { return nil }
+        firstTimer = max(deadline, now)
+        return firstTimer
+    }
+
+    /// A second after the deadline of the dial. The dial knows more about the failure, and so reports it first.
+    private static func connectDeadline(_ timeout: Duration?, from now: MonotonicTime) -> MonotonicTime {
+        now.deadline(after: timeout.map { min($0, .longest) + .seconds(1) })
+    }
+}
