@@ -43,7 +43,7 @@ test-traits: ## Run the tests of the package traits Brotli, Zstandard, Metrics, 
 	@Scripts/install.sh traits
 	@MARTLET_TEST_TARGETS=$(TRAITS_TARGETS) Scripts/test.sh '$(TRAITS_FILTER)' --parallel --traits $(TRAITS) --scratch-path .build-traits
 
-examples: ## Build the packages in Examples and run their tests (ONLY='Crawler Downloader' selects some)
+examples: ## Build the packages in Examples and run their tests (ONLY='Crawler Downloader' selects some, CONFIGURATION=release optimizes)
 	@Scripts/install.sh build
 	@Scripts/examples.sh $(ONLY)
 

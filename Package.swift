@@ -314,7 +314,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "MartletTestingTests",
-            dependencies: ["MartletWire", "MartletTransport", "MartletTesting", systemPackage],
+            dependencies: ["MartletWire", "MartletTransport", "MartletCore", "MartletTesting", systemPackage],
             swiftSettings: strict),
         .testTarget(
             name: "MartletFuzzingTests",

@@ -22,6 +22,6 @@ enum CacheFields {
         CacheRequest(
             method: "GET", key: CacheKey(url: "https://example.com/", partition: "p"), fields: fields,
             mode: mode,
-            conceal: { "<\($0.utf8.count)>" })
+            keyedDigest: { "<\($0.utf8.count)>" })
     }
 }

@@ -7,13 +7,13 @@ enum ChallengeRules {
     /// - Throws: The first violated property.
     static func check(_ field: ArraySlice<UInt8>) throws(FuzzFinding) {
         let result = ChallengeParser.challenges(in: [field])
-        for fault in result.faults {
+        for fault in result.errors {
             try require((0...field.count).contains(fault.position), "\(fault) of \(field.count) bytes")
         }
         let isBounded =
             result.challenges.count <= ChallengeParser.challengeLimit
-            && result.faults.count <= ChallengeParser.faultLimit
-        try require(isBounded, "\(result.challenges.count) challenges, \(result.faults.count) faults")
+            && result.errors.count <= ChallengeParser.errorLimit
+        try require(isBounded, "\(result.challenges.count) challenges, \(result.errors.count) faults")
         var written: [UInt8] = []
         for challenge in result.challenges {
             try check(challenge)
@@ -22,12 +22,12 @@ enum ChallengeRules {
         }
         let again = ChallengeParser.challenges(in: [written[...]])
         try require(
-            again.challenges == result.challenges && again.faults.isEmpty,
+            again.challenges == result.challenges && again.errors.isEmpty,
             "\(result.challenges) reads back as \(again.challenges)")
         let information = ChallengeParser.parameters(in: [field])
         try require(
-            information.parameters.isEmpty || information.faults.isEmpty,
-            "\(information.parameters) in spite of \(information.faults)")
+            information.parameters.isEmpty || information.errors.isEmpty,
+            "\(information.parameters) in spite of \(information.errors)")
     }
 
     private static func check(_ challenge: HTTPChallenge) throws(FuzzFinding) {

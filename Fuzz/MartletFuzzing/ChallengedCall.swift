@@ -76,7 +76,7 @@ struct ChallengedCall {
     private mutating func isResent(_ fields: [ArraySlice<UInt8>]) throws(FuzzFinding) -> Bool {
         let answer = AuthenticationResponse(status: machine.party.status, challenges: fields)
         switch machine.received(answer, to: request) {
-        case .deliver, .refuse, .refresh: return false
+        case .deliver, .reject, .refresh: return false
         case .resend: return true
         case .ask:
             wasHanded = true
@@ -110,7 +110,7 @@ struct ChallengedCall {
             throw FuzzFinding("what is sent cannot be written: \(error)")
         }
         let read = ChallengeParser.challenges(in: [value.bytes[...]])
-        try require(read.challenges.count == 1 && read.faults.isEmpty, "what is sent reads as \(read)")
+        try require(read.challenges.count == 1 && read.errors.isEmpty, "what is sent reads as \(read)")
         guard let sent = read.challenges.first else { return }
         if sent.isScheme("Digest") {
             let text = String(decoding: value.bytes, as: UTF8.self)

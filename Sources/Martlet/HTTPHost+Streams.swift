@@ -7,7 +7,7 @@ public import MartletStreams
 // The streams of a host. Its headers, options, credentials and error mapper apply as for its verbs.
 extension HTTPHost {
     /// Returns the server-sent events of a path, with reconnections when the stream ends or breaks, as
-    /// ``HTTPSession/events(from:query:headers:body:options:)`` has them.
+    /// ``HTTPSession/events(from:query:body:headers:options:)`` has them.
     ///
     /// The request is prepared, and an error reported, when the first event is requested. An `Accept` of the host's
     /// ``headers`` does not replace `text/event-stream`; an `Accept` of the call does. ``errors`` maps the error that
@@ -16,8 +16,8 @@ extension HTTPHost {
     ///   - path: A path below the base, or an absolute URL; see `url(for:)`.
     ///   - method: The method; GET by default.
     ///   - parameters: The parameters, as for `prepare(_:_:parameters:)`.
-    ///   - headers: Header fields in addition to those of the host.
     ///   - body: The body to send with each connection; a body that can be read only once allows one connection.
+    ///   - headers: Header fields in addition to those of the host.
     ///   - options: `nil` for the defaults, with the host's ``options`` for the requests.
     public func events<Target: HTTPTarget>(
         from path: Target = "", method: HTTPRequest.Method = .get, parameters: ParameterValue = .null,
@@ -37,7 +37,7 @@ extension HTTPHost {
     }
 
     /// Fetches a path whose response may be delivered twice: the stored one immediately as a preview, then the final
-    /// one, or an error. It works like ``HTTPSession/deliveries(for:query:headers:body:cache:timeout:options:)``.
+    /// one, or an error. It works like ``HTTPSession/deliveries(for:query:body:headers:cache:timeout:options:)``.
     ///
     /// The request is prepared, and an error reported, when the first response is requested. With ``validatesStatus``,
     /// a stored response that is not 2xx is skipped, and one from the network is thrown as an error.

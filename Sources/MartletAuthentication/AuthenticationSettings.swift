@@ -54,7 +54,7 @@ public struct AuthenticationSettings: Sendable {
     /// token after a 401.
     ///
     /// ```swift
-    /// $0.authentication = .bearer(token) { try await session.post("https://id.example.com/token").text }
+    /// $0.authentication = .bearer(token) { try await identity.post("token").text }
     /// ```
     ///
     /// The request is then repeated, if its body can be sent again, until ``attemptLimit`` tokens were rejected.
@@ -177,7 +177,7 @@ public actor SingleFlightTokens: TokenProvider {
     /// The current token; `nil` before the first one, and after ``invalidate()``.
     private var present: String?
     /// The running fetch.
-    private var flight: Outcome<String>?
+    private var flight: Promise<String>?
     /// The token sources for whose fetch the current task runs.
     @TaskLocal private static var fetching: [SingleFlightTokens] = []
 
@@ -223,7 +223,7 @@ public actor SingleFlightTokens: TokenProvider {
 
     private func fetch(_ ask: @escaping @Sendable (any TokenProvider) async throws -> String) async throws -> String {
         let provider = provider
-        let outcome = Outcome<String>()
+        let outcome = Promise<String>()
         flight = outcome
         // Unstructured, because it must continue when the caller's task is cancelled.
         Task {
@@ -232,12 +232,12 @@ public actor SingleFlightTokens: TokenProvider {
                 let sources = SingleFlightTokens.fetching + [self]
                 result = .success(try await SingleFlightTokens.$fetching.withValue(sources) { try await ask(provider) })
             } catch { result = .failure(error) }
-            self.land(outcome, result)
+            self.finish(outcome, result)
         }
         return try await outcome.value
     }
 
-    private func land(_ outcome: Outcome<String>, _ result: Result<String, any Error>) {
+    private func finish(_ outcome: Promise<String>, _ result: Result<String, any Error>) {
         // The token of an invalidated fetch is returned to its waiting calls, and not stored.
         if flight === outcome {
             flight = nil

@@ -14,7 +14,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let connectFailed = ExitStatus(code: 7)
     static let weirdReply = ExitStatus(code: 8)
     static let partialBody = ExitStatus(code: 18)
-    static let refusedByStatus = ExitStatus(code: 22)
+    static let rejectedByStatus = ExitStatus(code: 22)
     static let writeFailed = ExitStatus(code: 23)
     static let readFailed = ExitStatus(code: 26)
     static let timedOut = ExitStatus(code: 28)
@@ -28,7 +28,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let receiveFailed = ExitStatus(code: 56)
     static let clientCertificate = ExitStatus(code: 58)
     static let cipher = ExitStatus(code: 59)
-    static let certificateRefused = ExitStatus(code: 60)
+    static let certificateRejected = ExitStatus(code: 60)
     static let contentCoding = ExitStatus(code: 61)
     static let tooLarge = ExitStatus(code: 63)
     static let authorityFile = ExitStatus(code: 77)
@@ -61,7 +61,7 @@ extension ExitStatus {
             // To curl, an invalid proxy address is one that cannot be resolved, and a rejected CONNECT a failure to
             // receive.
             switch (error.underlying as? ProxyError)?.kind {
-            case .refused: self = .receiveFailed
+            case .rejected: self = .receiveFailed
             case nil: self = .unresolvedProxy
             default: self = .proxyFailed
             }
@@ -81,7 +81,7 @@ extension ExitStatus {
         case .protocolViolation, .limitExceeded, .unacceptableContentType, .unacceptableBody: self = .weirdReply
         case .bodyTooLarge: self = .tooLarge
         case .contentDecodingFailed: self = .contentCoding
-        case .unacceptableStatus: self = .refusedByStatus
+        case .unacceptableStatus: self = .rejectedByStatus
         case .bodyNotReplayable, .bodyLengthMismatch, .bodySourceFailed, .fileFailed, .cachedBodyCorrupted:
             self = .readFailed
         case .checksumMismatch: self = .checksum
@@ -97,7 +97,7 @@ extension ExitStatus {
 
     /// Whether the cause is an unusable local address or interface.
     private static func isOfInterface(_ error: HTTPError) -> Bool {
-        let operations = error.connectFailures.map(\.error.operation)
+        let operations = error.connectErrors.map(\.error.operation)
         return !operations.isEmpty
             && operations.allSatisfy { $0.hasPrefix("bind(") || $0.hasPrefix("setsockopt(SO_BINDTODEVICE") }
     }
@@ -107,7 +107,7 @@ extension ExitStatus {
         switch cause.kind {
         case .nameMismatch, .expired, .notYetValid, .unknownAuthority, .selfSigned, .revoked, .revocationUnknown,
             .denied, .weakKey, .weakSignature, .wrongPurpose, .badCertificate:
-            return .certificateRefused
+            return .certificateRejected
         case .pinMismatch: return .pinMismatch
         case .revocationList: return .revocationList
         case .noTrustRoots, .rootCertificates: return .authorityFile
@@ -115,7 +115,7 @@ extension ExitStatus {
         case .configuration(let reason): return reason.contains("cipher") ? .cipher : .tlsFailed
         case .truncated where error.phase == .tlsHandshake: return .tlsFailed
         case .truncated: return error.phase == .receivingBody ? .partialBody : .receiveFailed
-        case .protocolVersion, .handshake, .alert, .clientCertificateRequired, .clientCertificateRefused:
+        case .protocolVersion, .handshake, .alert, .clientCertificateRequired, .clientCertificateRejected:
             return error.phase == .tlsHandshake ? .tlsFailed : .receiveFailed
         }
     }

@@ -37,8 +37,8 @@ import MartletDemo
         do {
             if let text = HelpText.text(for: words) {
                 try await Console.print(text)
-            } else if let error = CommandName.mistake(in: words) {
-                await error.tell()
+            } else if let error = CommandName.usageError(in: words) {
+                await error.printMessage()
                 return error.status
             } else if let command = wordsCommands.first(where: { words.starts(with: $0.path) }) {
                 try await command.carryOut(Array(words.dropFirst(command.path.count)))
@@ -59,7 +59,7 @@ import MartletDemo
                 let names = group?.configuration.subcommands.map { $0.configuration.commandName } ?? []
                 let isInGroup = words.count > 1 && names.contains(words[1])
                 let command = words.prefix(isInGroup ? 2 : 1).joined(separator: " ")
-                await UsageError("\(message(for: error)); try martlet \(command) --help").tell()
+                await UsageError("\(message(for: error)); try martlet \(command) --help").printMessage()
                 return .usage
             }
             let message = fullMessage(for: error)
@@ -86,7 +86,7 @@ enum CommandName {
     ]
 
     /// The error of words that begin with a misspelt command name, also after `help` and commands with subcommands.
-    static func mistake(in words: [String]) -> UsageError? {
+    static func usageError(in words: [String]) -> UsageError? {
         guard let first = words.first else { return nil }
         let commands = MartletCommand.commands.map(\.name) + ["help"]
         if let group = MartletCommand.groups.first(where: { $0.configuration.commandName == first }), words.count > 1 {

@@ -41,7 +41,7 @@ struct ServeCommand: AsyncParsableCommand {
         if !quiet {
             // Awaited, so that a slow reader of the log slows the clients down and does not fill the memory.
             options.log = { request in
-                await Console.complain("\(ColumnText.safe("\(request)", usesUnicode: Environment.speaksUTF8))\n")
+                await Console.printError("\(ColumnText.safe("\(request)", usesUnicode: Environment.speaksUTF8))\n")
             }
         }
         let origin: TestOrigin

@@ -1,3 +1,4 @@
+import MartletCookies
 import MartletCore
 import MartletCache
 import Synchronization
@@ -6,16 +7,17 @@ extension CacheHandler {
     // MARK: Shared transfers
 
     /// The response of a shared transfer; `nil` if the request must be sent separately.
-    mutating func landed(_ member: FlightMember, isFirst: Bool) async throws -> StreamedResponse? {
+    mutating func response(ofShared member: FlightMember, isFirst: Bool) async throws -> StreamedResponse? {
         let flight = member.flight
-        switch try await member.landing(for: call, control) {
+        switch try await member.outcome(for: call, control) {
         case .failed(let error):
             // The transfer was cancelled for reasons of other calls.
             if error is CancellationError, !isFirst { return nil }
             throw error
-        case .stored(let response, let answer, let setCookies):
+        case .stored(let response, let answer, let network):
             guard isFirst || member.wasEarly else { return nil }
-            let provenance = ResponseCacheInfo(.validatedCache, answer.status, setCookies: setCookies)
+            let provenance = ResponseCacheInfo(
+                .validatedCache, answer.status, transfer: isFirst ? network : nil, setCookies: network.setCookies)
             let result = try await make(answer, of: response, provenance)
             cache.store.noteUse(of: response)
             cache.count(isFirst ? \.validated : \.shared, served: answer.byteCount(of: response))
@@ -33,7 +35,7 @@ extension CacheHandler {
             let mayShare =
                 isFirst
                 || SharingRule.allows(
-                    transfer.variant, for: request, askedBefore: member.wasEarly, now: .now, policy: cache.policy)
+                    transfer.variant, for: request, requestedBefore: member.wasEarly, now: .now, policy: cache.policy)
             if isFirst { core.flights.note(request.key, isShareable: true) }
             guard mayShare, !member.isDetached else { return nil }
             cache.store.noteUse(of: nil)
@@ -79,7 +81,7 @@ extension CacheHandler {
     func makeFlight(isUnattended: Bool) -> CacheFlight {
         // A validation after the response of a call is not part of that call.
         let (store, epoch, url) = (cache.store, epoch, request.key.url)
-        return CacheFlight(loop: core.loop, watcher: isUnattended ? nil : control.watcher, isUnattended: isUnattended) {
+        return CacheFlight(loop: core.loop, tracer: isUnattended ? nil : control.tracer, isUnattended: isUnattended) {
             store.holds(epoch, for: url)
         }
     }
@@ -107,7 +109,7 @@ extension CacheHandler {
         guard let flight else { return }
         guard let number = core.calls.enter(flight.control, call, .data) else {
             // The session accepts no more calls; requests that have joined are sent separately.
-            flight.land(.failed(CancellationError()))
+            flight.decide(.failed(CancellationError()))
             return core.flights.end(key, flight)
         }
         cache.count(\.revalidations)

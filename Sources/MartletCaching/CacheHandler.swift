@@ -50,8 +50,10 @@ struct CacheHandler {
             if let answer = immediateResponse() { return answer }
             if case .serve(let answer) = decision { return try await stored(answer) }
             let mayShare = !isAlone && call.method == .get && core.flights.mayShare(request.key)
-            if mayShare, !isAnsweredStale, !request.isOffline, let member = core.flights.join(request.key, makeKey) {
-                if let answer = try await landed(member, isFirst: false) { return answer }
+            if mayShare, !servesBeforeValidation, !request.isOffline,
+                let member = core.flights.join(request.key, makeKey)
+            {
+                if let answer = try await response(ofShared: member, isFirst: false) { return answer }
                 isAlone = true
                 continue
             }
@@ -75,11 +77,11 @@ struct CacheHandler {
             let key = mayShare ? makeKey() : nil
             let answer: StreamedResponse?
             switch core.flights.enter(key, seen: seen, make: { makeFlight(isUnattended: false) }) {
-            case .lookAgain: continue
-            case .joined(let member): answer = try await landed(member, isFirst: false)
+            case .repeatLookup: continue
+            case .joined(let member): answer = try await response(ofShared: member, isFirst: false)
             case .first(let member):
                 start(member.flight, as: key)
-                answer = try await landed(member, isFirst: true)
+                answer = try await response(ofShared: member, isFirst: true)
             }
             if let answer { return answer }
             isAlone = isAlone || mayShare
@@ -115,7 +117,7 @@ struct CacheHandler {
     func makeKey() -> FlightRegistry.Key { FlightRegistry.Key(request, of: call, cache: cache, dialer: dialer) }
 
     /// Whether a stored response is served although a request is sent as well. No transfer is then awaited.
-    private var isAnsweredStale: Bool {
+    private var servesBeforeValidation: Bool {
         switch decision {
         case .serveStaleWhileRevalidating, .serveThenValidate: true
         case .serve, .validate, .forward, .unsatisfiable: false
@@ -209,7 +211,7 @@ struct CacheHandler {
             control.expectBody(of: count)
             cache.store.noteUse(of: response)
             cache.count(\.staleOnErrors, served: count)
-            cache.tell(.staleOnError(url: url, status: status))
+            cache.emit(.staleOnError(url: url, status: status))
             return made
         }
     }

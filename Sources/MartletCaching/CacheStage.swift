@@ -159,7 +159,7 @@ extension Call {
     func cacheRequest() -> CacheRequest {
         let fields = sentFields
         let caller = (supplement?.identity ?? Call.credential(in: fields)).map {
-            "credential-" + ResponseCache.conceal($0)
+            "credential-" + ResponseCache.keyedDigest($0)
         }
         var partition = [self[CachePartitionKey.self] ?? caller ?? ""].filter { !$0.isEmpty }
         let server = otherServer
@@ -175,7 +175,7 @@ extension Call {
             }
         return CacheRequest(
             method: method.rawValue, key: CacheKey(url: url.absoluteForm, partition: partition.joined(separator: " ")),
-            fields: fields, mode: mode, conceal: ResponseCache.conceal)
+            fields: fields, mode: mode, keyedDigest: ResponseCache.keyedDigest)
     }
 
     /// The properties that distinguish the resource from that of the URL; mostly none.
@@ -184,7 +184,7 @@ extension Call {
         let host = fields[.hostField].flatMap { $0.lowercased() == url.hostFieldValue.lowercased() ? nil : $0 }
         let place = settings.configuration.otherPlace(of: url)
         return [("host-", host), ("place-", place)].compactMap { kind, name in
-            name.map { kind + ResponseCache.conceal($0) }
+            name.map { kind + ResponseCache.keyedDigest($0) }
         }
     }
 

@@ -82,7 +82,7 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
         options.takesPreview = takesPreview && mode.startsWithPreview
         options.cacheMode = takesPreview ? mode : .revalidate
         return try await session.send(
-            prepared.target, query: prepared.query, headers: prepared.headers, body: prepared.body, options: options)
+            prepared.target, query: prepared.query, body: prepared.body, headers: prepared.headers, options: options)
     }
 
     private func delivery(of exchange: HTTPExchange, isUnchanged: Bool = false) throws -> CacheThenNetworkResponse {
@@ -95,7 +95,9 @@ extension HTTPSession {
     /// Sends a request whose response may come twice: the stored one immediately as a preview, then the final one.
     ///
     /// ```swift
-    /// for try await delivery in session.deliveries(for: request) { show(delivery.exchange, stale: delivery.isStale) }
+    /// for try await delivery in session.deliveries(for: request) {
+    ///     show(delivery.exchange, stale: delivery.isStale)
+    /// }
     /// ```
     /// The loop ends after a response with ``CacheThenNetworkResponse/isPreview`` false, or throws: the network's error
     /// after a preview, or `CancellationError`. An invalid URL is reported when the first response is requested.
@@ -106,8 +108,8 @@ extension HTTPSession {
     ///     ``CacheMode/cacheThenRevalidate`` a fresh response is followed by that of the network too. Other modes lead
     ///     to one response.
     public nonisolated func deliveries(
-        for target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, cache: CacheMode = .cacheThenNetwork, timeout: Duration? = nil,
+        for target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        headers: HTTPHeaders = HTTPHeaders(), cache: CacheMode = .cacheThenNetwork, timeout: Duration? = nil,
         options: RequestOptions = RequestOptions()
     ) -> CacheThenNetworkResponses {
         let (target, options) = (target.httpTarget, options.limited(to: timeout))
@@ -139,14 +141,14 @@ final class CacheEventEmitter: Sendable {
     /// The events before the first subscription; `nil` after it. Guards the order of both.
     private let early = Mutex<[CacheEvent]?>([])
 
-    func tell(_ event: CacheEvent) {
+    func emit(_ event: CacheEvent) {
         let isEarly = early.withLock { early in
             guard let count = early?.count else { return false }
             if count < CacheEventEmitter.limit { early?.append(event) }
             return true
         }
         // Outside of the lock, since it resumes the subscribers.
-        if !isEarly { hub.tell(event) }
+        if !isEarly { hub.emit(event) }
     }
 
     func subscribe(limit: Int) -> EventSubscription<CacheEvent> {
@@ -216,7 +218,7 @@ public struct CacheEvents: AsyncSequence, Sendable {
 
     private let subscription: EventSubscription<CacheEvent>
 
-    init(_ teller: CacheEventEmitter) { subscription = teller.subscribe(limit: CacheEvents.defaultBufferCount) }
+    init(_ emitter: CacheEventEmitter) { subscription = emitter.subscribe(limit: CacheEvents.defaultBufferCount) }
 
     /// An iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {

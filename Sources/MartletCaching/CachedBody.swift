@@ -60,7 +60,7 @@ final class CachedBody: StoredBody {
 
     var collected: [UInt8] { member?.collected ?? [] }
 
-    func next(for call: Call, control: TransferControl, patience: MonotonicTime?) async throws -> [UInt8]? {
+    func next(for call: Call, control: TransferControl, deadline: MonotonicTime?) async throws -> [UInt8]? {
         if control.isExposed, control.isPaused {
             control.begin(.none)
             await control.waitWhilePaused(until: call.totalDeadline, on: loop)
@@ -79,7 +79,7 @@ final class CachedBody: StoredBody {
             state.withLock { $0.source = .bytes(bytes[piece.endIndex...]) }
             return Array(piece)
         case .file(let reader, let range): return try await read(reader, range, for: call, control)
-        case .transfer(let member): return try await member.next(for: call, control, until: patience ?? .distantFuture)
+        case .transfer(let member): return try await member.next(for: call, control, until: deadline ?? .distantFuture)
         }
     }
 

@@ -10,7 +10,8 @@ import Synchronization
 /// with the disk never fail a request: they are a miss, and an event reports them.
 ///
 /// ```swift
-/// configuration.cache = try .at("/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
+/// configuration.cache = try .at(
+///     "/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
 /// ```
 ///
 /// Bodies are stored as their reader receives them, and are held in memory as a whole only if they are small. A body
@@ -96,7 +97,7 @@ public final class ResponseCache: Sendable {
     public let directory: FilePath?
     /// The counters, updated by all users of the cache.
     private let counts = Mutex(Statistics())
-    private let teller: CacheEventEmitter
+    private let emitter: CacheEventEmitter
     private let work: Task<Void, Never>?
 
     /// Creates a cache in a directory, which is created if it is missing, with a tier in memory.
@@ -118,16 +119,16 @@ public final class ResponseCache: Sendable {
     package static func at(
         _ path: FilePath, memory: ByteCount, disk: ByteCount, options: Options, files: any FileSystem
     ) throws(CacheDirectoryError) -> ResponseCache {
-        let teller = CacheEventEmitter()
+        let emitter = CacheEventEmitter()
         let tier = try DiskCache(
             directory: path.string, limit: UInt64(disk.bytes), order: options.eviction.order, files: files
-        ) { teller.tell(CacheEvent($0)) }
-        return ResponseCache(memory: memory, disk: tier, directory: path, options: options, teller: teller)
+        ) { emitter.emit(CacheEvent($0)) }
+        return ResponseCache(memory: memory, disk: tier, directory: path, options: options, emitter: emitter)
     }
 
     /// Creates a cache in memory only, of 32 MiB by default.
     public static func memoryOnly(_ limit: ByteCount = .mebibytes(32), options: Options = Options()) -> ResponseCache {
-        ResponseCache(memory: limit, disk: nil, directory: nil, options: options, teller: CacheEventEmitter())
+        ResponseCache(memory: limit, disk: nil, directory: nil, options: options, emitter: CacheEventEmitter())
     }
 
     /// A cache that stores nothing, for the transfers that requests of a session without a cache share.
@@ -135,14 +136,14 @@ public final class ResponseCache: Sendable {
         var options = Options()
         options.memoryPressure = nil
         return ResponseCache(
-            memory: 0, disk: nil, directory: nil, options: options, teller: CacheEventEmitter(), isTransient: true)
+            memory: 0, disk: nil, directory: nil, options: options, emitter: CacheEventEmitter(), isTransient: true)
     }
 
     private init(
-        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, teller: CacheEventEmitter,
+        memory: ByteCount, disk: DiskCache?, directory: FilePath?, options: Options, emitter: CacheEventEmitter,
         isTransient: Bool = false
     ) {
-        (self.teller, self.isTransient, self.directory) = (teller, isTransient, directory)
+        (self.emitter, self.isTransient, self.directory) = (emitter, isTransient, directory)
         let store = ResponseStore(memoryLimit: memory.bytes, disk: disk, order: options.eviction.order)
         self.store = store
         policy = MartletCache.CachePolicy(
@@ -161,7 +162,7 @@ public final class ResponseCache: Sendable {
 
     deinit {
         work?.cancel()
-        teller.end()
+        emitter.end()
         // Responses that are only in memory are written to disk, the index for the next process.
         let store = store
         BlockingThreadPool.shared.submit { store.flush() }
@@ -170,7 +171,7 @@ public final class ResponseCache: Sendable {
     // MARK: Public functions
 
     /// The events of the cache, as an `AsyncSequence`.
-    public var events: CacheEvents { CacheEvents(teller) }
+    public var events: CacheEvents { CacheEvents(emitter) }
 
     /// The use of the cache so far, and its content.
     public var statistics: Statistics {
@@ -262,13 +263,13 @@ public final class ResponseCache: Sendable {
 
     /// Adds a closure to call with each removed body, until it returns false. It must not block or call the cache.
     func onBodyRemoved(_ listener: @escaping @Sendable (UInt64) -> Bool) {
-        store.whenRepresentationEnds { _, representation in listener(representation) }
+        store.onRepresentationRemoved { _, representation in listener(representation) }
     }
 
-    func tell(_ event: CacheEvent) { teller.tell(event) }
+    func emit(_ event: CacheEvent) { emitter.emit(event) }
 
     /// Computes a digest of a secret for the disk.
-    static func conceal(_ secret: String) -> String {
+    static func keyedDigest(_ secret: String) -> String {
         // The prefix distinguishes it from digests for other purposes.
         let digest = try? MessageDigest.digest(.sha256, of: "martlet cache: \(secret)".utf8)
         // Without the function no stored response is ever found, which is safe.
@@ -286,12 +287,9 @@ extension SessionConfiguration {
         guard connector == nil else { return nil }
         if let unixSocketPath { return "unix " + unixSocketPath }
         guard !connectOverrides.isEmpty || !resolveOverrides.isEmpty else { return nil }
-        var (host, port) = (url.host, url.port)
-        if let redirection = connectOverrides.first(where: { $0.applies(to: host, port: port) }) {
-            (host, port) = (redirection.toHost ?? host, redirection.toPort ?? port)
-        }
-        let given =
-            resolveOverrides[Endpoint(host: host, port: port)] ?? resolveOverrides[Endpoint(host: "*", port: port)]
+        let dial = DialSettings(overrides: resolveOverrides, redirections: connectOverrides)
+        let (host, port) = dial.redirected(host: url.host, port: url.port)
+        let given = dial.overriddenAddresses(host: host, port: port)
         guard given != nil || host != url.host || port != url.port else { return nil }
         return (["\(host) \(port)"] + (given ?? []).map(\.description)).joined(separator: " ")
     }

@@ -22,7 +22,7 @@ extension QueryEncoding: Codable {
     /// - Throws: `EncodingError.invalidValue` for a serializer.
     public func encode(to encoder: any Encoder) throws {
         if serializer != nil {
-            throw encoder.refusal(of: self, "a query serializer cannot be encoded; remove it first")
+            throw encoder.rejection(of: self, "a query serializer cannot be encoded; remove it first")
         }
         var container = encoder.container(keyedBy: CodedKey.self)
         for setting in QueryEncoding.settings { try setting.encode(self, &container) }
@@ -70,7 +70,7 @@ extension ParameterEncoding: Codable {
             try container.encode("json", forKey: "format")
             guard let json else { break }
             guard let strategies = JSONStrategies(json) else {
-                throw encoder.refusal(of: json, "a JSON encoder with closures or userInfo cannot be encoded")
+                throw encoder.rejection(of: json, "a JSON encoder with closures or userInfo cannot be encoded")
             }
             try container.encode(strategies, forKey: "json")
         case .propertyList(let format):

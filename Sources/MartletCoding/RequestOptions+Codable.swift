@@ -36,7 +36,7 @@ extension RequestOptions: Codable {
     /// Encodes the options, without secrets.
     /// - Throws: `EncodingError.invalidValue` if a closure chooses the proxy, and for a validator.
     public func encode(to encoder: any Encoder) throws {
-        if let validator { throw encoder.refusal(of: validator, "a validator cannot be encoded") }
+        if let validator { throw encoder.rejection(of: validator, "a validator cannot be encoded") }
         var container = encoder.container(keyedBy: CodedKey.self)
         for setting in RequestOptions.settings { try setting.encode(self, &container) }
     }

@@ -47,7 +47,7 @@ extension SessionConfiguration: Codable {
     /// - Throws: `EncodingError.invalidValue` for a closure that decides on trust or proxies or serializes queries, for
     ///   a validator, and for a PEM text of a root that contains a private key.
     public func encode(to encoder: any Encoder) throws {
-        if let validator { throw encoder.refusal(of: validator, "a validator cannot be encoded") }
+        if let validator { throw encoder.rejection(of: validator, "a validator cannot be encoded") }
         var container = encoder.container(keyedBy: CodedKey.self)
         for setting in SessionConfiguration.settings { try setting.encode(self, &container) }
         try container.encode(userAgent, forKey: "userAgent")
@@ -84,7 +84,7 @@ extension ProxySettings: Codable {
         case .none: try container.encode(false, forKey: "usesEnvironment")
         case .environment: try container.encode(true, forKey: "usesEnvironment")
         case .server(let server): try container.encode(server, forKey: "server")
-        case .selector: throw encoder.refusal(of: self, "a proxy selector cannot be encoded")
+        case .selector: throw encoder.rejection(of: self, "a proxy selector cannot be encoded")
         }
         if !bypass.isEmpty || replacesExceptions {
             try container.encode(bypass.text, forKey: "bypass")
@@ -96,7 +96,7 @@ extension ProxySettings: Codable {
 
 extension Encoder {
     /// Returns the error for a value that cannot be encoded.
-    func refusal(of value: Any, _ reason: String) -> EncodingError {
+    func rejection(of value: Any, _ reason: String) -> EncodingError {
         .invalidValue(value, .init(codingPath: codingPath, debugDescription: reason))
     }
 }

@@ -28,32 +28,33 @@ extension ConnectionPool {
         }
         let isAbandoned = state.withLock { state in
             if state.abandoned.remove(dial.id) != nil { return true }
-            if state.machine.isDialling(dial.id) { state.dials[dial.id] = task }
+            if state.machine.isDialing(dial.id) { state.dials[dial.id] = task }
             return false
         }
         if isAbandoned { task.cancel() }
     }
 
-    private func open(_ dial: PendingDial, until deadline: MonotonicTime) async throws(ExchangeError) -> ProxyDialer.Way
+    private func open(_ dial: PendingDial, until deadline: MonotonicTime) async throws(ExchangeError)
+        -> ProxyDialer.Tunnel
     {
         if let proxy = dial.key.proxy {
-            let way = ProxyDialer(
+            let tunnel = ProxyDialer(
                 dialer: dial.dialer, proxy: proxy, destination: dial.key.destination, limits: wireLimits,
                 deadline: deadline)
-            return try await way.run()
+            return try await tunnel.run()
         }
         do throws(DialError) {
-            return ProxyDialer.Way(connected: try await dial.dialer.dial(dial.key.destination, until: deadline))
+            return ProxyDialer.Tunnel(connected: try await dial.dialer.dial(dial.key.destination, until: deadline))
         } catch { throw ExchangeError(error) }
     }
 
-    private func dialSucceeded(_ id: PoolConnectionID, _ way: ProxyDialer.Way) {
-        let connected = way.connected
+    private func dialSucceeded(_ id: PoolConnectionID, _ tunnel: ProxyDialer.Tunnel) {
+        let connected = tunnel.connected
         let connection = HTTP1Connection(
-            stream: connected.stream, timings: connected.timings, tunnelHeads: way.heads, limits: wireLimits)
+            stream: connected.stream, timings: connected.timings, tunnelHeads: tunnel.heads, limits: wireLimits)
         let (work, isKnown, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
             state.forgetDial(id)
-            guard state.machine.isDialling(id) else { return (nil, false, false) }
+            guard state.machine.isDialing(id) else { return (nil, false, false) }
             if state.addresses.isLost(connected.stream.information.localAddress) {
                 // The address was lost while the connection was being opened, so the connection is unusable.
                 let failure = ExchangeError(cause: .transport(.addressLost), phase: .connecting, wasSent: false)
@@ -90,9 +91,9 @@ extension ConnectionPool.State {
         let id = machine.waiter(of: dial.id)
         // The wait in the throttle does not count. A timer that is already set may fire before the deadline, and is
         // then set again.
-        if let id { _ = waiters[id]?.clock.dialBegan(at: MonotonicTime.now()) }
+        if let id { _ = waiters[id]?.timeouts.dialBegan(at: MonotonicTime.now()) }
         let waiting = id.flatMap { waiters[$0] }
-        dial.timeout = waiting.map { $0.clock.connectTimeout } ?? .seconds(10)
+        dial.timeout = waiting.map { $0.timeouts.connectTimeout } ?? .seconds(10)
         return dial
     }
 
@@ -126,7 +127,7 @@ struct DialThrottle<Dial> {
     private var passages = Deque<(id: PoolConnectionID, until: Instant)>()
     private var waiting: [PoolConnectionID: Dial] = [:]
     /// The queued dials, in order. Some may have been withdrawn since.
-    private var line = Deque<PoolConnectionID>()
+    private var queue = Deque<PoolConnectionID>()
 
     init() {}
 
@@ -141,7 +142,7 @@ struct DialThrottle<Dial> {
         forget(now)
         guard waiting.isEmpty, counting.count < DialThrottle.limit else {
             waiting[id] = dial
-            line.append(id)
+            queue.append(id)
             return nil
         }
         pass(id, now)
@@ -158,7 +159,7 @@ struct DialThrottle<Dial> {
     mutating func next(now: Instant) -> [Dial] {
         forget(now)
         var dials: [Dial] = []
-        while counting.count < DialThrottle.limit, let id = line.popFirst() {
+        while counting.count < DialThrottle.limit, let id = queue.popFirst() {
             guard let dial = waiting.removeValue(forKey: id) else { continue }
             pass(id, now)
             dials.append(dial)

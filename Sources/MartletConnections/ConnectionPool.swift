@@ -10,7 +10,7 @@ package final class ConnectionPool: TimerTarget {
         /// A queued request, with the timeouts of its wait.
         struct Waiting {
             let waiter: PoolWaiter
-            var clock: PoolWaiterClock
+            var timeouts: PoolWaiterTimeouts
             /// Whether its long wait was reported.
             var isReported = false
         }
@@ -33,9 +33,10 @@ package final class ConnectionPool: TimerTarget {
         var longWaitsReported: MonotonicTime?
 
         /// Starts or stops the connect timeout of a waiting request.
-        mutating func noteDialling(_ isDialling: Bool, _ id: PoolWaiterID, _ work: inout Work) {
+        mutating func recordDialing(_ isDialing: Bool, _ id: PoolWaiterID, _ work: inout Work) {
             let now = MonotonicTime.now()
-            let deadline = isDialling ? waiters[id]?.clock.dialBegan(at: now) : waiters[id]?.clock.dialEnded(at: now)
+            let deadline =
+                isDialing ? waiters[id]?.timeouts.dialBegan(at: now) : waiters[id]?.timeouts.dialEnded(at: now)
             if let deadline, let waiter = waiters[id]?.waiter { work.waiterTimers.append((waiter, deadline)) }
         }
     }
@@ -72,18 +73,18 @@ package final class ConnectionPool: TimerTarget {
     ///   - destination: The server; or the proxy, if requests are sent to the proxy itself.
     ///   - dialer: Opens a new connection.
     ///   - proxy: The proxy that the connection leads through.
-    ///   - refused: The connection that the request received after a wait and rejected. It is closed; the request keeps
-    ///     its position in the queue, and gets the connection that is opened instead.
+    ///   - rejected: The connection that the request received after a wait, and rejected. It is closed; the request
+    ///     keeps its position in the queue, and gets the connection that is opened instead.
     /// - Returns: A connection, or a ticket for one. Either connection may have carried an exchange before.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(
         _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil, _ request: Request,
-        insteadOf refused: Lease? = nil
+        insteadOf rejected: Lease? = nil
     ) throws(ExchangeError) -> Acquisition {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
-        if let refused {
-            refused.refuse()
-            return try acquire(key, dialer, request, after: (refused.id, refused.connection))
+        if let rejected {
+            rejected.reject()
+            return try acquire(key, dialer, request, after: (rejected.id, rejected.connection))
         }
         // The common case in a busy session: an idle connection, and nothing else to do.
         let candidate = state.withLock { state -> Candidate? in
@@ -96,18 +97,18 @@ package final class ConnectionPool: TimerTarget {
     }
 
     /// Finds a connection for a request, or queues the request.
-    /// - Parameter refused: The connection that it received and that had since ended, or received unsolicited bytes
+    /// - Parameter rejected: The connection that it received and that had since ended, or received unsolicited bytes
     ///   (RFC 9112 §9.3). The request then gets the next connection.
     @inline(never) private func acquire(
-        _ key: ConnectionKey, _ dialer: Dialer, _ request: Request, after refused: Candidate?
+        _ key: ConnectionKey, _ dialer: Dialer, _ request: Request, after rejected: Candidate?
     ) throws(ExchangeError) -> Acquisition {
-        var refused = refused
+        var rejected = rejected
         while true {
             let (candidate, ticket, timer, work) = state.withLock {
                 state -> (Candidate?, Ticket?, MonotonicTime?, Work?) in
                 let now = PoolClock.now()
                 let admission =
-                    if let refused { state.machine.checkoutRefused(refused.id, now: now) } else {
+                    if let rejected { state.machine.checkoutRejected(rejected.id, now: now) } else {
                         state.machine.request(
                             key, priority: request.priority, order: request.order, arrival: request.arrival, now: now)
                     }
@@ -118,7 +119,7 @@ package final class ConnectionPool: TimerTarget {
             run(work)
             if let candidate {
                 if request.accepts(candidate.connection) { return lease(candidate, request) }
-                refused = candidate
+                rejected = candidate
                 continue
             }
             guard let ticket else { throw ExchangeError(cause: .transport(.closed), phase: .waiting, wasSent: false) }
@@ -144,21 +145,21 @@ package final class ConnectionPool: TimerTarget {
         Ticket?, MonotonicTime?
     ) {
         let waiter = PoolWaiter(id: id, pool: self, dialer: dialer, start: request.waitStart)
-        var clock = PoolWaiterClock(
+        var timeouts = PoolWaiterTimeouts(
             connectTimeout: request.connectTimeout, poolTimeout: request.poolTimeout, now: waiter.start)
         // Another request's dial serves it: for this request the dial starts now.
-        if state.machine.isDialling(for: id) { _ = clock.dialBegan(at: MonotonicTime.now()) }
-        state.waiters[id] = State.Waiting(waiter: waiter, clock: clock)
+        if state.machine.isDialing(for: id) { _ = timeouts.dialBegan(at: MonotonicTime.now()) }
+        state.waiters[id] = State.Waiting(waiter: waiter, timeouts: timeouts)
         let ticket = Ticket(
             id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline,
             arrival: state.machine.arrival(of: id))
-        return (ticket, clock.firstTimer)
+        return (ticket, timeouts.firstTimer)
     }
 
     // MARK: Giving it back
 
     func release(_ lease: Lease, isReusable: Bool, at now: MonotonicTime) {
-        let (canReuse, keepAliveTimeout) = lease.connection.conclude(at: now)
+        let (canReuse, keepAliveTimeout) = lease.connection.finishExchange(at: now)
         let isReusable = isReusable && canReuse && lease.connection.localAddressError == nil
         finish(lease, isReusable: isReusable, keepAliveTimeout: keepAliveTimeout)
     }
@@ -199,19 +200,19 @@ package final class ConnectionPool: TimerTarget {
     func waiterTimerFired(_ id: PoolWaiterID, now: MonotonicTime) -> MonotonicTime? {
         let (next, waiter, error, work) = state.withLock {
             state -> (MonotonicTime?, PoolWaiter?, ExchangeError?, Work?) in
-            let isDialling = state.machine.isDialling(for: id)
-            let clock: ExchangeError.Clock
-            switch state.waiters[id]?.clock.timerFired(isDialling: isDialling, now: now) {
+            let isDialing = state.machine.isDialing(for: id)
+            let timeout: ExchangeError.Timeout
+            switch state.waiters[id]?.timeouts.timerFired(isDialing: isDialing, now: now) {
             case nil: return (nil, nil, nil, nil)
-            case .goOn(let next): return (next, nil, nil, nil)
-            case .timedOut(let expired): clock = expired
+            case .continueWaiting(let next): return (next, nil, nil, nil)
+            case .timedOut(let expired): timeout = expired
             }
             let shortage = state.shortage(of: id)
             guard let effects = state.machine.cancelWaiter(id),
                 let waiter = state.waiters.removeValue(forKey: id)?.waiter
             else { return (nil, nil, nil, nil) }
             let error = ExchangeError(
-                cause: .timedOut(clock), phase: isDialling ? .connecting : .waiting, wasSent: false,
+                cause: .timedOut(timeout), phase: isDialing ? .connecting : .waiting, wasSent: false,
                 waited: now.since(waiter.start), shortage: shortage)
             return (nil, waiter, error, collect(effects, &state))
         }
@@ -309,12 +310,12 @@ package final class ConnectionPool: TimerTarget {
                 guard let id = state.machine.waiter(of: dial.connection), let waiting = state.waiters[id] else {
                     continue
                 }
-                state.noteDialling(true, id, &work)
+                state.recordDialing(true, id, &work)
                 let pending = PendingDial(id: dial.connection, key: dial.key, dialer: waiting.waiter.dialer)
                 if let dial = state.gate.admit(pending.id, pending, now: PoolClock.now()) {
                     work.dials.append(state.beginning(dial))
                 }
-            case .coverageChanged(let id): state.noteDialling(state.machine.isDialling(for: id), id, &work)
+            case .dialAssignmentChanged(let id): state.recordDialing(state.machine.isDialing(for: id), id, &work)
             case .abandon(let id):
                 if let task = state.dials[id] {
                     work.abandons.append(task)

@@ -98,11 +98,11 @@ extension ConnectionPool {
         /// Leaves the queue after the total timeout. Not inlined, so that its variables do not enlarge the frame of the
         /// wait.
         @inline(never) private func timedOut() -> ExchangeError {
-            let (isDialling, shortage) = pool.state.withLock { ($0.machine.isDialling(for: id), $0.shortage(of: id)) }
+            let (isDialing, shortage) = pool.state.withLock { ($0.machine.isDialing(for: id), $0.shortage(of: id)) }
             // A connection that is granted at this moment finds the ticket settled, and is returned to the pool.
             pool.cancel(id)
             return ExchangeError(
-                cause: .timedOut(.total), phase: isDialling ? .connecting : .waiting, wasSent: false,
+                cause: .timedOut(.total), phase: isDialing ? .connecting : .waiting, wasSent: false,
                 waited: MonotonicTime.now().since(waiter.start), shortage: shortage)
         }
     }
@@ -171,7 +171,7 @@ package final class Lease: IdleStreamObserver {
     }
 
     /// Rejects an unused connection; its pool does the rest.
-    func refuse() { isReleased.store(true, ordering: .relaxed) }
+    func reject() { isReleased.store(true, ordering: .relaxed) }
 
     /// Whether the connection is open, and has received nothing unsolicited, at this moment: queries the kernel.
     package var isQuiet: Bool { connection.stream.probe() == .quiet }

@@ -39,18 +39,18 @@ extension PoolMachine<ConnectionKey> {
 
     /// The limit that blocks a waiting request; `nil` if it does not wait, or a connection is being opened for it.
     fileprivate func limit(of waiter: PoolWaiterID) -> Limit? {
-        guard let index = waiters.index(of: waiter), waiters.records[index].isUncovered else { return nil }
+        guard let index = waiters.index(of: waiter), waiters.records[index].isWithoutDial else { return nil }
         let host = waiters.records[index].host
         let record = hosts.records[host]
-        let isOfHost = record.counted >= record.limit
-        guard isOfHost || countedCount >= amounts.total else { return nil }
+        let isHostLimit = record.counted >= record.limit
+        guard isHostLimit || countedCount >= amounts.total else { return nil }
         let leased = connections.records.indices.filter {
-            connections.records[$0].state == .leased && (!isOfHost || connections.records[$0].host == host)
+            connections.records[$0].state == .leased && (!isHostLimit || connections.records[$0].host == host)
         }
-        let destination = isOfHost ? record.key?.destination : nil
+        let destination = isHostLimit ? record.key?.destination : nil
         return Limit(
-            host: destination.map { "\($0.host):\($0.port)" }, limit: isOfHost ? record.limit : amounts.total,
-            leased: leased.map(connections.name), dialing: isOfHost ? record.dialing : diallingCount)
+            host: destination.map { "\($0.host):\($0.port)" }, limit: isHostLimit ? record.limit : amounts.total,
+            leased: leased.map(connections.name), dialing: isHostLimit ? record.dialing : dialingCount)
     }
 }
 

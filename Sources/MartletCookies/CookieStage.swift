@@ -24,9 +24,7 @@ package struct CookieStage: CallStage {
         // The rejection of a forwarding proxy is not a response of the origin, whether it is answered or returned.
         if answer.head.status == 407, answer.call.isForwarded { return }
         // A stored response has set its cookies when it was received; its validation may set others.
-        let values =
-            answer.source == .network
-            ? answer.head.fields.rawValues(of: "set-cookie").map(Array.init) : answer.provenance?.setCookies ?? []
+        let values = answer.source == .network ? answer.setCookies : answer.provenance?.setCookies ?? []
         guard !values.isEmpty else { return }
         let url = answer.call.url
         try await reading(.processingResponse, holding: answer.channel.heldExchange) {
@@ -42,6 +40,11 @@ package struct CookieStage: CallStage {
         return try await progress.userCode.run(
             "the cookie jar's public suffixes and file", phase, holding: exchange, sentCount: progress.sentCount, body)
     }
+}
+
+extension StreamedResponse {
+    /// The values of its `Set-Cookie` fields.
+    package var setCookies: [[UInt8]] { head.fields.rawValues(of: "set-cookie").map { Array($0) } }
 }
 
 /// The setting of ``SessionConfiguration/cookies``.

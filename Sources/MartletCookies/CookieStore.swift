@@ -23,7 +23,7 @@ package struct CookieStore: Sendable {
     /// Counts changes: cookies that were stored or removed, but not their use.
     package private(set) var revision: UInt64 = 0
     /// The cookies by registrable domain, or by the whole name without one.
-    private var shelves: [String: [Entry]] = [:]
+    private var buckets: [String: [Entry]] = [:]
     private var nextOrdinal: UInt64 = 0
 
     /// Creates a store without cookies.
@@ -40,7 +40,7 @@ package struct CookieStore: Sendable {
     package mutating func receive(_ fields: [[UInt8]], from url: HTTPURL, isSecure: Bool, now: Date)
         -> [CookieRejection]
     {
-        var refusals: [CookieRejection] = []
+        var rejections: [CookieRejection] = []
         let rule = CookieAcceptanceRule(url: url, isSecure: isSecure, suffixes: suffixes, now: now)
         for (index, field) in fields.prefix(limits.perResponse).enumerated() {
             var name = ""
@@ -50,12 +50,12 @@ package struct CookieStore: Sendable {
                 let cookie = try rule.cookie(request)
                 if !isSecure, !cookie.isSecure, wouldShadow(cookie, at: now) { throw .shadowsSecureCookie }
                 insert(cookie, now: now)
-            } catch { refusals.append(CookieRejection(index: index, name: name, reason: error)) }
+            } catch { rejections.append(CookieRejection(index: index, name: name, reason: error)) }
         }
         if fields.count > limits.perResponse {
-            refusals.append(CookieRejection(index: limits.perResponse, name: "", reason: .overLimit))
+            rejections.append(CookieRejection(index: limits.perResponse, name: "", reason: .overLimit))
         }
-        return refusals
+        return rejections
     }
 
     /// Stores a cookie, replacing the same one, and evicts cookies beyond the limits.
@@ -67,23 +67,23 @@ package struct CookieStore: Sendable {
         var cookie = fitted(given, now: now)
         let key = key(of: CookieHost(canonical: cookie.domain))
         let isExpired = cookie.isExpired(at: now)
-        if let old = shelves[key]?.firstIndex(where: { $0.cookie.isSame(as: cookie) }) {
-            if !isExpired, let found = shelves[key]?[old].cookie, !found.isExpired(at: now) {
+        if let old = buckets[key]?.firstIndex(where: { $0.cookie.isSame(as: cookie) }) {
+            if !isExpired, let found = buckets[key]?[old].cookie, !found.isExpired(at: now) {
                 revision &+= 1
                 cookie.created = found.created
-                shelves[key]?[old].cookie = cookie
+                buckets[key]?[old].cookie = cookie
                 return true
             }
             drop(from: key, at: old)
         }
         if !isExpired {
-            shelves[key, default: []].append(Entry(cookie: cookie, ordinal: nextOrdinal))
+            buckets[key, default: []].append(Entry(cookie: cookie, ordinal: nextOrdinal))
             nextOrdinal &+= 1
             count += 1
             revision &+= 1
         }
         guard evict(from: key, now: now) else { return !isExpired }
-        return shelves[key]?.contains { $0.cookie.isSame(as: cookie) } ?? false
+        return buckets[key]?.contains { $0.cookie.isSame(as: cookie) } ?? false
     }
 
     private func fitted(_ cookie: Cookie, now: Date) -> Cookie {
@@ -98,7 +98,7 @@ package struct CookieStore: Sendable {
     /// insecure connection could replace the secure cookie.
     private func wouldShadow(_ cookie: Cookie, at now: Date) -> Bool {
         let host = CookieHost(canonical: cookie.domain)
-        return (shelves[key(of: host)] ?? []).contains { entry in
+        return (buckets[key(of: host)] ?? []).contains { entry in
             let old = entry.cookie
             return old.isSecure && !old.isExpired(at: now) && old.nameBytes == cookie.nameBytes
                 && (host.matches(domain: old.domain)
@@ -111,18 +111,18 @@ package struct CookieStore: Sendable {
 
     /// The cookies for a URL, in the order of sending.
     package func cookies(for url: HTTPURL, isSecure: Bool, now: Date) -> [Cookie] {
-        let shelf = shelves[key(of: CookieHost(url))] ?? []
-        return places(on: shelf, for: url, isSecure: isSecure, now: now).map { shelf[$0].cookie }
+        let bucket = buckets[key(of: CookieHost(url))] ?? []
+        return places(on: bucket, for: url, isSecure: isSecure, now: now).map { bucket[$0].cookie }
     }
 
     /// The value of the `Cookie` field for a URL; `nil` without cookies. The cookies in it count as used.
     package mutating func header(for url: HTTPURL, isSecure: Bool, now: Date) -> [UInt8]? {
         let key = key(of: CookieHost(url))
-        let shelf = shelves[key] ?? []
+        let bucket = buckets[key] ?? []
         var value: [UInt8] = []
         var sent: [Int] = []
-        for place in places(on: shelf, for: url, isSecure: isSecure, now: now) {
-            let cookie = shelf[place].cookie
+        for place in places(on: bucket, for: url, isSecure: isSecure, now: now) {
+            let cookie = bucket[place].cookie
             let named = cookie.nameBytes.isEmpty ? 0 : cookie.nameBytes.count + 1
             let length = (value.isEmpty ? 0 : 2) + named + cookie.valueBytes.count
             guard value.count + length <= limits.headerBytes else { continue }
@@ -134,29 +134,29 @@ package struct CookieStore: Sendable {
             value += cookie.valueBytes
             sent.append(place)
         }
-        for place in sent { shelves[key]?[place].cookie.lastUsed = now }
+        for place in sent { buckets[key]?[place].cookie.lastUsed = now }
         return value.isEmpty ? nil : value
     }
 
     /// The positions on a shelf of the cookies for a URL: longer paths first, then earlier cookies.
-    private func places(on shelf: [Entry], for url: HTTPURL, isSecure: Bool, now: Date) -> [Int] {
+    private func places(on bucket: [Entry], for url: HTTPURL, isSecure: Bool, now: Date) -> [Int] {
         let host = CookieHost(url)
         let path = url.path
-        let found = shelf.indices.filter { index in
-            let cookie = shelf[index].cookie
+        let found = bucket.indices.filter { index in
+            let cookie = bucket[index].cookie
             return (cookie.isHostOnly ? host.text == cookie.domain : host.matches(domain: cookie.domain))
                 && (isSecure || !cookie.isSecure) && !cookie.isExpired(at: now)
                 && CookiePathRule.matches(path, cookiePath: cookie.path)
         }
         return found.sorted { left, right in
-            let (left, right) = (shelf[left], shelf[right])
+            let (left, right) = (bucket[left], bucket[right])
             return (-left.cookie.path.utf8.count, left.cookie.created, left.ordinal) < (
                 -right.cookie.path.utf8.count, right.cookie.created, right.ordinal
             )
         }
     }
 
-    /// The shelf of a host: its registrable domain, or the whole name if it has none.
+    /// The bucket of a host: its registrable domain, or the whole name if it has none.
     private func key(of host: CookieHost) -> String {
         guard !host.isAddress, let domain = suffixes.registrableDomain(of: host.text) else { return host.text }
         return String(domain)
@@ -164,7 +164,7 @@ package struct CookieStore: Sendable {
 
     /// All cookies that have not expired, by domain, then in the order of arrival.
     package func allCookies(at now: Date) -> [Cookie] {
-        let entries = shelves.values.flatMap { $0.filter { !$0.cookie.isExpired(at: now) } }
+        let entries = buckets.values.flatMap { $0.filter { !$0.cookie.isExpired(at: now) } }
         let sorted = entries.sorted { left, right in
             (left.cookie.domain, left.ordinal) < (right.cookie.domain, right.ordinal)
         }
@@ -176,29 +176,29 @@ package struct CookieStore: Sendable {
     /// Removes the cookies that pass a test; returns their number.
     @discardableResult package mutating func remove(where isUnwanted: (Cookie) -> Bool) -> Int {
         let before = count
-        for key in shelves.keys { remove(from: key, where: isUnwanted) }
+        for key in buckets.keys { remove(from: key, where: isUnwanted) }
         if count < before { revision &+= 1 }
         return before - count
     }
 
     private mutating func remove(from key: String, where isUnwanted: (Cookie) -> Bool) {
-        guard let shelf = shelves[key] else { return }
-        let rest = shelf.filter { !isUnwanted($0.cookie) }
-        count -= shelf.count - rest.count
-        if rest.count < shelf.count { shelves[key] = rest.isEmpty ? nil : rest }
+        guard let bucket = buckets[key] else { return }
+        let rest = bucket.filter { !isUnwanted($0.cookie) }
+        count -= bucket.count - rest.count
+        if rest.count < bucket.count { buckets[key] = rest.isEmpty ? nil : rest }
     }
 
-    /// Evicts cookies beyond the limits after one was added to a shelf: first expired ones, then insecure ones, then
+    /// Evicts cookies beyond the limits after one was added to a bucket: first expired ones, then insecure ones, then
     /// the others, each time the least recently used (RFC 6265bis §5.7).
     ///
     /// Insecure ones are evicted first so that an attacker who can only write to `http` cannot evict secure ones.
     /// - Returns: whether any was evicted.
     private mutating func evict(from key: String, now: Date) -> Bool {
         let before = count
-        if let shelf = shelves[key], shelf.count > limits.perDomain {
+        if let bucket = buckets[key], bucket.count > limits.perDomain {
             remove(from: key) { $0.isExpired(at: now) }
             if count < before { revision &+= 1 }
-            while let shelf = shelves[key], shelf.count > limits.perDomain, let place = stalest(of: shelf) {
+            while let bucket = buckets[key], bucket.count > limits.perDomain, let place = stalest(of: bucket) {
                 drop(from: key, at: place)
             }
         }
@@ -211,18 +211,18 @@ package struct CookieStore: Sendable {
     /// (RFC 6265bis §6.1).
     private static let fairShare = 50
 
-    /// The cookie of a shelf to evict.
-    private func stalest(of shelf: [Entry]) -> Int? {
-        shelf.indices.min { rank(shelf[$0], isCrowded: true) < rank(shelf[$1], isCrowded: true) }
+    /// The cookie of a bucket to evict.
+    private func stalest(of bucket: [Entry]) -> Int? {
+        bucket.indices.min { rank(bucket[$0], isFull: true) < rank(bucket[$1], isFull: true) }
     }
 
     /// The cookie of all to evict.
     private func stalest() -> (key: String, place: Int)? {
         var best: (key: String, place: Int, rank: (Int, Date, UInt64))?
-        for (key, shelf) in shelves {
-            let isCrowded = shelf.count > CookieStore.fairShare
-            for place in shelf.indices {
-                let rank = rank(shelf[place], isCrowded: isCrowded)
+        for (key, bucket) in buckets {
+            let isFull = bucket.count > CookieStore.fairShare
+            for place in bucket.indices {
+                let rank = rank(bucket[place], isFull: isFull)
                 if let found = best, found.rank < rank { continue }
                 best = (key, place, rank)
             }
@@ -231,13 +231,13 @@ package struct CookieStore: Sendable {
     }
 
     /// The rank of a cookie in the order of eviction.
-    private func rank(_ entry: Entry, isCrowded: Bool) -> (kind: Int, lastUsed: Date, ordinal: UInt64) {
-        (isCrowded ? (entry.cookie.isSecure ? 1 : 0) : 2, entry.cookie.lastUsed, entry.ordinal)
+    private func rank(_ entry: Entry, isFull: Bool) -> (kind: Int, lastUsed: Date, ordinal: UInt64) {
+        (isFull ? (entry.cookie.isSecure ? 1 : 0) : 2, entry.cookie.lastUsed, entry.ordinal)
     }
 
     private mutating func drop(from key: String, at place: Int) {
-        shelves[key]?.remove(at: place)
-        if shelves[key]?.isEmpty ?? false { shelves[key] = nil }
+        buckets[key]?.remove(at: place)
+        if buckets[key]?.isEmpty ?? false { buckets[key] = nil }
         count -= 1
         revision &+= 1
     }

@@ -10,7 +10,7 @@ public struct AuthenticationChallenge: Sendable {
     /// The well-formed challenges, in the order received.
     public let challenges: [HTTPChallenge]
     /// The errors in malformed challenges, which are omitted from ``challenges``.
-    public let faults: [ChallengeError]
+    public let errors: [ChallengeError]
     /// The number of times that credentials were rejected in this call.
     public let failureCount: Int
     /// The user name that was rejected last; `nil` if no name was.
@@ -49,7 +49,7 @@ package enum AuthenticationDecision: Sendable {
     /// Fetch a token to replace this one, and pass it to the machine.
     case refresh(after: String)
     /// End the call with an error: the server failed to authenticate itself.
-    case refuse(AuthenticationError)
+    case reject(AuthenticationError)
 }
 
 /// The field that a request is sent with.

@@ -21,7 +21,7 @@ package struct AuthenticationMachine: Sendable {
     /// Whether a later request of the call had another origin.
     private var hasLeft = false
     /// The state at each origin of the call.
-    private var standings: [HTTPURL.Origin: AuthenticationState] = [:]
+    private var states: [HTTPURL.Origin: AuthenticationState] = [:]
     /// The number of times that credentials were rejected.
     package private(set) var failureCount = 0
     /// The number of responses that reported a stale nonce, which is not a rejection.
@@ -54,13 +54,13 @@ package struct AuthenticationMachine: Sendable {
     /// Whether a request that was prepared without a field will most likely be challenged: its body should wait for the
     /// challenge (RFC 9110 §10.1.1).
     package func expectsChallenge(_ request: AuthenticatedRequest) -> Bool {
-        guard let standing = standings[request.origin], !request.hasOwnField else { return false }
-        return standing.sent == nil && standing.credentials != nil
+        guard let state = states[request.origin], !request.hasOwnField else { return false }
+        return state.sent == nil && state.credentials != nil
     }
 
     /// Whether a request that was prepared without a field is sent without its body, to receive a Digest challenge.
     package func probes(_ request: AuthenticatedRequest) -> Bool {
-        guard case .password(_, _, .digest)? = standings[request.origin]?.credentials?.kind else { return false }
+        guard case .password(_, _, .digest)? = states[request.origin]?.credentials?.kind else { return false }
         return sources.probesForDigest && expectsChallenge(request)
     }
 
@@ -68,7 +68,7 @@ package struct AuthenticationMachine: Sendable {
     /// It contains the whole secret, and must be stored as a hash. `nil` for other fields, which identify the user
     /// themselves.
     package func identity(for request: AuthenticatedRequest) -> String? {
-        guard case .digest(let sent)? = standings[request.origin]?.sent,
+        guard case .digest(let sent)? = states[request.origin]?.sent,
             case .password(let user, let password, _) = sent.key.credentials.kind
         else { return nil }
         return "Digest \(user)\u{0}\(password)"
@@ -83,41 +83,41 @@ package struct AuthenticationMachine: Sendable {
         let origin = request.origin
         if firstOrigin == nil { firstOrigin = origin }
         if origin != firstOrigin, !sendsCredentialsCrossOrigin { hasLeft = true }
-        var standing = standings[origin] ?? standing(at: origin)
-        if hasLeft, standing.source.isOfTheCall { standing = self.standing(at: origin) }
-        standing.sent = nil
-        defer { standings[origin] = standing }
+        var state = states[origin] ?? state(at: origin)
+        if hasLeft, state.source.isPerCall { state = self.state(at: origin) }
+        state.sent = nil
+        defer { states[origin] = state }
         if request.hasOwnField {
-            standing.next = nil
+            state.next = nil
             return .none
         }
-        switch standing.next.take() {
+        switch state.next.take() {
         case .digest(let session, let key, let extent):
             guard let count = memory.withTable({ $0.recordDigest(key, session, extent: extent) }) else { return .none }
-            return try write(session, count, key, request, isRemembered: false, &standing)
+            return try write(session, count, key, request, isRemembered: false, &state)
         case .value(let value, let sent):
-            standing.sent = sent
+            state.sent = sent
             return .value(value)
         case nil: break
         }
-        if standing.source == .tokens, standing.credentials == nil {
+        if state.source == .tokens, state.credentials == nil {
             guard let token else { return .fetchToken }
-            standing.sent = .token(token)
+            state.sent = .token(token)
             return .value(try .bearer(token: token))
         }
-        guard let credentials = standing.credentials else { return .none }
+        guard let credentials = state.credentials else { return .none }
         if let value = try credentials.preemptiveValue() {
-            standing.sent = .plain
+            state.sent = .plain
             return .value(value)
         }
-        return try remembered(credentials, request, &standing)
+        return try remembered(credentials, request, &state)
     }
 
     /// Sets the token that ``RequestAuthentication/fetchToken`` requested.
     package mutating func received(token: String) { self.token = token }
 
     /// Returns the state at an origin before a challenge.
-    private func standing(at origin: HTTPURL.Origin) -> AuthenticationState {
+    private func state(at origin: HTTPURL.Origin) -> AuthenticationState {
         if !hasLeft, origin == firstOrigin || sendsCredentialsCrossOrigin {
             if let credentials = sources.credentials {
                 return AuthenticationState(source: .call, credentials: credentials)
@@ -137,15 +137,15 @@ package struct AuthenticationMachine: Sendable {
 
     /// Returns the field that the session knows from earlier calls.
     private func remembered(
-        _ credentials: Credentials, _ request: AuthenticatedRequest, _ standing: inout AuthenticationState
+        _ credentials: Credentials, _ request: AuthenticatedRequest, _ state: inout AuthenticationState
     ) throws(CredentialsError) -> RequestAuthentication {
         guard case .password(let user, let password, let scheme) = credentials.kind else { return .none }
         let key = AuthenticationKey(party: party, origin: request.origin, credentials: credentials)
         switch memory.withTable({ $0.answer(for: key, path: request.target) }) {
         case .digest(let session, let count):
-            return try write(session, count, key, request, isRemembered: true, &standing)
+            return try write(session, count, key, request, isRemembered: true, &state)
         case .basic where scheme == .any:
-            standing.sent = .basic(key)
+            state.sent = .basic(key)
             return .value(try .basic(user: user, password: password))
         default: return .none
         }
@@ -153,7 +153,7 @@ package struct AuthenticationMachine: Sendable {
 
     private func write(
         _ session: DigestSession, _ count: UInt32, _ key: AuthenticationKey, _ request: AuthenticatedRequest,
-        isRemembered: Bool, _ standing: inout AuthenticationState
+        isRemembered: Bool, _ state: inout AuthenticationState
     ) throws(CredentialsError) -> RequestAuthentication {
         guard let user = key.credentials.user else { return .none }
         guard !AuthorizationValue.hasControl(user) else { throw .controlCharacter }
@@ -161,7 +161,7 @@ package struct AuthenticationMachine: Sendable {
             let authorization = try? DigestAuthorization(
                 session: session, user: user, request: request, useCount: count, clientNonce: nonces.next())
         else { return .none }
-        standing.sent = .digest(
+        state.sent = .digest(
             .init(key: key, session: session, proof: authorization.proof, isRemembered: isRemembered))
         return .value(authorization.value)
     }
@@ -175,37 +175,37 @@ package struct AuthenticationMachine: Sendable {
     package mutating func received(_ answer: AuthenticationResponse, to request: AuthenticatedRequest)
         -> AuthenticationDecision
     {
-        guard !request.hasOwnField, var standing = standings[request.origin] else { return .deliver }
-        guard answer.status == party.status else { return accepted(answer, request, standing) }
+        guard !request.hasOwnField, var state = states[request.origin] else { return .deliver }
+        guard answer.status == party.status else { return accepted(answer, request, state) }
         let parsed = ChallengeParser.challenges(in: answer.challenges, field: party.challengeField)
-        standing.challenges = parsed.challenges
-        defer { standings[request.origin] = standing }
+        state.challenges = parsed.challenges
+        defer { states[request.origin] = state }
 
-        let sent = standing.sent
-        let isRefused = isRefusal(sent, parsed.challenges)
-        let rejectedUser = isRefused ? standing.credentials?.user : nil
-        if isRefused {
+        let sent = state.sent
+        let isRejected = rejects(sent, parsed.challenges)
+        let rejectedUser = isRejected ? state.credentials?.user : nil
+        if isRejected {
             failureCount += 1
             forget(sent)
         }
         guard request.isRepeatable else { return .deliver }
-        if isRefused {
+        if isRejected {
             guard failureCount < max(1, sources.attemptLimit) else {
-                standing.credentials = nil
-                if standing.source == .tokens { standing.source = .nothing }
+                state.credentials = nil
+                if state.source == .tokens { state.source = .nothing }
                 return .deliver
             }
             if case .token(let token) = sent { return .refresh(after: token) }
-            standing.credentials = nil
-            standing.source = .nothing
-        } else if let credentials = standing.credentials, let next = choose(credentials, parsed.challenges, request) {
-            standing.next = next
+            state.credentials = nil
+            state.source = .nothing
+        } else if let credentials = state.credentials, let next = choose(credentials, parsed.challenges, request) {
+            state.next = next
             return .resend
         }
         guard sources.handler != nil else { return .deliver }
         return .ask(
             AuthenticationChallenge(
-                party: party, origin: request.origin, challenges: parsed.challenges, faults: parsed.faults,
+                party: party, origin: request.origin, challenges: parsed.challenges, errors: parsed.errors,
                 failureCount: failureCount, rejectedUser: rejectedUser))
     }
 
@@ -214,14 +214,14 @@ package struct AuthenticationMachine: Sendable {
     package mutating func received(credentials: Credentials?, for request: AuthenticatedRequest)
         throws(CredentialsError) -> AuthenticationDecision
     {
-        guard let credentials, var standing = standings[request.origin] else { return .deliver }
-        standing.source = .handler
-        standing.credentials = credentials
-        defer { standings[request.origin] = standing }
+        guard let credentials, var state = states[request.origin] else { return .deliver }
+        state.source = .handler
+        state.credentials = credentials
+        defer { states[request.origin] = state }
         if let value = try credentials.preemptiveValue() {
-            standing.next = .value(value, .plain)
-        } else if let next = choose(credentials, standing.challenges, request) {
-            standing.next = next
+            state.next = .value(value, .plain)
+        } else if let next = choose(credentials, state.challenges, request) {
+            state.next = next
         } else {
             return .deliver
         }
@@ -229,14 +229,14 @@ package struct AuthenticationMachine: Sendable {
     }
 
     /// Decides on the token that ``AuthenticationDecision/refresh(after:)`` requested.
-    package mutating func received(token: String, after refused: String) -> AuthenticationDecision {
+    package mutating func received(token: String, after rejected: String) -> AuthenticationDecision {
         self.token = token
         // The same token would be rejected again.
-        return token == refused ? .deliver : .resend
+        return token == rejected ? .deliver : .resend
     }
 
     /// Whether a challenge means that the field was wrong, and not only missing or stale.
-    private mutating func isRefusal(_ sent: AuthenticationState.Sent?, _ challenges: [HTTPChallenge]) -> Bool {
+    private mutating func rejects(_ sent: AuthenticationState.Sent?, _ challenges: [HTTPChallenge]) -> Bool {
         guard let sent else { return false }
         guard case .digest(let digest) = sent else { return true }
         // A nonce from an earlier call may have expired, even if the server does not report it as stale.
@@ -284,9 +284,9 @@ package struct AuthenticationMachine: Sendable {
 
     /// Stores the next nonce and checks the server's proof in a response that is not a challenge.
     private func accepted(
-        _ answer: AuthenticationResponse, _ request: AuthenticatedRequest, _ standing: AuthenticationState
+        _ answer: AuthenticationResponse, _ request: AuthenticatedRequest, _ state: AuthenticationState
     ) -> AuthenticationDecision {
-        switch standing.sent {
+        switch state.sent {
         case .basic(let key):
             let extent = party == .proxy ? .whole : ProtectionSpace(around: request.target)
             memory.withTable { $0.recordBasic(key, extent: extent) }
@@ -296,7 +296,7 @@ package struct AuthenticationMachine: Sendable {
             let claimed = information.first { $0.name == "rspauth" }?.rawValue
             if sent.proof.isRefuted(by: claimed) {
                 memory.withTable { $0.removeDigest(sent.key, used: sent.session.nonce) }
-                return .refuse(.serverAuthenticationFailed(request.origin, party))
+                return .reject(.serverAuthenticationFailed(request.origin, party))
             }
             if let next = information.first(where: { $0.name == "nextnonce" })?.rawValue, !next.isEmpty {
                 memory.withTable {

@@ -18,7 +18,7 @@ struct AuthenticationState: Sendable {
         case handler
 
         /// Whether the credentials are for the first origin of the call, and are lost after a request to another one.
-        var isOfTheCall: Bool { self == .call || self == .tokens }
+        var isPerCall: Bool { self == .call || self == .tokens }
     }
 
     /// A Digest response that was sent.

@@ -15,8 +15,8 @@ package struct ChallengeParser {
     package struct Result: Sendable {
         /// The well-formed challenges, in the order received.
         package var challenges: [HTTPChallenge] = []
-        /// The errors of malformed challenges; at most the first ``ChallengeParser/faultLimit``.
-        package var faults: [ChallengeError] = []
+        /// The errors of malformed challenges; at most the first ``ChallengeParser/errorLimit``.
+        package var errors: [ChallengeError] = []
     }
 
     /// The maximum number of challenges: a server that sends more is malicious.
@@ -27,7 +27,7 @@ package struct ChallengeParser {
     /// heads.
     package static let valueLimit = 8192
     /// The maximum number of errors that are stored.
-    package static let faultLimit = 16
+    package static let errorLimit = 16
 
     private let field: String
     private var result = Result()
@@ -57,13 +57,13 @@ package struct ChallengeParser {
     /// Returns the parameters of fields such as `Authentication-Info`, which name no scheme (RFC 9110 §11.6.3).
     /// - Returns: The parameters, and the errors; after an error, no parameters.
     package static func parameters(in values: some Sequence<ArraySlice<UInt8>>, field: String = "Authentication-Info")
-        -> (parameters: [AuthenticationParameter], faults: [ChallengeError])
+        -> (parameters: [AuthenticationParameter], errors: [ChallengeError])
     {
         var parser = ChallengeParser(field: field)
         parser.current = HTTPChallenge(scheme: "")
         parser.read(values, takesSchemes: false)
-        let isSound = parser.result.faults.isEmpty
-        return (isSound ? parser.current?.parameters ?? [] : [], parser.result.faults)
+        let isSound = parser.result.errors.isEmpty
+        return (isSound ? parser.current?.parameters ?? [] : [], parser.result.errors)
     }
 
     // MARK: Lists
@@ -88,12 +88,12 @@ package struct ChallengeParser {
         skip(ByteClass.isToken)
         let name = bytes[start..<position]
         let hasBlank = skipBlanks()
-        guard !name.isEmpty else { return spoil(.notAToken, at: start) }
+        guard !name.isEmpty else { return invalidate(.notAToken, at: start) }
         if byte == UInt8(ascii: "=") { return readParameter(name, at: start) }
-        guard takesSchemes else { return spoil(.notAToken, at: position) }
+        guard takesSchemes else { return invalidate(.notAToken, at: position) }
         endChallenge()
         isSkipping = false
-        guard hasBlank || isAtEndOfMember else { return spoil(.notAToken, at: position) }
+        guard hasBlank || isAtEndOfMember else { return invalidate(.notAToken, at: position) }
         current = HTTPChallenge(scheme: String(decoding: name, as: UTF8.self))
         guard !isAtEndOfMember else { return }
         if let token = token68() {
@@ -146,10 +146,10 @@ package struct ChallengeParser {
         }
         let hasBlank = skipBlanks()
         guard isAtEndOfMember || (isQuoted && hasBlank && byte.map(ByteClass.isToken) == true) else {
-            return spoil(.unexpectedTextAfterValue, at: position)
+            return invalidate(.unexpectedTextAfterValue, at: position)
         }
         if isSkipping { return }
-        guard value.count <= ChallengeParser.valueLimit else { return spoil(.tooLong, at: valueStart) }
+        guard value.count <= ChallengeParser.valueLimit else { return invalidate(.tooLong, at: valueStart) }
         add(
             AuthenticationParameter(
                 name: String(decoding: name.map(ByteClass.lowercased), as: UTF8.self), rawValue: value), at: start)
@@ -198,19 +198,19 @@ package struct ChallengeParser {
                 let place = position - 1
                 position = start
                 skipQuoted()
-                spoil(.controlByte, at: place)
+                invalidate(.controlByte, at: place)
                 return nil
             }
             value.append(content)
         }
-        spoil(.unterminatedString, at: start)
+        invalidate(.unterminatedString, at: start)
         return nil
     }
 
     // MARK: Errors
 
     /// Discards the current challenge, and moves to the next comma outside quotes.
-    private mutating func spoil(_ code: ChallengeError.Code, at place: Int) {
+    private mutating func invalidate(_ code: ChallengeError.Code, at place: Int) {
         if !isSkipping { note(code, at: place) }
         isSkipping = true
         while let next = byte, next != UInt8(ascii: ",") {
@@ -228,8 +228,8 @@ package struct ChallengeParser {
     }
 
     private mutating func note(_ code: ChallengeError.Code, at place: Int) {
-        guard result.faults.count < ChallengeParser.faultLimit else { return }
-        result.faults.append(
+        guard result.errors.count < ChallengeParser.errorLimit else { return }
+        result.errors.append(
             ChallengeError(field: field, fieldIndex: fieldIndex, position: place - bytes.startIndex, code: code))
     }
 

@@ -45,18 +45,18 @@ package enum Demo {
     }
 }
 
-struct DemoFailure: Error, CustomStringConvertible {
+struct DemoError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-func check(_ condition: Bool, _ description: @autoclosure () -> String) throws(DemoFailure) {
-    if !condition { throw DemoFailure(description()) }
+func check(_ condition: Bool, _ description: @autoclosure () -> String) throws(DemoError) {
+    if !condition { throw DemoError(description()) }
 }
 
-/// Throws a ``DemoFailure`` unless a named value is the expected one.
-func check<Value: Equatable>(_ name: String, _ value: Value, is expected: Value) throws(DemoFailure) {
+/// Throws a ``DemoError`` unless a named value is the expected one.
+func check<Value: Equatable>(_ name: String, _ value: Value, is expected: Value) throws(DemoError) {
     try check(value == expected, "\(name) is \(value), and not \(expected)")
 }
 

@@ -8,10 +8,10 @@ import Synchronization
 enum DemoQueue {
     static let steps = [
         Demo.Step(
-            title: "Queue a POST while the origin is down, kill the process, deliver it with another one", run: freeze)
+            title: "Queue a POST while the origin is down, kill the process, deliver it with another one", run: enqueue)
     ]
 
-    private static func freeze(_ stage: DemoEnvironment) async throws -> [String] {
+    private static func enqueue(_ stage: DemoEnvironment) async throws -> [String] {
         let port = try ReservedPort()
         let url = "https://127.0.0.1:\(port.number)/payments"
         let queue = ["--queue", stage.folder.appending("queue").string]
@@ -47,7 +47,7 @@ enum DemoQueue {
         try check("the number of requests", requestCount, is: 2)
         let lines = events.split(separator: "\n")
         guard let delivered = lines.first(where: { $0.hasPrefix("delivered ") }) else {
-            throw DemoFailure("nothing was delivered: \(events)")
+            throw DemoError("nothing was delivered: \(events)")
         }
         try check(delivered.contains("[demo]"), "the event has no tag: \(delivered)")
         let left = try await DemoProcess.run(["queue", "list"] + queue)
@@ -64,7 +64,7 @@ enum DemoQueue {
         let line = await process.line(beginning: "postponed ")
         await process.kill()
         guard let line, let colon = line.firstRange(of: ": ") else {
-            throw DemoFailure("the process reported no postponed request")
+            throw DemoError("the process reported no postponed request")
         }
         return line[colon.upperBound...].prefix { $0 != "," }
     }
@@ -123,7 +123,7 @@ enum DemoFaults {
     private static func failure(_ call: () async throws -> HTTPExchange) async throws -> HTTPError {
         do {
             let exchange = try await call()
-            throw DemoFailure("it succeeded, with status \(exchange.response.status.code)")
+            throw DemoError("it succeeded, with status \(exchange.response.status.code)")
         } catch let error as HTTPError { return error }
     }
 }
@@ -153,7 +153,7 @@ final class DemoProcess: Sendable {
         let failure = unsafe posix_spawn(&id, "/proc/self/exe", &actions, nil, &words, environ)
         guard failure == 0 else {
             try? pipe.readEnd.close()
-            throw DemoFailure("another process could not be started: \(Errno(rawValue: failure))")
+            throw DemoError("another process could not be started: \(Errno(rawValue: failure))")
         }
         self.id = id
         output = pipe.readEnd
@@ -161,7 +161,7 @@ final class DemoProcess: Sendable {
 
     deinit { try? output.close() }
 
-    /// Runs a process to its end, and returns its output. Throws a ``DemoFailure`` if its exit code is not 0.
+    /// Runs a process to its end, and returns its output. Throws a ``DemoError`` if its exit code is not 0.
     static func run(_ arguments: [String]) async throws -> String {
         let process = try DemoProcess(arguments)
         var text = ""

@@ -21,7 +21,7 @@ enum DemoRequests {
         let exchange = try await stage.session.get(stage.origin.url("/json"))
         let document: Document = try exchange.decode()
         try check("the name", document.name, is: "martlet")
-        guard let tls = exchange.metrics.connection?.tls else { throw DemoFailure("the connection does not use TLS") }
+        guard let tls = exchange.metrics.connection?.tls else { throw DemoError("the connection does not use TLS") }
         return [
             "decoded \(document.name) \(document.numbers) over \(tls.version) with \(tls.cipher)",
             Timeline.line("GET /json \(exchange.response.status.code)", exchange.metrics),

@@ -157,7 +157,7 @@ enum DemoDownloads {
             if progress.completedByteCount >= byteCount / 2 || progress.isFinished { break }
         }
         await first.pause()
-        guard case .paused = first.state else { throw DemoFailure("the download is \(first.state), and not paused") }
+        guard case .paused = first.state else { throw DemoError("the download is \(first.state), and not paused") }
         let before = count()
         let sum = await BlockingThreadPool.shared.run { () -> [UInt8]? in try? digest() }
         var options = DownloadOptions()
@@ -245,7 +245,7 @@ enum DemoTasks {
         await task.cancel()
         do {
             _ = try await task.value
-            throw DemoFailure("the cancelled task returned a value")
+            throw DemoError("the cancelled task returned a value")
         } catch is CancellationError {}
         try check((try? FileDescriptor.open(path, .readOnly)) == nil, "the cancelled task left a file")
         return "the cancelled task threw CancellationError and left no file"

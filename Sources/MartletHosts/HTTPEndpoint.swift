@@ -117,7 +117,7 @@ extension HTTPHost {
     }
 
     /// Sends a request and passes the response to a closure as it arrives; otherwise like
-    /// ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)``.
+    /// ``HTTPSession/stream(_:method:query:body:headers:timeout:options:validate:_:)``.
     ///
     /// With ``validatesStatus``, a response that is not 2xx is thrown as an error with up to 64 KiB of its body. The
     /// closure is not called then. The same applies to a response that the validator of the call or the session rejects
@@ -133,7 +133,7 @@ extension HTTPHost {
     }
 
     /// Sends a request and returns its response with an unread body; otherwise like
-    /// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)``.
+    /// ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)``.
     ///
     /// With ``validatesStatus``, a response that is not 2xx is thrown as an error with up to 64 KiB of its body.
     public func open<Target: HTTPTarget>(
@@ -165,7 +165,7 @@ extension HTTPHost {
     }
 
     /// Fetches a path into a file; otherwise like
-    /// ``HTTPSession/download(_:to:overwrites:query:headers:body:timeout:options:validate:progress:)``.
+    /// ``HTTPSession/download(_:to:overwrites:query:body:headers:timeout:options:validate:progress:)``.
     @discardableResult public func download(
         _ path: some HTTPTarget, to file: some FilePathConvertible, overwrites: Bool = false,
         query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,

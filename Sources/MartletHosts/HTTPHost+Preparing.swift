@@ -39,7 +39,7 @@ extension HTTPHost {
         case .segments(let segments): url = try self.url(for: segments)
         case .url(let given): url = given
         case .request(let request):
-            guard request.path != "*" else { throw fault("OPTIONS * has no path: send it with the session") }
+            guard request.path != "*" else { throw makeError("OPTIONS * has no path: send it with the session") }
             url = try HTTPSession.url(of: request)
             headers.fill(from: request.headerFields)
         }
@@ -131,7 +131,7 @@ extension HTTPHost {
     }
 
     /// Returns an error in the preparation of a request.
-    func fault(_ message: String, _ underlying: (any Error)? = nil) -> HTTPError {
+    func makeError(_ message: String, _ underlying: (any Error)? = nil) -> HTTPError {
         HTTPError(.invalidURL, phase: .preparing, message: message, url: base, underlying: underlying)
     }
 }
@@ -140,7 +140,8 @@ extension HTTPHost {
 ///
 /// ```swift
 /// let prepared = try api.prepare(.post, "posts", parameters: draft)
-/// let exchange = try await session.send(prepared.request, body: prepared.body, options: prepared.options)
+/// let exchange = try await session.send(
+///     prepared.request, body: prepared.body, options: prepared.options)
 /// ```
 public struct PreparedRequest: Sendable {
     /// The head, with the host's fields.

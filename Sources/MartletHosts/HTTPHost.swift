@@ -6,8 +6,8 @@ import FoundationEssentials
 /// A service: its base URL, and the settings that its calls share.
 ///
 /// ```swift
-/// let api = try session.host("https://api.example.com/v2", headers: [.accept: "application/json"], encoding: .json)
-/// let page: Page = try await api.get("posts", query: ["tags": ["swift", "linux"], "limit": 20]).decode()
+/// let api = try session.host("https://api.example.com/v2", encoding: .json)
+/// let page: Page = try await api.get("posts", query: ["limit": 20]).decode()
 /// ```
 ///
 /// A path is relative to the base, with or without a leading slash: with the base above, `posts` and `/posts` are both
@@ -63,7 +63,7 @@ public struct HTTPHost: Sendable {
         self.options = options
         if let user = base.user { credentials = .basic(user: user, password: base.password ?? "") }
         guard base.query == nil, base.fragment == nil else {
-            throw fault("the base URL of a host must not have a query or a fragment")
+            throw makeError("the base URL of a host must not have a query or a fragment")
         }
     }
 
@@ -133,7 +133,7 @@ extension HTTPSession {
     /// let api = try session.host("https://api.example.com/v2") {
     ///     $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
     ///     $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
-    ///     $0.authentication = .bearer(token) { try await session.post("https://id.example.com/token").text }
+    ///     $0.authentication = .bearer(token) { try await identity.post("token").text }
     ///     $0.errors = .decoding(APIProblem.self)
     /// }
     /// ```
@@ -185,7 +185,7 @@ extension HTTPHost {
     ///   another resource.
     public func url(for segments: [String]) throws(HTTPError) -> HTTPURL {
         for (index, segment) in segments.enumerated() where ["", ".", ".."].contains(segment) {
-            throw fault("segment \(index + 1) of the path is “\(segment)”, which would name another resource")
+            throw makeError("segment \(index + 1) of the path is “\(segment)”, which would name another resource")
         }
         // A query may contain these two characters; a segment may not.
         let path = segments.map { QueryEncoding.escaped($0).replacing("/", with: "%2F").replacing("?", with: "%3F") }
@@ -200,14 +200,14 @@ extension HTTPHost {
     public func url(for path: String) throws(HTTPError) -> HTTPURL {
         if HTTPHost.isWhole(path) { return try HTTPSession.url(path) }
         guard !path.utf8.contains(UInt8(ascii: "#")) else {
-            throw fault(
+            throw makeError(
                 "a # in a path begins a fragment, which is not sent: give the segments, [\"issues\", id], or write %23")
         }
         guard let first = path.utf8.first, first != UInt8(ascii: "?") else {
             return try resolving(path, at: base, shift: 0)
         }
         guard !path.hasPrefix("//") else {
-            throw fault("a path that begins with two slashes would name another host: pass an absolute URL")
+            throw makeError("a path that begins with two slashes would name another host: pass an absolute URL")
         }
         let isRooted = first == UInt8(ascii: "/")
         // After a dot segment, a text that looks like a scheme is part of the path.
@@ -220,7 +220,7 @@ extension HTTPHost {
         }
         let url = try resolving(reference, at: folder, shift: isRooted ? -1 : -2)
         guard url.path.hasPrefix(folder.path) else {
-            throw fault("the path leads out of \(folder.path): pass an absolute URL")
+            throw makeError("the path leads out of \(folder.path): pass an absolute URL")
         }
         return url
     }
@@ -236,7 +236,7 @@ extension HTTPHost {
         do throws(HTTPURL.ParseError) { return try url.resolving(reference) } catch {
             let error = HTTPURL.ParseError(
                 code: error.code, offset: max(0, error.offset + shift), message: error.message)
-            throw fault(error.description, error)
+            throw makeError(error.description, error)
         }
     }
 

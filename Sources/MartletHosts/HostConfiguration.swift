@@ -5,7 +5,8 @@ public import MartletCore
 ///
 /// ```swift
 /// let stored = try JSONEncoder().encode(api.configuration)
-/// let again = try HTTPHost(JSONDecoder().decode(HostConfiguration.self, from: stored), session: session)
+/// let read = try JSONDecoder().decode(HostConfiguration.self, from: stored)
+/// let again = try HTTPHost(read, session: session)
 /// ```
 ///
 /// It can be encoded, without secrets, unless it holds closures. ``HTTPHost/tls`` and ``HTTPHost/errors`` are settings

@@ -11,8 +11,8 @@ import Synchronization
 ///
 /// ```swift
 /// var configuration = SessionConfiguration.default
-/// configuration.concurrency = ConcurrencyPolicy()             // 6 to a host over Wi-Fi, 2 over mobile networks
-/// configuration.networkMonitor = .system                      // or networkConditions, any AsyncSequence of them
+/// configuration.concurrency = ConcurrencyPolicy()  // Wi-Fi: 6 to a host, mobile: 2
+/// configuration.networkMonitor = .system           // or networkConditions
 /// ```
 public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     /// The limits for one condition.

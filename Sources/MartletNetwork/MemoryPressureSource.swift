@@ -12,7 +12,9 @@ public import SystemPackage
 /// files the level stays ``MemoryPressure/normal``, and ``isSupported`` is `false`.
 ///
 /// ```swift
-/// for await level in MemoryPressureSource.system where level >= .warning { cache.trim() }
+/// for await level in MemoryPressureSource.system where level >= .warning {
+///     cache.trim()
+/// }
 /// ```
 public struct MemoryPressureSource: AsyncSequence, Sendable {
     /// The element of the sequence.

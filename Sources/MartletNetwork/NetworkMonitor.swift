@@ -13,7 +13,7 @@ public import MartletCore
 ///
 /// ```swift
 /// for await path in NetworkMonitor.system {
-///     print(path.isSatisfied ? "online" : "offline", path.isExpensive ? "(expensive)" : "")
+///     print(path.isSatisfied ? "online" : "offline", "expensive:", path.isExpensive)
 /// }
 /// ```
 ///

@@ -13,7 +13,7 @@ package struct RedirectRule: Sendable {
         /// Return the response to the caller.
         case deliver
         case follow(Redirect)
-        case fail(Refusal)
+        case fail(Rejection)
     }
 
     /// The request that follows a redirect.
@@ -28,12 +28,12 @@ package struct RedirectRule: Sendable {
     }
 
     /// The reason why a redirect is not followed.
-    package enum Refusal: Equatable, Sendable {
+    package enum Rejection: Equatable, Sendable {
         case tooMany(limit: Int)
         /// The redirect leads from https to an http origin.
         case downgrade(to: HTTPURL.Origin)
         /// The redirect leads to a scheme that the policy excludes.
-        case refusedScheme(HTTPURL.Origin)
+        case rejectedScheme(HTTPURL.Origin)
         /// The scheme is neither http nor https.
         case unsupportedScheme(HTTPURL.ParseError)
         /// The location is not a valid URL reference.
@@ -62,7 +62,7 @@ package struct RedirectRule: Sendable {
             if error.code == .unsupportedScheme { return .fail(.unsupportedScheme(error)) }
             return .fail(.malformed(error))
         }
-        guard policy.schemes.contains(target.scheme) else { return .fail(.refusedScheme(target.origin)) }
+        guard policy.schemes.contains(target.scheme) else { return .fail(.rejectedScheme(target.origin)) }
         if url.scheme == .https, target.scheme == .http, !policy.allowsDowngrade {
             return .fail(.downgrade(to: target.origin))
         }
@@ -128,12 +128,12 @@ package struct RedirectRule: Sendable {
         ] + ["Digest", "Content-Digest"].compactMap { HTTPField.Name($0) }
 }
 
-extension RedirectRule.Refusal: CustomStringConvertible {
+extension RedirectRule.Rejection: CustomStringConvertible {
     /// The error of a `Location` that is not a URL; `nil` for other reasons.
     package var parseError: HTTPURL.ParseError? {
         switch self {
         case .unsupportedScheme(let error), .malformed(let error): error
-        case .tooMany, .downgrade, .refusedScheme, .ambiguous: nil
+        case .tooMany, .downgrade, .rejectedScheme, .ambiguous: nil
         }
     }
 
@@ -142,7 +142,7 @@ extension RedirectRule.Refusal: CustomStringConvertible {
         switch self {
         case .tooMany(let limit): "more than \(limit) redirects"
         case .downgrade(let origin): "a redirect from https to \(origin), which is not encrypted"
-        case .refusedScheme(let origin): "a redirect to \(origin), whose scheme is not allowed for redirects"
+        case .rejectedScheme(let origin): "a redirect to \(origin), whose scheme is not allowed for redirects"
         case .unsupportedScheme(let error), .malformed(let error): "Location: \(error)"
         case .ambiguous: "several different Location fields"
         }

@@ -36,7 +36,7 @@ public struct RetryPolicy: Hashable, Sendable {
     /// session from multiplying the load on it.
     public var budget: Double?
     /// The statuses after which a request is retried: 408 (once), 429, 502, 503 and 504 by default.
-    public var statuses: Set<Int> = [408, 429, 502, 503, 504]
+    public var statuses: Set<Int>
     /// The maximum `Retry-After` that is respected, and the wait that replaces a longer one; one minute by default.
     public var maximumRetryAfter = Duration.seconds(60)
     /// Whether methods that are not idempotent are retried even if the request was sent; `false` by default.
@@ -55,13 +55,17 @@ public struct RetryPolicy: Hashable, Sendable {
     }
 
     /// A policy without retries.
-    public static let never = RetryPolicy(maximumAttempts: 1, backoff: .constant(.zero), budget: nil)
+    public static let never = transient(maximumAttempts: 1, backoff: .constant(.zero), budget: nil)
 
     /// Retries calls after transient failures.
+    /// - Parameter statuses: The statuses that are retried, as in ``statuses``, in place of the default ones.
     public static func transient(
         maximumAttempts: Int = 3, backoff: Backoff = .exponential(from: .milliseconds(200), upTo: .seconds(10)),
-        budget: Double? = 0.2
-    ) -> RetryPolicy { RetryPolicy(maximumAttempts: max(1, maximumAttempts), backoff: backoff, budget: budget) }
+        budget: Double? = 0.2, statuses: Set<Int> = [408, 429, 502, 503, 504]
+    ) -> RetryPolicy {
+        RetryPolicy(
+            maximumAttempts: max(1, maximumAttempts), backoff: backoff, budget: budget, statuses: statuses)
+    }
 }
 
 /// The rule whether and when a call is retried that failed, or had a temporary error as its response.
@@ -114,12 +118,23 @@ package struct RetryRule: Sendable {
         switch policy.backoff {
         case .constant(let span): return span.bounded
         case .exponential(let first, let longest):
-            let longest = longest.bounded
-            var span = first.bounded
-            // Doubled at most so often that every useful span is reached, and none overflows.
-            for _ in 1..<max(2, min(attempt, 40)) where attempt > 1 && span < longest { span = span * 2 }
-            return min(span, longest) * min(max(random, 0), 1)
+            return RetryRule.fullJitter(first.bounded, upTo: longest.bounded, retry: attempt, random: random)
         }
+    }
+
+    /// Returns a random part of a span that doubles with each retry (full jitter).
+    /// - Parameters:
+    ///   - initial: The span before the first retry; a negative one counts as zero.
+    ///   - maximum: The maximum span.
+    ///   - retry: The number of the retry, from 1.
+    ///   - random: A random number between 0 and 1.
+    package static func fullJitter(_ initial: Duration, upTo maximum: Duration, retry: Int, random: Double) -> Duration
+    {
+        let maximum = max(.zero, maximum)
+        var span = max(.zero, initial)
+        // Doubled at most so often that every useful span is reached, and none overflows.
+        for _ in 1..<min(max(1, retry), 40) where span < maximum { span = span * 2 }
+        return min(span, maximum) * min(max(random, 0), 1)
     }
 }
 

@@ -7,7 +7,7 @@ import MartletTransport
 ///
 /// ```swift
 /// configuration.timeouts.total = .seconds(60)
-/// let response = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })   // total: 60 s
+/// let options = RequestOptions { $0.timeouts.head = .seconds(5) }  // total stays 60 s
 /// ```
 ///
 /// Reading a timeout that is not assigned returns its default. Timeouts are equal if the same ones are assigned, with

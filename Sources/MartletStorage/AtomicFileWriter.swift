@@ -106,7 +106,7 @@ package struct FileAccess: Hashable, Sendable {
     package var isOwnedByThisUser: Bool { owner == geteuid() }
 
     /// Whether the file belongs to this user, and only users whom the umask allows to write new files may write it.
-    package var isOfThisUserAlone: Bool { isOwnedByThisUser && (writers == 0 || writers & FileAccess.mask == 0) }
+    package var isWritableOnlyByThisUser: Bool { isOwnedByThisUser && (writers == 0 || writers & FileAccess.mask == 0) }
 
     /// The umask of this process, as the kernel reports it (Linux 4.7): `umask` itself returns it only while changing
     /// it.

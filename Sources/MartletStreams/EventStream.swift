@@ -102,11 +102,11 @@ extension HTTPSession {
     /// no-store` are sent unless the given fields override them.
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
-    ///   - headers: Fields that replace those of the request.
     ///   - body: The body; it must be replayable if the stream is to reconnect.
+    ///   - headers: Fields that replace those of the request.
     public nonisolated func events(
-        from target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, options: EventStreamOptions = EventStreamOptions()
+        from target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        headers: HTTPHeaders = HTTPHeaders(), options: EventStreamOptions = EventStreamOptions()
     ) -> EventStream {
         var headers = headers
         if case .request(let request) = target.httpTarget { headers.fill(from: request.headerFields) }
@@ -116,7 +116,7 @@ extension HTTPSession {
         let session = configuration.errors == nil ? self : with { $0.errors = nil }
         return EventStream(
             reader: EventStreamReader(
-                session: session, target: target.httpTarget, query: query, headers: headers, body: body,
+                session: session, target: target.httpTarget, query: query, body: body, headers: headers,
                 options: options))
     }
 }

@@ -10,9 +10,9 @@ package struct EventStreamMachine: Sendable {
         /// End the stream without an error: the server has no more events.
         case finish
         /// Fail, because the status is not 200.
-        case refuseStatus(Int)
+        case rejectStatus(Int)
         /// Fail, because the content type is not `text/event-stream`.
-        case refuseContentType(String)
+        case rejectContentType(String)
     }
 
     /// The next step.
@@ -60,9 +60,9 @@ package struct EventStreamMachine: Sendable {
     /// Handles the head of a response.
     package mutating func opened(status: Int, contentType: String?) -> Opening {
         if status == 204 { return .finish }
-        guard status == 200 else { return .refuseStatus(status) }
+        guard status == 200 else { return .rejectStatus(status) }
         guard let contentType, MediaType(contentType)?.essence == "text/event-stream" else {
-            return .refuseContentType(String((contentType ?? "").prefix(100)))
+            return .rejectContentType(String((contentType ?? "").prefix(100)))
         }
         failureCount = 0
         return .read
@@ -101,8 +101,8 @@ struct EventStreamReader: Sendable {
     let session: HTTPSession
     let target: HTTPTargetForm
     let query: ParameterValue
-    let headers: HTTPHeaders
     let body: HTTPBody
+    let headers: HTTPHeaders
     let options: EventStreamOptions
 
     /// Reads until the stream ends, or its events are no longer requested.
@@ -134,17 +134,17 @@ struct EventStreamReader: Sendable {
         // The session's validator is for other responses. The error of a status has the beginning of the body.
         let validator = options.request.validator ?? .status(200, 204)
         return try await session.stream(
-            target, query: query, headers: headers, body: body, options: options.request, validate: validator
+            target, query: query, body: body, headers: headers, options: options.request, validate: validator
         ) { response, body in
             switch machine.opened(status: response.status.code, contentType: response.headers[.contentType]) {
             case .read: break
             case .finish: return false
-            case .refuseStatus(let status):
-                throw body.reader.refusal(
+            case .rejectStatus(let status):
+                throw body.reader.rejection(
                     .unacceptableStatus, "the status is \(status), and not 200: the response is no event stream")
-            case .refuseContentType(let type):
+            case .rejectContentType(let type):
                 let found = type.isEmpty ? "missing" : "“\(type)”"
-                throw body.reader.refusal(
+                throw body.reader.rejection(
                     .unacceptableContentType, "the content type is \(found), and not text/event-stream")
             }
             var pass = ParsedBody(

@@ -4,14 +4,14 @@ import Synchronization
 /// A channel that passes elements from one task to another, one at a time. The giver waits for the taker, so that at
 /// most one element is stored and the TCP window slows the peer down.
 final class Handoff<Element: Sendable>: Sendable {
-    private typealias Ending = Result<Void, any Error>
+    private typealias Outcome = Result<Void, any Error>
 
     private struct State {
         var element: Element?
         /// Whether the last given element was taken.
         var isTaken = true
         /// The end, as set by the giving side.
-        var ending: Ending?
+        var outcome: Outcome?
         /// Whether the taking side has cancelled.
         var isCancelled = false
         var giver: OneShot<Void>?
@@ -26,7 +26,7 @@ final class Handoff<Element: Sendable>: Sendable {
     func give(_ element: Element) async -> Bool {
         guard await isTaken() else { return false }
         let (isGiven, taker) = state.withLock { state -> (Bool, OneShot<Void>?) in
-            guard state.ending == nil, !state.isCancelled else { return (false, nil) }
+            guard state.outcome == nil, !state.isCancelled else { return (false, nil) }
             (state.element, state.isTaken) = (element, false)
             return (true, state.taker.take())
         }
@@ -49,13 +49,13 @@ final class Handoff<Element: Sendable>: Sendable {
 
     /// Ends the channel; an element that was given before can still be taken.
     func finish(throwing error: (any Error)? = nil) {
-        end { $0.ending = $0.ending ?? error.map { .failure($0) } ?? .success(()) }
+        end { $0.outcome = $0.outcome ?? error.map { .failure($0) } ?? .success(()) }
     }
 
     /// Ends the channel with `CancellationError`, and discards an element that was not taken.
     func abandon() {
         end { state in
-            state.ending = state.ending ?? .failure(CancellationError())
+            state.outcome = state.outcome ?? .failure(CancellationError())
             state.element = nil
         }
     }
@@ -66,18 +66,18 @@ final class Handoff<Element: Sendable>: Sendable {
         while true {
             try Task.checkCancellation()
             let turn = OneShot<Void>()
-            let (element, ending, giver) = state.withLock { state -> (Element?, Ending?, OneShot<Void>?) in
+            let (element, outcome, giver) = state.withLock { state -> (Element?, Outcome?, OneShot<Void>?) in
                 if let element = state.element.take() {
                     state.isTaken = true
                     return (element, nil, state.giver.take())
                 }
                 state.taker = turn
-                return (nil, state.ending ?? (state.isCancelled ? .failure(CancellationError()) : nil), nil)
+                return (nil, state.outcome ?? (state.isCancelled ? .failure(CancellationError()) : nil), nil)
             }
             giver?.fulfill(())
             if let element { return element }
-            if let ending {
-                try ending.get()
+            if let outcome {
+                try outcome.get()
                 return nil
             }
             await Handoff.wait(turn)

@@ -182,7 +182,7 @@ extension ResponseBody {
 
             private func encoding() throws(HTTPError) -> TextDecoding.Encoding {
                 if let encoding = lines.encoding { return encoding }
-                throw pass.reader.refusal(
+                throw pass.reader.rejection(
                     .decodingFailed,
                     "lines cannot be read in the charset “\(lines.charset.prefix(100))”: collect the body",
                     underlying: ResponseDecodingError.unknownCharset(lines.charset))

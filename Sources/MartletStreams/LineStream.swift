@@ -54,8 +54,8 @@ extension HTTPSession {
     ///   - timeout: The maximum duration of the whole call, including the caller's processing of the lines.
     ///   - limit: The maximum size of a line; 16 MiB by default.
     public nonisolated func lines(
-        from target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        from target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
         upTo limit: ByteCount = .mebibytes(16)
     ) -> LineStream {
         let target = target.httpTarget
@@ -63,7 +63,7 @@ extension HTTPSession {
         return LineStream { pieces in
             do {
                 try await self.stream(
-                    target, query: query, headers: headers, body: body, timeout: timeout, options: options,
+                    target, query: query, body: body, headers: headers, timeout: timeout, options: options,
                     validate: validator
                 ) { _, body in
                     var lines = body.lines(upTo: limit).makeAsyncIterator()

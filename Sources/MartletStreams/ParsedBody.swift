@@ -49,7 +49,7 @@ struct ParsedBody<Parser: PieceParser>: Sendable {
             }
             return nil
         } catch let error as LineParser.TooLong {
-            throw reader.refusal(.limitExceeded, "\(Parser.tooLarge) than the limit of \(error.limit) bytes")
+            throw reader.rejection(.limitExceeded, "\(Parser.tooLarge) than the limit of \(error.limit) bytes")
         }
     }
 }

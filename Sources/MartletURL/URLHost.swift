@@ -205,14 +205,14 @@ private enum IPv4Parser {
         var parts = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         if parts.count > 1, parts.last?.isEmpty == true { parts.removeLast() }
         guard let last = parts.last, looksLikeNumber(last) else { return nil }
-        let fault = RawURLParseError(
+        let error = RawURLParseError(
             .invalidIPv4Address, at: position, "a host that ends in a number must be an IPv4 address")
-        guard parts.count <= 4 else { throw fault }
+        guard parts.count <= 4 else { throw error }
         var value: UInt64 = 0
         for (index, part) in parts.enumerated() {
-            guard let number = number(part) else { throw fault }
+            guard let number = number(part) else { throw error }
             let bitCount = UInt64(index == parts.count - 1 ? 8 * (5 - parts.count) : 8)
-            guard number < 1 << bitCount else { throw fault }
+            guard number < 1 << bitCount else { throw error }
             value = value << bitCount | number
         }
         return [24, 16, 8, 0].map { String(value >> $0 & 255) }.joined(separator: ".")
@@ -272,14 +272,14 @@ private struct IPv6Parser {
         var pieces: [UInt16] = []
         var gap: Int?
         if current == colon {
-            guard bytes.dropFirst().first == colon else { throw fault("a single colon cannot begin it") }
+            guard bytes.dropFirst().first == colon else { throw makeError("a single colon cannot begin it") }
             position += 2
             gap = 0
         }
         while let byte = current {
-            guard pieces.count < 8 else { throw fault("it has more than eight pieces") }
+            guard pieces.count < 8 else { throw makeError("it has more than eight pieces") }
             if byte == colon {
-                guard gap == nil else { throw fault("it has :: twice") }
+                guard gap == nil else { throw makeError("it has :: twice") }
                 position += 1
                 gap = pieces.count
                 continue
@@ -292,25 +292,25 @@ private struct IPv6Parser {
             }
             if current == UInt8(ascii: "."), position > start {
                 position = start
-                guard pieces.count <= 6 else { throw fault("there is no room for an IPv4 address") }
+                guard pieces.count <= 6 else { throw makeError("there is no room for an IPv4 address") }
                 let numbers = try embeddedIPv4()
                 pieces += [numbers[0] << 8 | numbers[1], numbers[2] << 8 | numbers[3]]
                 break
             }
-            guard position > start else { throw fault("this is not a hexadecimal digit") }
+            guard position > start else { throw makeError("this is not a hexadecimal digit") }
             pieces.append(value)
             if current == colon {
                 position += 1
-                guard current != nil else { throw fault("a single colon cannot end it") }
+                guard current != nil else { throw makeError("a single colon cannot end it") }
             } else if current != nil {
-                throw fault("this cannot follow a piece")
+                throw makeError("this cannot follow a piece")
             }
         }
         if let gap {
-            guard pieces.count < 8 else { throw fault(":: stands for no piece") }
+            guard pieces.count < 8 else { throw makeError(":: stands for no piece") }
             pieces.insert(contentsOf: [UInt16](repeating: 0, count: 8 - pieces.count), at: gap)
         }
-        guard pieces.count == 8 else { throw fault("it has fewer than eight pieces") }
+        guard pieces.count == 8 else { throw makeError("it has fewer than eight pieces") }
         return pieces
     }
 
@@ -319,25 +319,25 @@ private struct IPv6Parser {
         var numbers: [UInt16] = []
         for index in 0..<4 {
             if index > 0 {
-                guard current == UInt8(ascii: ".") else { throw fault("an IPv4 address has four numbers") }
+                guard current == UInt8(ascii: ".") else { throw makeError("an IPv4 address has four numbers") }
                 position += 1
             }
             let start = position
             var value: UInt16 = 0
             while let digit = current.flatMap(decimalValue) {
-                guard position == start || value > 0 else { throw fault("a number has a leading zero") }
+                guard position == start || value > 0 else { throw makeError("a number has a leading zero") }
                 value = value * 10 + UInt16(digit)
-                guard value <= 255 else { throw fault("this number is above 255") }
+                guard value <= 255 else { throw makeError("this number is above 255") }
                 position += 1
             }
-            guard position > start else { throw fault("a number is missing") }
+            guard position > start else { throw makeError("a number is missing") }
             numbers.append(value)
         }
-        guard current == nil else { throw fault("nothing can follow the IPv4 address") }
+        guard current == nil else { throw makeError("nothing can follow the IPv4 address") }
         return numbers
     }
 
-    private func fault(_ reason: String) -> RawURLParseError {
+    private func makeError(_ reason: String) -> RawURLParseError {
         RawURLParseError(.invalidIPv6Address, at: position, "not an IPv6 address: \(reason)")
     }
 }

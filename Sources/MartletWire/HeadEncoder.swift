@@ -36,10 +36,10 @@ package struct HeadEncoder: Sendable {
     /// - Throws: `invalidMethod` or `invalidTarget`, with the index of the first bad byte.
     package mutating func begin(method: String, target: String, version: WireVersion = .http11) throws(WireError) {
         open(.request)
-        if method.isEmpty { throw refuse(.invalidMethod, at: 0) }
+        if method.isEmpty { throw reject(.invalidMethod, at: 0) }
         try append(method, else: .invalidMethod, where: ByteClass.isToken)
         append(" ")
-        if target.isEmpty { throw refuse(.invalidTarget, at: 0) }
+        if target.isEmpty { throw reject(.invalidTarget, at: 0) }
         try append(target, else: .invalidTarget, where: ByteClass.isTarget)
         append(version == .http11 ? " HTTP/1.1\r\n" : " HTTP/1.0\r\n")
     }
@@ -51,7 +51,7 @@ package struct HeadEncoder: Sendable {
     /// - Throws: `invalidStatus` or `invalidReason`.
     package mutating func begin(status: Int, reason: String = "", version: WireVersion = .http11) throws(WireError) {
         open(.response)
-        guard (100...999).contains(status) else { throw refuse(.invalidStatus, at: 0) }
+        guard (100...999).contains(status) else { throw reject(.invalidStatus, at: 0) }
         append(version == .http11 ? "HTTP/1.1 " : "HTTP/1.0 ")
         append("\(status) ")
         try append(reason, else: .invalidReason, where: ByteClass.isFieldValue)
@@ -76,15 +76,15 @@ package struct HeadEncoder: Sendable {
     package mutating func field(name: String, rawValue: [UInt8]) throws(WireError) { try field(name, rawValue.span) }
 
     private mutating func field(_ name: String, _ value: Span<UInt8>) throws(WireError) {
-        guard state != .closed else { throw refuse(.encodingOutOfOrder, at: 0) }
+        guard state != .closed else { throw reject(.encodingOutOfOrder, at: 0) }
         try noteSingular(name)
         let span = name.utf8.span
         let end = span.endOfToken(in: 0..<span.count)
-        if end < span.count || end == 0 { throw refuse(.invalidFieldName, at: end) }
+        if end < span.count || end == 0 { throw reject(.invalidFieldName, at: end) }
         append(span)
         bytes.append(UInt8(ascii: ":"))
         bytes.append(ByteClass.space)
-        if let index = value.firstInvalidValueByte(in: 0..<value.count) { throw refuse(.invalidFieldValue, at: index) }
+        if let index = value.firstInvalidValueByte(in: 0..<value.count) { throw reject(.invalidFieldValue, at: index) }
         append(value)
         appendLineEnd()
     }
@@ -93,13 +93,13 @@ package struct HeadEncoder: Sendable {
     private mutating func noteSingular(_ name: String) throws(WireError) {
         switch name.utf8.count {
         case 4 where matches(name, "host"):
-            if hasHost { throw refuse(.repeatedField, at: 0) }
+            if hasHost { throw reject(.repeatedField, at: 0) }
             hasHost = true
         case 6 where matches(name, "cookie"):
-            if hasCookie { throw refuse(.repeatedField, at: 0) }
+            if hasCookie { throw reject(.repeatedField, at: 0) }
             hasCookie = true
         case 14 where matches(name, "content-length"), 17 where matches(name, "transfer-encoding"):
-            if hasFraming { throw refuse(.conflictingFraming, at: 0) }
+            if hasFraming { throw reject(.conflictingFraming, at: 0) }
             hasFraming = true
         default: break
         }
@@ -121,8 +121,8 @@ package struct HeadEncoder: Sendable {
             switch span[index] {
             case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "@"), UInt8(ascii: "\\"),
                 UInt8(ascii: ","):
-                throw refuse(.invalidHost, at: index)
-            case let byte: if !ByteClass.isTarget(byte) { throw refuse(.invalidHost, at: index) }
+                throw reject(.invalidHost, at: index)
+            case let byte: if !ByteClass.isTarget(byte) { throw reject(.invalidHost, at: index) }
             }
         }
         try field("Host", span)
@@ -137,7 +137,7 @@ package struct HeadEncoder: Sendable {
         case .none: break
         case .length(let length): try field(name: "Content-Length", value: String(length))
         case .chunked: try field(name: "Transfer-Encoding", value: "chunked")
-        case .untilClose: if state != .response { throw refuse(.conflictingFraming, at: 0) }
+        case .untilClose: if state != .response { throw reject(.conflictingFraming, at: 0) }
         }
     }
 
@@ -158,7 +158,7 @@ package struct HeadEncoder: Sendable {
     }
 
     /// Empties the buffer, and returns the reason.
-    private mutating func refuse(_ code: WireErrorCode, at index: Int) -> WireError {
+    private mutating func reject(_ code: WireErrorCode, at index: Int) -> WireError {
         bytes.removeAll(keepingCapacity: true)
         state = .closed
         return WireError(code, at: index)
@@ -175,7 +175,7 @@ package struct HeadEncoder: Sendable {
         throws(WireError)
     {
         let span = text.utf8.span
-        for index in span.indices where !isAllowed(span[index]) { throw refuse(code, at: index) }
+        for index in span.indices where !isAllowed(span[index]) { throw reject(code, at: index) }
         append(span)
     }
 

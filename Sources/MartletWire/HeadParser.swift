@@ -89,7 +89,7 @@ package struct HeadParser: Sendable {
             }
             let range = afterStatus + 1..<line.upperBound
             if let index = unread.firstInvalidValueByte(in: range) {
-                throw section.valueFault(unread[index], at: index)
+                throw section.valueError(unread[index], at: index)
             }
             reason = StartLine.reason(unread, in: range)
             // Valid UTF-8 has the same length as its source bytes.
@@ -247,27 +247,29 @@ struct FieldSectionParser: Sendable {
         let searchEnd = min(section.count, limit)
         guard searchEnd > scanned, let lineFeed = section.firstLineFeed(in: scanned..<searchEnd) else {
             scanned = max(scanned, searchEnd)
-            if section.count >= limit { throw limitFault(isLine: lineLimit <= rules.sectionByteLimit, at: limit) }
+            if section.count >= limit { throw limitError(isLine: lineLimit <= rules.sectionByteLimit, at: limit) }
             return nil
         }
         lineCount &+= 1
-        if lineCount > rules.lineCountLimit { throw fault(.tooManyLines(limit: rules.lineCountLimit), at: lineStart) }
+        if lineCount > rules.lineCountLimit {
+            throw makeError(.tooManyLines(limit: rules.lineCountLimit), at: lineStart)
+        }
         let start = lineStart
         var end = lineFeed
         if end > start, section[end &- 1] == ByteClass.carriageReturn {
             end &-= 1
         } else if !rules.acceptsBareLineFeed {
-            throw fault(.bareLineFeed, at: lineFeed)
+            throw makeError(.bareLineFeed, at: lineFeed)
         }
         lineStart = lineFeed &+ 1
         scanned = lineStart
         return start..<end
     }
 
-    private func limitFault(isLine: Bool, at limit: Int) -> WireError {
-        if isLine { return fault(.lineTooLong(limit: rules.lineByteLimit), at: limit) }
+    private func limitError(isLine: Bool, at limit: Int) -> WireError {
+        if isLine { return makeError(.lineTooLong(limit: rules.lineByteLimit), at: limit) }
         let size = rules.sectionByteLimit
-        return fault(rules.isTrailer ? .trailersTooLarge(limit: size) : .headTooLarge(limit: size), at: limit)
+        return makeError(rules.isTrailer ? .trailersTooLarge(limit: size) : .headTooLarge(limit: size), at: limit)
     }
 
     /// Adds one field line, or a folded one (RFC 9112 §5).
@@ -291,33 +293,33 @@ struct FieldSectionParser: Sendable {
         var end = range.upperBound
         while start < end, ByteClass.isBlank(section[start]) { start &+= 1 }
         while end > start, ByteClass.isBlank(section[end &- 1]) { end &-= 1 }
-        if let index = section.firstInvalidValueByte(in: start..<end) { throw valueFault(section[index], at: index) }
+        if let index = section.firstInvalidValueByte(in: start..<end) { throw valueError(section[index], at: index) }
         return start..<end
     }
 
     /// Adds a line that does not start with a name and a colon: a folded line, or a fault to report.
     private mutating func addOddLine(_ section: Span<UInt8>, line: Range<Int>, nameEnd: Int) throws(WireError) {
         if ByteClass.isBlank(section[line.lowerBound]) { return try addFold(section, line: line) }
-        if nameEnd == line.upperBound { throw fault(.missingColon, at: nameEnd) }
+        if nameEnd == line.upperBound { throw makeError(.missingColon, at: nameEnd) }
         let byte = section[nameEnd]
-        if byte == ByteClass.carriageReturn { throw fault(.bareCarriageReturn, at: nameEnd) }
-        if byte == UInt8(ascii: ":") { throw fault(.emptyFieldName, at: nameEnd) }
+        if byte == ByteClass.carriageReturn { throw makeError(.bareCarriageReturn, at: nameEnd) }
+        if byte == UInt8(ascii: ":") { throw makeError(.emptyFieldName, at: nameEnd) }
         var next = nameEnd
         while next < line.upperBound, ByteClass.isBlank(section[next]) { next += 1 }
         if next > nameEnd, next < line.upperBound, section[next] == UInt8(ascii: ":") {
-            throw fault(.whitespaceBeforeColon, at: nameEnd)
+            throw makeError(.whitespaceBeforeColon, at: nameEnd)
         }
         var index = nameEnd
         while index < line.upperBound, section[index] != UInt8(ascii: ":") { index += 1 }
         // A control byte is reported even if the colon is missing too, because it is the more serious fault.
         let isText = ByteClass.isFieldValue(byte)
-        throw fault(index == line.upperBound && isText ? .missingColon : .malformedFieldName(byte), at: nameEnd)
+        throw makeError(index == line.upperBound && isText ? .missingColon : .malformedFieldName(byte), at: nameEnd)
     }
 
     /// Joins a folded line to the value before it, with one space between them (RFC 9112 §5.2).
     private mutating func addFold(_ section: Span<UInt8>, line: Range<Int>) throws(WireError) {
-        guard !rules.isStrict else { throw fault(.obsoleteFold, at: line.lowerBound) }
-        guard let last = entries.indices.last else { throw fault(.misplacedFold, at: line.lowerBound) }
+        guard !rules.isStrict else { throw makeError(.obsoleteFold, at: line.lowerBound) }
+        guard let last = entries.indices.last else { throw makeError(.misplacedFold, at: line.lowerBound) }
         let value = try value(section, in: line)
         if value.isEmpty { return }
         let start = UInt32(truncatingIfNeeded: value.lowerBound)
@@ -358,9 +360,9 @@ struct FieldSectionParser: Sendable {
 
     var isEmpty: Bool { entries.isEmpty }
 
-    func fault(_ code: WireErrorCode, at index: Int) -> WireError { WireError(code, at: rules.baseOffset + index) }
+    func makeError(_ code: WireErrorCode, at index: Int) -> WireError { WireError(code, at: rules.baseOffset + index) }
 
-    func valueFault(_ byte: UInt8, at index: Int) -> WireError {
-        fault(byte == ByteClass.carriageReturn ? .bareCarriageReturn : .malformedFieldValue(byte), at: index)
+    func valueError(_ byte: UInt8, at index: Int) -> WireError {
+        makeError(byte == ByteClass.carriageReturn ? .bareCarriageReturn : .malformedFieldValue(byte), at: index)
     }
 }

@@ -11,7 +11,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 
     /// Whether the fault is in a message that this side was about to send; nothing was written then.
-    package var isLocalFault: Bool {
+    package var isLocalError: Bool {
         switch code {
         case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost, .invalidStatus,
             .invalidReason, .conflictingFraming, .repeatedField, .forbiddenTrailer, .encodingOutOfOrder, .illegalEvent:
@@ -32,7 +32,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     package var description: String {
         switch code {
         case .emptyResponse, .truncated: code.reason
-        case _ where isLocalFault: "\(code.reason) (at index \(offset)); nothing was written"
+        case _ where isLocalError: "\(code.reason) (at index \(offset)); nothing was written"
         default: "\(code.reason) (at byte \(offset) of the message)"
         }
     }

@@ -131,7 +131,7 @@ struct EventBuilder {
 
     mutating func append(_ declaration: XMLDeclaration, end: Int) throws(XMLError) {
         guard declaration.version.wholeMatch(of: /1\.[0-9]+/) != nil else {
-            throw fault(.malformedDeclaration, "the version \(declaration.version) is not supported")
+            throw makeError(.malformedDeclaration, "the version \(declaration.version) is not supported")
         }
         append(.declaration(declaration), end: end)
     }
@@ -139,8 +139,10 @@ struct EventBuilder {
     // MARK: - The document type
 
     mutating func start(_ doctype: XMLDoctype) throws(XMLError) {
-        guard doctypePolicy != .reject else { throw fault(.doctypeRefused, "a document type is not accepted") }
-        guard case .none = self.doctype else { throw fault(.malformedMarkup, "a document has only one document type") }
+        guard doctypePolicy != .reject else { throw makeError(.doctypeRejected, "a document type is not accepted") }
+        guard case .none = self.doctype else {
+            throw makeError(.malformedMarkup, "a document has only one document type")
+        }
         try check("a name has", doctype.name.utf8.count, limits.nameByteCount, "bytes")
         self.doctype = .open(doctype)
     }
@@ -164,8 +166,8 @@ struct EventBuilder {
     }
 
     private func check(_ subject: String, _ count: Int, _ limit: Int, _ unit: String) throws(XMLError) {
-        guard count <= limit else { throw fault(.limitExceeded, "\(subject) more than \(limit) \(unit)") }
+        guard count <= limit else { throw makeError(.limitExceeded, "\(subject) more than \(limit) \(unit)") }
     }
 
-    func fault(_ code: XMLError.Code, _ message: String) -> XMLError { XMLError(code, at: position, message) }
+    func makeError(_ code: XMLError.Code, _ message: String) -> XMLError { XMLError(code, at: position, message) }
 }

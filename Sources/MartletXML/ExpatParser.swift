@@ -170,12 +170,12 @@ import CExpat
                 }
             }, { data in unsafe call(data) { try $0.endDoctype() } })
         unsafe XML_SetEntityDeclHandler(parser) { data, _, _, _, _, _, _, _, _ in
-            unsafe call(data) { throw $0.builder.fault(.doctypeRefused, "entities may not be declared") }
+            unsafe call(data) { throw $0.builder.makeError(.doctypeRejected, "entities may not be declared") }
         }
         unsafe XML_SetAttlistDeclHandler(parser) { data, _, _, _, value, _ in
             guard unsafe value != nil else { return }
             unsafe call(data) {
-                throw $0.builder.fault(.doctypeRefused, "attributes may not be declared with default values")
+                throw $0.builder.makeError(.doctypeRejected, "attributes may not be declared with default values")
             }
         }
     }
@@ -186,7 +186,7 @@ import CExpat
         unsafe XML_SetDefaultHandlerExpand(parser) { data, bytes, count in
             guard count > 0, unsafe bytes?.pointee == CChar(bitPattern: UInt8(ascii: "%")) else { return }
             unsafe call(data) {
-                throw $0.builder.fault(.doctypeRefused, "references to parameter entities are not resolved")
+                throw $0.builder.makeError(.doctypeRejected, "references to parameter entities are not resolved")
             }
         }
     }
@@ -242,6 +242,6 @@ private func call(_ data: UnsafeMutableRawPointer?, _ body: (ExpatParser) throws
     guard case nil = parser.interruption else { return }
     parser.builder.position = parser.position
     do { try body(parser) } catch {
-        parser.interrupt(.failure(error as? XMLError ?? parser.builder.fault(.malformedMarkup, "\(error)")))
+        parser.interrupt(.failure(error as? XMLError ?? parser.builder.makeError(.malformedMarkup, "\(error)")))
     }
 }

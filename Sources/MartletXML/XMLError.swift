@@ -37,7 +37,7 @@ public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
         /// A namespace declaration that is not allowed (Namespaces §3).
         case invalidNamespace
         /// A document type, or a part of one that would change the meaning of the document.
-        case doctypeRefused
+        case doctypeRejected
         /// A value above one of the ``XMLLimits``.
         case limitExceeded
     }
@@ -109,7 +109,7 @@ extension XMLError {
         case _ where isAtEnd:
             self.code = .unexpectedEnd
             message = expat.builder.openName.map { "the document ends within \($0)" } ?? "the document is not complete"
-        case XML_ERROR_INVALID_TOKEN: (self.code, message) = scene.fault(at: position.byteOffset)
+        case XML_ERROR_INVALID_TOKEN: (self.code, message) = scene.reason(at: position.byteOffset)
         case XML_ERROR_TAG_MISMATCH:
             self.code = .mismatchedTag
             if let name = expat.builder.openName { message = "</\(name)> expected" }
@@ -129,8 +129,8 @@ extension XMLError {
         XML_ERROR_INVALID_ARGUMENT.rawValue: .limitExceeded, XML_ERROR_NO_ELEMENTS.rawValue: .unexpectedEnd,
         XML_ERROR_UNCLOSED_TOKEN.rawValue: .unexpectedEnd, XML_ERROR_UNCLOSED_CDATA_SECTION.rawValue: .unexpectedEnd,
         XML_ERROR_DUPLICATE_ATTRIBUTE.rawValue: .duplicateAttribute,
-        XML_ERROR_PARAM_ENTITY_REF.rawValue: .doctypeRefused,
-        XML_ERROR_AMPLIFICATION_LIMIT_BREACH.rawValue: .doctypeRefused,
+        XML_ERROR_PARAM_ENTITY_REF.rawValue: .doctypeRejected,
+        XML_ERROR_AMPLIFICATION_LIMIT_BREACH.rawValue: .doctypeRejected,
         XML_ERROR_BAD_CHAR_REF.rawValue: .malformedReference,
         XML_ERROR_MISPLACED_XML_PI.rawValue: .malformedDeclaration, XML_ERROR_XML_DECL.rawValue: .malformedDeclaration,
         XML_ERROR_TEXT_DECL.rawValue: .malformedDeclaration, XML_ERROR_UNKNOWN_ENCODING.rawValue: .unsupportedEncoding,
@@ -179,7 +179,7 @@ private struct Scene {
     }
 
     /// The kind and the description of the error in front of a character.
-    func fault(at place: Int) -> (XMLError.Code, String) {
+    func reason(at place: Int) -> (XMLError.Code, String) {
         guard let scalar = scalars(from: place, to: place + 4).first else {
             return (.malformedMarkup, "malformed markup")
         }

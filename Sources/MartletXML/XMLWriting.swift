@@ -76,7 +76,7 @@ private struct XMLWriter {
         }
         text += ">\n"
         guard XMLWriter.events(of: "\(text)<a/>").first == .doctype(written) else {
-            throw fault(.invalidContent, "\(doctype) cannot be written")
+            throw makeError(.invalidContent, "\(doctype) cannot be written")
         }
         output += text
     }
@@ -87,7 +87,7 @@ private struct XMLWriter {
             try write(node)
             output += "\n"
         case .text(let text) where text.unicodeScalars.allSatisfy(\.isSpaceInXML): break
-        case .text, .element: throw fault(.invalidContent, "text or an element outside of the root element")
+        case .text, .element: throw makeError(.invalidContent, "text or an element outside of the root element")
         }
     }
 
@@ -98,17 +98,17 @@ private struct XMLWriter {
         case .comment(let text):
             try check(text)
             guard !text.contains("--"), text.utf8.last != 0x2D, !text.utf8.contains(0x0D) else {
-                throw fault(.invalidContent, "a comment contains -- or a CR, or ends with -")
+                throw makeError(.invalidContent, "a comment contains -- or a CR, or ends with -")
             }
             output += "<!--\(text)-->"
         case .instruction(let target, let data):
             guard isName(target), target.lowercased() != "xml" else {
-                throw fault(.invalidName, "\(target.debugDescription) is not a target of an instruction")
+                throw makeError(.invalidName, "\(target.debugDescription) is not a target of an instruction")
             }
             try check(data)
             let first = data.unicodeScalars.first?.isSpaceInXML
             guard !data.contains("?>"), first != true, !data.utf8.contains(0x0D) else {
-                throw fault(.invalidContent, "an instruction contains ?> or a CR, or begins with white space")
+                throw makeError(.invalidContent, "an instruction contains ?> or a CR, or begins with white space")
             }
             output += data.isEmpty ? "<?\(target)?>" : "<?\(target) \(data)?>"
         }
@@ -117,7 +117,7 @@ private struct XMLWriter {
     private mutating func write(_ element: XMLTree.Element) throws(XMLWritingError) {
         path.append(element.name.qualified)
         guard path.count <= XMLTree.depthLimit else {
-            throw fault(.tooDeep, "elements nest more than \(XMLTree.depthLimit) deep")
+            throw makeError(.tooDeep, "elements nest more than \(XMLTree.depthLimit) deep")
         }
         try checkName(element.name)
         let declared = try declarations(of: element)
@@ -153,7 +153,7 @@ private struct XMLWriter {
             let isSound = namespace.prefix.map { isName($0) && !namespace.name.isEmpty } ?? true
             guard isSound, prefix != "xmlns", declared.updateValue(namespace.name, forKey: prefix) == nil,
                 (prefix == "xml") == (namespace.name == XMLNamespace.xml), namespace.name != XMLNamespace.declarations
-            else { throw fault(.invalidNamespace, "the declaration of the prefix \(prefix) is not allowed") }
+            else { throw makeError(.invalidNamespace, "the declaration of the prefix \(prefix) is not allowed") }
             result.append(namespace)
         }
         var seen: Set<String> = []
@@ -163,22 +163,22 @@ private struct XMLWriter {
             if isAttribute {
                 try checkName(name)
                 guard seen.insert(name.qualified).inserted, expanded.insert(name).inserted else {
-                    throw fault(.duplicateAttribute, "two attributes \(name)")
+                    throw makeError(.duplicateAttribute, "two attributes \(name)")
                 }
                 guard name.prefix != nil || name.namespace == nil, name.qualified != "xmlns" else {
-                    throw fault(.invalidNamespace, "the attribute \(name) has a namespace but no prefix")
+                    throw makeError(.invalidNamespace, "the attribute \(name) has a namespace but no prefix")
                 }
                 if name.prefix == nil { continue }
             }
             let (prefix, namespace) = (name.prefix ?? "", name.namespace ?? "")
             guard prefix.isEmpty || !namespace.isEmpty, prefix != "xmlns" else {
-                throw fault(.invalidNamespace, "the prefix \(prefix) has no namespace")
+                throw makeError(.invalidNamespace, "the prefix \(prefix) has no namespace")
             }
             let current = declared[prefix] ?? (prefix == "xml" ? XMLNamespace.xml : bindings[prefix]?.last ?? "")
             if current.utf8.elementsEqual(namespace.utf8) { continue }
             guard declared[prefix] == nil, prefix != "xml", namespace != XMLNamespace.xml,
                 namespace != XMLNamespace.declarations
-            else { throw fault(.invalidNamespace, "the prefix \(prefix) has two namespaces") }
+            else { throw makeError(.invalidNamespace, "the prefix \(prefix) has two namespaces") }
             declared[prefix] = namespace
             result.append(XMLNamespace(namespace, prefix: name.prefix))
         }
@@ -187,7 +187,7 @@ private struct XMLWriter {
 
     private mutating func checkName(_ name: XMLName) throws(XMLWritingError) {
         guard isName(name.local), name.prefix.map({ isName($0) }) != false else {
-            throw fault(.invalidName, "\(name.qualified.debugDescription) is not a name")
+            throw makeError(.invalidName, "\(name.qualified.debugDescription) is not a name")
         }
     }
 
@@ -214,7 +214,7 @@ private struct XMLWriter {
 
     private func check(_ text: String) throws(XMLWritingError) {
         for scalar in text.unicodeScalars where !scalar.isAllowedInXML {
-            throw fault(.invalidCharacter, "\(String(scalar).debugDescription) is not allowed in a document")
+            throw makeError(.invalidCharacter, "\(String(scalar).debugDescription) is not allowed in a document")
         }
     }
 
@@ -236,7 +236,7 @@ private struct XMLWriter {
         }
     }
 
-    private func fault(_ code: XMLWritingError.Code, _ message: String) -> XMLWritingError {
+    private func makeError(_ code: XMLWritingError.Code, _ message: String) -> XMLWritingError {
         XMLWritingError(code: code, path: path, message: message)
     }
 }

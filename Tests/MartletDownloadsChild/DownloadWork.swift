@@ -36,7 +36,7 @@ struct DownloadWork {
         var options = DownloadOptions(
             segments: number("segments") ?? 4,
             retry: DownloadRetry(
-                maximumAttempts: number("attempts") ?? 5, initialDelay: .milliseconds(1),
+                maximumRetries: number("attempts") ?? 5, initialDelay: .milliseconds(1),
                 maximumDelay: .milliseconds(5)),
             stallTimeout: .seconds(300), checkpointInterval: .milliseconds(number("checkpoint") ?? 50))
         if let collision = settings["collision"].flatMap({ DownloadOptions.Collision(rawValue: $0) }) {

@@ -102,7 +102,7 @@ struct RecordDirectoryTests {
     func lock() throws {
         defer { end() }
         let folder = try open()
-        #expect(throws: RecordDirectory.Refusal.inUse) { try open() }
+        #expect(throws: RecordDirectory.OpenError.inUse) { try open() }
         folder.release()
         (try open()).release()
     }

@@ -5,8 +5,8 @@ import Testing
 struct RecordEnvelopeTests {
     private static let envelope = RecordEnvelope(magic: "MRTt", version: 3, byteLimit: 100)
 
-    private static func read(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> (UInt32, UInt16) {
-        try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in
+    private static func read(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> (UInt32, UInt16) {
+        try envelope.decode(bytes) { reader, version throws(RecordReader.FieldError) in
             (try reader.number("number"), version)
         }
     }
@@ -25,22 +25,22 @@ struct RecordEnvelopeTests {
     func faults() throws {
         let bytes = try Self.envelope.encode { $0.write(UInt32(7)) }
         for count in 0..<bytes.count {
-            #expect(throws: RecordEnvelope.Fault.length, "\(count)") { try Self.read(Array(bytes[..<count])) }
+            #expect(throws: RecordEnvelope.FormatError.length, "\(count)") { try Self.read(Array(bytes[..<count])) }
         }
-        #expect(throws: RecordEnvelope.Fault.length) { try Self.read(bytes + [0]) }
-        #expect(throws: RecordEnvelope.Fault.foreign) { try Self.read([0] + bytes.dropFirst()) }
+        #expect(throws: RecordEnvelope.FormatError.length) { try Self.read(bytes + [0]) }
+        #expect(throws: RecordEnvelope.FormatError.foreign) { try Self.read([0] + bytes.dropFirst()) }
         var damaged = bytes
         damaged[17] ^= 1
-        #expect(throws: RecordEnvelope.Fault.checksum) { try Self.read(damaged) }
+        #expect(throws: RecordEnvelope.FormatError.checksum) { try Self.read(damaged) }
         let later = try RecordEnvelope(magic: "MRTt", version: 4, byteLimit: 100).encode {
             $0.write(UInt32(7))
         }
-        #expect(throws: RecordEnvelope.Fault.version(4)) { try Self.read(later) }
+        #expect(throws: RecordEnvelope.FormatError.version(4)) { try Self.read(later) }
         let short = try Self.envelope.encode { $0.write(UInt16(7)) }
-        #expect(throws: RecordEnvelope.Fault.field("number", offset: 0)) { try Self.read(short) }
+        #expect(throws: RecordEnvelope.FormatError.field("number", offset: 0)) { try Self.read(short) }
         let long = try Self.envelope.encode { $0.write(UInt64(7)) }
-        #expect(throws: RecordEnvelope.Fault.field("end", offset: 4)) { try Self.read(long) }
-        #expect(throws: RecordEnvelope.Fault.length) {
+        #expect(throws: RecordEnvelope.FormatError.field("end", offset: 4)) { try Self.read(long) }
+        #expect(throws: RecordEnvelope.FormatError.length) {
             try Self.envelope.encode { $0.write(raw: [UInt8](repeating: 0, count: 85)) }
         }
     }

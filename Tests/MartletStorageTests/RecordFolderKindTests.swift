@@ -11,12 +11,12 @@ struct RecordFolderKindTests {
         let testDescription: String
         let files: [String: [UInt8]]
         /// A part of the reason; `nil` for a directory that is accepted.
-        var refusal: String?
+        var rejection: String?
 
-        init(_ name: String, _ files: [String: [UInt8]], refusal: String? = nil) {
+        init(_ name: String, _ files: [String: [UInt8]], rejection: String? = nil) {
             testDescription = name
             self.files = files
-            self.refusal = refusal
+            self.rejection = rejection
         }
     }
 
@@ -51,31 +51,31 @@ struct RecordFolderKindTests {
             Contents(
                 "the mark and notes",
                 ["lock": earlierLock + FolderKind.records(kind).mark, "notes.txt": [1]]),
-            Contents("another program's lock", ["lock": Array("1234".utf8)], refusal: "file “lock”"),
+            Contents("another program's lock", ["lock": Array("1234".utf8)], rejection: "file “lock”"),
             Contents(
                 "another program's lock of twelve bytes", ["lock": Array("twelve bytes".utf8)],
-                refusal: "file “lock”"),
+                rejection: "file “lock”"),
             Contents(
                 "a project", ["index": [1], "lock": Array("1234".utf8), "queue.json": [2]],
-                refusal: "it holds “index”"),
+                rejection: "it holds “index”"),
             Contents(
                 "another program's lock, and an empty record", ["lock": [7], "1.\(kind)": []],
-                refusal: "file “lock”"),
-            Contents("a user's notes", ["notes.txt": [1]], refusal: "it holds “notes.txt”"),
-            Contents("a user's file with a record's name", ["1.\(kind)": [1]], refusal: "“1.\(kind)”"),
+                rejection: "file “lock”"),
+            Contents("a user's notes", ["notes.txt": [1]], rejection: "it holds “notes.txt”"),
+            Contents("a user's file with a record's name", ["1.\(kind)": [1]], rejection: "“1.\(kind)”"),
             Contents(
                 "a user's file that begins with zeros", ["1.\(kind)": [0, 0, 0, 1], "lock": []],
-                refusal: "“1.\(kind)”"),
-            Contents("a user's bodies", ["1.body": [1], "lock": []], refusal: "it holds “1.body”"),
-            Contents("a user's file “corrupt”", ["corrupt": [1]], refusal: "it holds “corrupt”"),
+                rejection: "“1.\(kind)”"),
+            Contents("a user's bodies", ["1.body": [1], "lock": []], rejection: "it holds “1.body”"),
+            Contents("a user's file “corrupt”", ["corrupt": [1]], rejection: "it holds “corrupt”"),
             Contents(
                 "notes, records and a foreign lock", ["2.\(kind)": [1], "a": [1], "lock": [7]],
-                refusal: "“2.\(kind)”"),
-            Contents("records of another kind", ["1.\(other)": record], refusal: "it holds “1.\(other)”"),
+                rejection: "“2.\(kind)”"),
+            Contents("records of another kind", ["1.\(other)": record], rejection: "it holds “1.\(other)”"),
             Contents(
                 "the mark of another kind", ["lock": earlierLock + FolderKind.records(other).mark],
-                refusal: "it is the folder of"),
-            Contents("a response cache", ["lock": FolderKind.cache.mark], refusal: "a response cache"),
+                rejection: "it is the folder of"),
+            Contents("a response cache", ["lock": FolderKind.cache.mark], rejection: "a response cache"),
         ]
     }
 
@@ -94,7 +94,7 @@ struct RecordFolderKindTests {
             func read(_ name: String) -> [UInt8] {
                 Array((try? Data(contentsOf: URL(fileURLWithPath: "\(path)/\(name)"))) ?? Data())
             }
-            guard let refusal = contents.refusal else {
+            guard let rejection = contents.rejection else {
                 for _ in 0..<2 {
                     let folder = try RecordDirectory(path: path, kind: kind, hasBodies: true, files: files)
                     let mark = read("lock").dropFirst(FolderKind.recordMarkOffset)
@@ -107,14 +107,14 @@ struct RecordFolderKindTests {
                 }
                 continue
             }
-            let error = #expect(throws: RecordDirectory.Refusal.self) {
+            let error = #expect(throws: RecordDirectory.OpenError.self) {
                 try RecordDirectory(path: path, kind: kind, hasBodies: true, files: files)
             }
             guard case .otherFiles(let reason) = error else {
                 Issue.record("\(contents.testDescription): \(String(describing: error))")
                 continue
             }
-            #expect(reason.contains(refusal), "\(contents.testDescription): \(reason)")
+            #expect(reason.contains(rejection), "\(contents.testDescription): \(reason)")
             #expect(try files.names(inFolder: path).sorted() == contents.files.keys.sorted())
             for (name, bytes) in contents.files { #expect(read(name) == bytes) }
         }
@@ -142,7 +142,7 @@ struct RecordFolderKindTests {
                     try FileManager.default.createSymbolicLink(
                         atPath: "\(path)/\(name)", withDestinationPath: "\(other)/target")
                 }
-                let error = #expect(throws: RecordDirectory.Refusal.self) {
+                let error = #expect(throws: RecordDirectory.OpenError.self) {
                     try RecordDirectory(path: path, kind: "item", files: LinuxFileSystem())
                 }
                 guard case .otherFiles(let reason) = error, reason.contains("“\(name)”") else {
@@ -160,7 +160,7 @@ struct RecordFolderKindTests {
             try Data().write(to: URL(fileURLWithPath: "\(path)/\(name)"))
             let files = FaultyFileSystem()
             files.fail(.init(.open, path: "/\(name)", code: EACCES))
-            let error = #expect(throws: RecordDirectory.Refusal.self) {
+            let error = #expect(throws: RecordDirectory.OpenError.self) {
                 try RecordDirectory(path: path, kind: "item", files: files)
             }
             guard case .storage(let fault) = error else {

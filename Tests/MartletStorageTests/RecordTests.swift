@@ -22,24 +22,24 @@ struct RecordTests {
     @Test("The error for a field beyond the end has its name and offset")
     func truncated() {
         var reader = RecordReader([1, 2, 3][...])
-        #expect(throws: RecordReader.Fault(field: "a", offset: 0)) { try reader.number("a") as UInt32 }
+        #expect(throws: RecordReader.FieldError(field: "a", offset: 0)) { try reader.number("a") as UInt32 }
     }
 
     @Test("A length above the limit, an invalid Boolean and invalid UTF-8 are errors")
     func faults() {
-        #expect(throws: RecordReader.Fault.self) {
+        #expect(throws: RecordReader.FieldError.self) {
             var reader = RecordReader([2, 0, 0, 0, 65, 66][...])
             return try reader.text(limit: 1, "a")
         }
-        #expect(throws: RecordReader.Fault.self) {
+        #expect(throws: RecordReader.FieldError.self) {
             var reader = RecordReader([2][...])
             return try reader.flag("a")
         }
-        #expect(throws: RecordReader.Fault.self) {
+        #expect(throws: RecordReader.FieldError.self) {
             var reader = RecordReader([1, 0, 0, 0, 0xFF][...])
             return try reader.text(limit: 1, "a")
         }
-        #expect(throws: RecordReader.Fault.self) {
+        #expect(throws: RecordReader.FieldError.self) {
             var reader = RecordReader([0xFF, 0xFF, 0xFF, 0xFF][...])
             return try reader.counted(limit: .max, "a")
         }

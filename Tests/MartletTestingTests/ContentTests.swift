@@ -72,6 +72,13 @@ struct ContentTests {
         #expect(answer.field("Content-Length") == nil)
     }
 
+    @Test("A malformed entity tag matches nothing", arguments: ["v1", "\"v1", "W/v1", "w/\"v1\""])
+    func malformedTags(_ tag: String) async throws {
+        #expect(try await answer("If-None-Match: \(tag)\r\n").status == 200)
+        #expect(try await answer("If-Match: \(tag)\r\n").status == 412)
+        #expect(try await answer("Range: bytes=0-0\r\nIf-Range: \(tag)\r\n").status == 200)
+    }
+
     @Test("If-None-Match takes precedence over If-Modified-Since")
     func tagOutweighsDate() async throws {
         let fields = "If-None-Match: \"v0\"\r\nIf-Modified-Since: \(ContentTests.modified)\r\n"

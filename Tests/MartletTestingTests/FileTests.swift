@@ -115,7 +115,7 @@ struct FileTests {
     }
 
     @Test("A missing file returns 404, and a method that writes returns 405")
-    func refuses() async throws {
+    func rejects() async throws {
         let directory = try Directory()
         let client = try await directory.client()
         #expect(try await client.get("/missing").status == 404)

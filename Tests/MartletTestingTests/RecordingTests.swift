@@ -1,4 +1,5 @@
 import FoundationEssentials
+import MartletCore
 import MartletTesting
 import MartletTransport
 import Testing
@@ -34,6 +35,65 @@ struct RecordingTests {
         #expect(try request.decode(Note.self) == Note(title: "sea"))
         #expect(throws: OriginError.self) { try request.decode([Int].self) }
         #expect("\(request)" == "POST /notes?a=1&b=x%20y (15 bytes)")
+        await mock.stop()
+    }
+
+    private struct Visit: Codable, Equatable {
+        var startTime: Date
+        var homePage: String
+    }
+
+    @Test("Values are encoded and decoded by the given coders, and by plain JSON without them")
+    func coders() async throws {
+        let mock = MockTransport { request in
+            let visit: Visit = try await request.decode(decoder: .json(keys: .snakeCase, dates: .iso8601))
+            if request.path == "/plain" { return try .json(visit) }
+            return try .json(visit, status: 201, encoder: .json(keys: .snakeCase, dates: .iso8601))
+        }
+        let client = try await RawClient(mock)
+        let text = #"{"start_time":"2001-09-09T01:46:40Z","home_page":"a/b"}"#
+        let end = " HTTP/1.1\r\nHost: t\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)"
+        try await client.send("POST /\(end)")
+        let coded = try await client.response()
+        #expect(coded.status == 201 && coded.field("Content-Type") == "application/json")
+        #expect(coded.text == #"{"home_page":"a\/b","start_time":"2001-09-09T01:46:40Z"}"#)
+        try await client.send("POST /plain\(end)")
+        #expect(try await client.response().text.hasPrefix(#"{"homePage":"a/b","startTime":2"#))
+        let request = try #require(mock.requests.first)
+        let visit = Visit(startTime: Date(timeIntervalSince1970: 1_000_000_000), homePage: "a/b")
+        #expect(try request.decode(Visit.self, decoder: .json(keys: .snakeCase, dates: .iso8601)) == visit)
+        #expect(throws: OriginError.self) { try request.decode(Visit.self) }
+        await mock.stop()
+    }
+
+    @Test(
+        "A body that the handler does not read is recorded before a fault as far as it has arrived",
+        arguments: [OriginFault.Kind.close, .cut, .reset, .stall])
+    func bodiesBeforeFaults(_ kind: OriginFault.Kind) async throws {
+        let mock = MockTransport { _ in throw OriginFault(kind) }
+        for rest in [
+            "Content-Length: 3\r\n\r\nabc", "Content-Length: 2000000\r\n\r\nabc",
+            "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        ] {
+            let client = try await RawClient(mock)
+            try await client.send("PUT / HTTP/1.1\r\nHost: t\r\n\(rest)")
+            if kind == .stall { client.close() }
+            try await mock.recorder.waitForOpenConnections(atMost: 0)
+        }
+        #expect(mock.requests.map(\.text) == ["abc", "abc", "abc"])
+        await mock.stop()
+    }
+
+    @Test("A body that arrives during a stall is recorded")
+    func bodyDuringStall() async throws {
+        let mock = MockTransport { _ in throw OriginFault(.stall) }
+        let client = try await RawClient(mock)
+        try await client.send("PUT / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try await mock.waitForRequests(count: 1)
+        try await client.send("3\r\nabc\r\n")
+        client.close()
+        try await mock.recorder.waitForOpenConnections(atMost: 0)
+        #expect(mock.requests.map(\.text) == ["abc"])
         await mock.stop()
     }
 

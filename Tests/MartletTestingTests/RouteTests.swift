@@ -22,9 +22,9 @@ struct RouteTests {
         #expect(try await client.get("/tree/a/b%20c").text == "rest a/b%20c")
         #expect(try await client.get("/users/7", method: "POST").status == 201)
         #expect(try await client.get("/users").status == 404)
-        let refused = try await client.get("/users/7", method: "DELETE")
-        #expect(refused.status == 405)
-        #expect(refused.field("Allow") == "GET, POST")
+        let rejected = try await client.get("/users/7", method: "DELETE")
+        #expect(rejected.status == 405)
+        #expect(rejected.field("Allow") == "GET, POST")
     }
 
     @Test("Echo returns method, target, fields and body")

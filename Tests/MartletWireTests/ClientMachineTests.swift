@@ -163,7 +163,7 @@ struct ClientMachineTests {
         machine.startRequest(method: "GET")
         let events = machine.events(of: "HTTP/1.1 204 No Content\r\n\r\n")
         #expect(events == [.fault(WireError(.illegalEvent, at: 0))])
-        #expect(WireError(.illegalEvent, at: 0).isLocalFault)
+        #expect(WireError(.illegalEvent, at: 0).isLocalError)
     }
 
     // MARK: Directly received payload

@@ -7,7 +7,7 @@ struct WireErrorTests {
     func remote() {
         let fault = WireScript("HTTP/1.1 200 OK\r\nbad\r\n\r\n").run().fault
         #expect(fault?.description == "a field line without a colon (at byte 20 of the message)")
-        #expect(fault?.isLocalFault == false)
+        #expect(fault?.isLocalError == false)
     }
 
     @Test("A local error reports that nothing was written")
@@ -23,7 +23,7 @@ struct WireErrorTests {
             "the request target is empty or has a byte that is not visible ASCII (at index 2); "
             + "nothing was written"
         #expect(fault?.description == text)
-        #expect(fault?.isLocalFault == true)
+        #expect(fault?.isLocalError == true)
     }
 
     @Test("A truncation reports the number of received bytes")

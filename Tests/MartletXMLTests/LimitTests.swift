@@ -84,8 +84,8 @@ struct LimitTests {
             """
         let reading = Reading(bomb)
         #expect(reading.events.isEmpty)
-        #expect(reading.error?.code == .doctypeRefused)
-        #expect(Reading("<!DOCTYPE a><a/>", doctype: .reject).error?.code == .doctypeRefused)
+        #expect(reading.error?.code == .doctypeRejected)
+        #expect(Reading("<!DOCTYPE a><a/>", doctype: .reject).error?.code == .doctypeRejected)
     }
 
     @Test("A tree stays within its node limit, and its depth is safe to traverse")

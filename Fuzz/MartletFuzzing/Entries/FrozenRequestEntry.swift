@@ -14,7 +14,7 @@ extension FuzzEntry {
 
     private static func checkFrozen(_ bytes: [UInt8]) throws(FuzzFinding) {
         let request: QueuedRequest
-        do throws(RecordEnvelope.Fault) {
+        do throws(RecordEnvelope.FormatError) {
             request = try QueuedRequestCodec.decode(bytes)
         } catch {
             if case .field(let field, let offset) = error {
@@ -27,7 +27,7 @@ extension FuzzEntry {
             try require(path.hasPrefix("/"), "its body is at \(path)")
         }
         let again: QueuedRequest
-        do throws(RecordEnvelope.Fault) {
+        do throws(RecordEnvelope.FormatError) {
             again = try QueuedRequestCodec.decode(try QueuedRequestCodec.encode(request))
         } catch {
             throw FuzzFinding("what was written is not read: \(error)")

@@ -29,15 +29,15 @@ extension FuzzEntry {
                 }
             }
         }
-        let isRefused = parts.contains { part in
+        let isRejected = parts.contains { part in
             isControlled(part[0], allowing: [0x0A, 0x0D])
                 || hasFilenames && part.count > 1 && isControlled(part[1], allowing: [0x0A, 0x0D])
                 || hasFields && part.count > 2 && isControlled(part[2], allowing: [])
         }
         switch body.bytesInMemory {
-        case .failure(let error): return try require(isRefused, "\(error), though nothing was wrong")
+        case .failure(let error): return try require(isRejected, "\(error), though nothing was wrong")
         case .success(let written):
-            try require(!isRefused, "a control character was taken")
+            try require(!isRejected, "a control character was taken")
             try check(written, body.contentType, contents: parts.map { $0.count > 3 ? $0[3] : [] })
         case nil: try require(written(parts) > 64 * 1024, "parts in memory are read as a stream")
         }

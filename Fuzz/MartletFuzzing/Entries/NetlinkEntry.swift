@@ -22,7 +22,7 @@ extension FuzzEntry {
         let sequence = messages.first?.sequence ?? 0
         _ = try? RouteReply(bytes, sequence: sequence)
         var table = NetworkTable()
-        for question in NetlinkDump.Question.allCases {
+        for question in NetlinkDump.Query.allCases {
             var dump = NetlinkDump(question, sequence: sequence)
             var whole = NetworkTable()
             let result: Result<NetlinkDump.Progress, NetlinkError>
@@ -47,7 +47,7 @@ extension FuzzEntry {
 
     /// Checks that each message in a separate datagram has the same result.
     private static func checkPieces(
-        _ question: NetlinkDump.Question, _ messages: [NetlinkMessage], _ bytes: [UInt8], _ sequence: UInt32,
+        _ question: NetlinkDump.Query, _ messages: [NetlinkMessage], _ bytes: [UInt8], _ sequence: UInt32,
         _ result: Result<NetlinkDump.Progress, NetlinkError>, _ whole: NetworkTable
     ) throws(FuzzFinding) {
         var dump = NetlinkDump(question, sequence: sequence)

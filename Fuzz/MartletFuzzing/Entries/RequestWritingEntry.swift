@@ -15,7 +15,7 @@ extension FuzzEntry {
         do throws(WireError) {
             try draft.write(to: &encoder)
         } catch {
-            try require(error.isLocalFault, "a request is refused as if it had been received: \(error)")
+            try require(error.isLocalError, "a request is refused as if it had been received: \(error)")
             try require(encoder.bytes.isEmpty, "a refused request leaves \(encoder.bytes)")
             return
         }

@@ -24,7 +24,7 @@ extension FuzzEntry {
 private enum HeadReading: Equatable {
     case head(ResponseHead, byteCount: Int)
     case incomplete
-    case refused(WireError)
+    case rejected(WireError)
 
     init(_ bytes: [UInt8], _ arrivals: Arrivals, _ limits: WireLimits) {
         var parser = HeadParser(limits: limits)
@@ -36,7 +36,7 @@ private enum HeadReading: Equatable {
                 return
             }
         } catch {
-            self = .refused(error)
+            self = .rejected(error)
         }
     }
 }

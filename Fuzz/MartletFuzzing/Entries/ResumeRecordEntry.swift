@@ -14,7 +14,7 @@ extension FuzzEntry {
 
     private static func checkRecord(_ bytes: [UInt8]) throws(FuzzFinding) {
         let record: ResumeRecord
-        do throws(RecordEnvelope.Fault) {
+        do throws(RecordEnvelope.FormatError) {
             record = try ResumeRecord.decode(bytes)
         } catch {
             guard case .field(let field, let offset) = error else { return }

@@ -52,8 +52,8 @@ struct BatchEngine: Sendable {
     /// Reads a line and decides on which session its work is done; the work gives the reply.
     private func begin(_ line: LineReader.Line, _ session: inout BatchSession) -> @Sendable () async -> String {
         guard case .bytes(let bytes) = line else {
-            let fault = BatchError(.tooLarge, "the line is longer than \(BatchEngine.lineLimit) bytes")
-            return { BatchReply.line(.null, fault) }
+            let error = BatchError(.tooLarge, "the line is longer than \(BatchEngine.lineLimit) bytes")
+            return { BatchReply.line(.null, error) }
         }
         let (sequence, result) = BatchRequest.read(bytes)
         let request: BatchRequest
@@ -88,7 +88,7 @@ struct BatchEngine: Sendable {
             if !request.proxy.isEmpty { options.proxy = try ProxyPlan.settings(request.proxy) }
             let body = request.body.map { HTTPBody.bytes($0, contentType: nil) } ?? .none
             let exchange = try await session.send(
-                method, url, headers: HTTPHeaders(fields), body: body, options: options)
+                method, url, body: body, headers: HTTPHeaders(fields), options: options)
             return BatchReply.line(request.sequence, exchange)
         } catch { return BatchReply.line(request.sequence, BatchError(error)) }
     }
@@ -212,7 +212,7 @@ struct BatchCommand: AsyncParsableCommand {
             if !isThere { await Console.report("option --cache: “\(cache)” cannot be created; nothing is stored") }
             return opened
         } catch {
-            await error.tell()
+            await error.printMessage()
             throw error.status
         }
     }

@@ -274,8 +274,8 @@ enum BatchReply {
             ])
     }
 
-    static func line(_ sequence: JSONValue, _ fault: BatchError) -> String {
-        line(sequence, ["error": fault.kind.rawValue, "message": fault.message], isOK: false)
+    static func line(_ sequence: JSONValue, _ error: BatchError) -> String {
+        line(sequence, ["error": error.kind.rawValue, "message": error.message], isOK: false)
     }
 
     static func line(_ sequence: JSONValue, _ members: JSONMembers = [:], isOK: Bool = true) -> String {
@@ -340,10 +340,10 @@ struct BatchError: Error, Sendable {
 
     init(_ kind: Kind, _ message: String) { (self.kind, self.message) = (kind, message) }
 
-    /// The fault for any error of a request.
+    /// Converts any error of a request.
     init(_ error: any Error) {
         switch error {
-        case let fault as BatchError: self = fault
+        case let error as BatchError: self = error
         case is CancellationError: self.init(.cancelled, "the request was cancelled")
         case let error as HTTPError: self.init(BatchError.kind(of: error), error.message)
         case let error as HTTPURL.ParseError: self.init(.badURL, error.description)

@@ -73,14 +73,14 @@ struct CacheStatsCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let cache = try await options.open()
         let now = WallTime.now
-        let survey = try await CacheOptions.read { () throws(StorageError) in
-            var survey = CacheSummary(now: now)
-            for name in try cache.entryNames() { if let entry = cache.look(at: name) { survey.add(entry) } }
-            survey.occupied = try cache.occupiedByteCount()
-            return survey
+        let summary = try await CacheOptions.read { () throws(StorageError) in
+            var summary = CacheSummary(now: now)
+            for name in try cache.entryNames() { if let entry = cache.inspect(name) { summary.add(entry) } }
+            summary.occupied = try cache.occupiedByteCount()
+            return summary
         }
-        try await options.print(survey.table, json: survey.json)
-        if survey.unreadable > 0 { throw ExitStatus.readFailed }
+        try await options.print(summary.table, json: summary.json)
+        if summary.unreadable > 0 { throw ExitStatus.readFailed }
     }
 }
 
@@ -117,9 +117,9 @@ struct CacheVerifyCommand: AsyncParsableCommand {
 
 struct DamagedEntry: JSONRepresentable, Sendable {
     var file: String
-    var fault: EntryFormatError
-    var text: String { "damaged  \(file): \(TerminalText.escaped("\(fault)"))" }
-    var json: JSONValue { ["file": .string(file), "damaged": .string("\(fault)")] }
+    var error: EntryFormatError
+    var text: String { "damaged  \(file): \(TerminalText.escaped("\(error)"))" }
+    var json: JSONValue { ["file": .string(file), "damaged": .string("\(error)")] }
 }
 
 /// The events of a cache during a command.
@@ -132,7 +132,7 @@ final class CacheWarnings: Sendable {
 
     func take(_ event: DiskCacheEvent) {
         switch event {
-        case .damaged(let file, let fault): state.withLock { $0.damages.append(DamagedEntry(file: file, fault: fault)) }
+        case .damaged(let file, let error): state.withLock { $0.damages.append(DamagedEntry(file: file, error: error)) }
         case .unavailable(let error): state.withLock { $0.errors.append(error) }
         case .tooLarge, .noRoom, .recovered, .evicted, .indexed: break
         }
@@ -227,7 +227,7 @@ struct CacheClearing: Sendable {
         let places = Dictionary(targets.enumerated().flatMap { place, target in target.spellings.map { ($0, place) } })
         { first, _ in first }
         for name in try cache.entryNames() {
-            switch cache.look(at: name) {
+            switch cache.inspect(name) {
             case .whole(let reader):
                 guard let place = places[reader.head.key.url] else { continue }
                 if cache.remove(reader) {

@@ -38,12 +38,12 @@ struct CacheListCommand: AsyncParsableCommand {
     ) {
         var (lines, errors) = ("", [StorageError]())
         for name in names {
-            switch cache.look(at: name) {
+            switch cache.inspect(name) {
             case .whole(let reader):
                 let line = CacheEntryLine(reader, now: now)
                 lines += (isJSON ? line.members.jsonLine : line.text) + "\n"
             case .damaged(let damage):
-                let entry = DamagedEntry(file: damage.file, fault: damage.fault)
+                let entry = DamagedEntry(file: damage.file, error: damage.error)
                 lines += (isJSON ? entry.jsonLine : entry.text) + "\n"
             case .unreadable(let error): errors.append(error)
             case nil: break

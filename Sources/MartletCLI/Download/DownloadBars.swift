@@ -5,7 +5,7 @@ import Martlet
 struct DownloadBars: Sendable {
     var size: TerminalSize
     var usesUnicode: Bool
-    var usesColour: Bool
+    var usesColor: Bool
 
     /// The columns of the parts of a line: chosen only by the width, so that the lines are aligned.
     private struct Layout {
@@ -77,7 +77,7 @@ struct DownloadBars: Sendable {
             parts.append(ColumnText.fitted(amount, to: columns, isRight: true))
         }
         let isLong = layout.tail >= DownloadRow.longTail
-        parts.append(coloured(ColumnText.fitted(isLong ? row.tail : row.shortStatus, to: layout.tail), row))
+        parts.append(colored(ColumnText.fitted(isLong ? row.tail : row.shortStatus, to: layout.tail), row))
         return parts.joined(separator: "  ")
     }
 
@@ -93,9 +93,9 @@ struct DownloadBars: Sendable {
     private func compactLine(_ name: String, _ row: DownloadRow) -> String {
         let columns = compactNameColumns(row)
         let figure = String(ColumnText.prefix(of: compactFigure(row), columns: room))
-        guard columns >= 3 else { return coloured(figure, row) }
+        guard columns >= 3 else { return colored(figure, row) }
         let cut = ColumnText.cut(name, to: columns, usesUnicode: usesUnicode)
-        return "\(ColumnText.fitted(cut, to: columns))  \(coloured(figure, row))"
+        return "\(ColumnText.fitted(cut, to: columns))  \(colored(figure, row))"
     }
 
     private func label(_ total: DownloadTotal, columns: Int) -> String {
@@ -106,13 +106,13 @@ struct DownloadBars: Sendable {
         // The last column stays empty until the download is complete.
         let done = fraction >= 1 ? columns : min(columns - 1, Int(Double(columns) * fraction))
         let (full, empty) = ProgressText.bar(done, of: columns, usesUnicode: usesUnicode)
-        guard usesColour else { return full + empty }
+        guard usesColor else { return full + empty }
         return "\u{1B}[32m\(full)\u{1B}[2;39m\(empty)\u{1B}[0m"
     }
 
-    private func coloured(_ text: String, _ row: DownloadRow) -> String {
+    private func colored(_ text: String, _ row: DownloadRow) -> String {
         let isWaiting = if case .waiting = row.phase { true } else { row.isStalled }
-        return usesColour && isWaiting ? "\u{1B}[33m\(text)\u{1B}[0m" : text
+        return usesColor && isWaiting ? "\u{1B}[33m\(text)\u{1B}[0m" : text
     }
 }
 

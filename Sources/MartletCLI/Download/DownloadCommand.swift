@@ -26,16 +26,16 @@ struct DownloadCommand: WordsCommand {
             plans: plans, group: group, starter: managed ?? SessionDownloads(session: session), screen: screen,
             limits: managed == nil ? (group.download.fileLimit, group.download.fileLimitPerHost) : nil)
         if let managed { await reportFindings(of: managed, on: screen, form) }
-        let warning = managed.map { reportFaults(of: $0, on: screen) }
+        let warning = managed.map { reportErrors(of: $0, on: screen) }
         // Unstructured: it ends with the session.
-        let telling =
+        let reporting =
             group.global.isVerbose && form.progress != .json
             ? session.reportEvents { line in
                 await screen.say("* \(ColumnText.safe(line, usesUnicode: form.usesUnicode))")
             } : nil
         let status = await runner.run { await SignalHandler.next() }
         await managed?.close()
-        telling?.cancel()
+        reporting?.cancel()
         warning?.cancel()
         if let name = group.cookieOutput, let jar = session.configuration.cookies {
             await CookiePlan.write(jar, to: name, group.global)
@@ -70,11 +70,11 @@ struct DownloadCommand: WordsCommand {
             default: break
             }
         }
-        if managed.plans.isEmpty, form.tellsPeople { await screen.say("the queue is empty") }
+        if managed.plans.isEmpty, form.isReadableText { await screen.say("the queue is empty") }
     }
 
     /// Reports failures to write to the directory, which do not stop the downloads.
-    private static func reportFaults(of managed: ManagedDownloads, on screen: DownloadScreen) -> Task<Void, Never> {
+    private static func reportErrors(of managed: ManagedDownloads, on screen: DownloadScreen) -> Task<Void, Never> {
         let events = managed.manager.events
         return Task {
             for await event in events {
@@ -87,9 +87,9 @@ struct DownloadCommand: WordsCommand {
 
 extension HTTPSession {
     /// Reports the session's events for `-v`.
-    nonisolated func reportEvents(_ tell: @escaping @Sendable (String) async -> Void) -> Task<Void, Never> {
+    nonisolated func reportEvents(_ report: @escaping @Sendable (String) async -> Void) -> Task<Void, Never> {
         let events = events
-        return Task { for await event in events { await tell(event.description) } }
+        return Task { for await event in events { await report(event.description) } }
     }
 }
 
@@ -97,7 +97,7 @@ extension DownloadCommand {
     /// Its own options, those it shares with `get`, and the others of `get`, which are rejected by name.
     static let options = CommandOptions(
         OptionTable.rows(
-            files + transfers + resumption + retries, shared, helps: helps, refusing: reasons,
+            files + transfers + resumption + retries, shared, helps: helps, rejecting: reasons,
             others: "has no meaning for a download"), usage: "martlet download [options] URL… | -i FILE",
         notes: DownloadJSON.help
     ) { $0.redirects.followsRedirects = true }
@@ -125,7 +125,7 @@ extension DownloadCommand {
         },
     ]
 
-    private static let retry: CurlOption.Setting<Int> = \.download.options.retry.maximumAttempts
+    private static let retry: CurlOption.Setting<Int> = \.download.options.retry.maximumRetries
     private static let perHost: CurlOption.Setting<Int> = \.download.fileLimitPerHost
     private static let folder: CurlOption.Setting<String?> = \.download.folder
 

@@ -11,17 +11,17 @@ struct DownloadRunner: Sendable {
 
     /// Runs all downloads; the number of a signal stops them. Returns the exit code of the first URL that failed.
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
-        let roster = RunningDownloads(starter)
+        let runningDownloads = RunningDownloads(starter)
         let signal = CurrentValue<Int32?>(nil)
         // Both are unstructured: a signal may never arrive, and drawing must not delay the downloads.
         let waiting = Task {
             let number = await interruption()
             signal.update { number }
-            await roster.stop()
+            await runningDownloads.stop()
         }
         let drawing = Task { await screen.run() }
         await starter.prepare()
-        let outcomes = await outcomes(roster)
+        let outcomes = await outcomes(runningDownloads)
         let number = signal.value
         // Stopped downloads are closed before the program ends.
         if number != nil { await waiting.value }
@@ -38,7 +38,7 @@ struct DownloadRunner: Sendable {
         return status
     }
 
-    private func outcomes(_ roster: RunningDownloads) async -> [Int: DownloadOutcome] {
+    private func outcomes(_ runningDownloads: RunningDownloads) async -> [Int: DownloadOutcome] {
         await withTaskGroup(of: (Int, DownloadOutcome)?.self) { tasks in
             var line = DownloadScheduler(
                 hosts: plans.map { $0.url.host }, limit: limits?.files ?? plans.count,
@@ -47,13 +47,13 @@ struct DownloadRunner: Sendable {
             var runningCount = 0
             // Shortly after its start, or in a closed queue, a stopped download ends without an event: cancel its task.
             tasks.addTask {
-                await roster.untilStopped()
+                await runningDownloads.untilStopped()
                 return nil
             }
             while true {
-                if roster.isStopping { line.stop() }
+                if runningDownloads.isStopping { line.stop() }
                 while let index = line.next() {
-                    let run = DownloadRun(plan: plans[index], runner: self, roster: roster)
+                    let run = DownloadRun(plan: plans[index], runner: self, runningDownloads: runningDownloads)
                     runningCount += 1
                     tasks.addTask { (index, await run.run()) }
                 }
@@ -70,7 +70,7 @@ struct DownloadRunner: Sendable {
                 outcomes[plans[index].number] = outcome
                 if outcome.status != nil, group.global.stopsAtFirstError {
                     line.stop()
-                    await roster.stop()
+                    await runningDownloads.stop()
                 }
             }
         }
@@ -89,7 +89,7 @@ struct DownloadRunner: Sendable {
 struct DownloadRun: Sendable {
     let plan: DownloadPlan
     let runner: DownloadRunner
-    let roster: RunningDownloads
+    let runningDownloads: RunningDownloads
 
     private var screen: DownloadScreen { runner.screen }
     private var retryTimeLimit: Duration? { runner.group.retries.timeLimit }
@@ -110,13 +110,13 @@ struct DownloadRun: Sendable {
             await screen.end(plan, outcome)
             return outcome
         }
-        await roster.add(plan.number, download)
+        await runningDownloads.add(plan.number, download)
         // A queued download is not shown until its turn.
         await DownloadRun.beginning(of: download)
         let start = ContinuousClock.now
         if screen.showsEvents { await screen.begin(plan, download) }
         let outcome = await follow(download)
-        await roster.remove(plan.number)
+        await runningDownloads.remove(plan.number)
         let isFinished = if case .finished = outcome { true } else { false }
         if screen.showsEvents || !isFinished { await screen.end(plan, outcome, of: download, since: start) }
         if isFinished { await runner.starter.forget(download) }
@@ -139,7 +139,7 @@ struct DownloadRun: Sendable {
                     continue
                 }
                 // Only the timeout pauses a single download.
-                if case .stopped = outcome, !roster.isStopping { return .outOfTime }
+                if case .stopped = outcome, !runningDownloads.isStopping { return .outOfTime }
                 return outcome
             }
             return .stopped
@@ -255,7 +255,7 @@ actor ManagedDownloads: DownloadBackend {
         guard let folder = download.stateFolder else { return nil }
         let access = try DownloadCredentials(plans, group, caller)
         // Downloads without credentials get neither cookies nor a client certificate.
-        let stranger = session.with {
+        let anonymousSession = session.with {
             $0.cookies = nil
             $0.tls.identity = nil
         }
@@ -268,7 +268,7 @@ actor ManagedDownloads: DownloadBackend {
                 make: { plan, status, slots in
                     var plan = plan
                     let isOwn = access.grant(&plan)
-                    return DownloadJob(plan, session: isOwn ? session : stranger, slots: slots, status: status)
+                    return DownloadJob(plan, session: isOwn ? session : anonymousSession, slots: slots, status: status)
                 })
             let found = await found(in: manager)
             let known = Set(found.map { key($0.0) })

@@ -247,9 +247,9 @@ actor DownloadScreen {
         guard let subject = subject(number) else { return }
         if form.progress == .json {
             say(DownloadJSON.line(event, subject))
-        } else if form.tellsPeople {
+        } else if form.isReadableText {
             // A bar shows these already.
-            let isShown = form.progress == .bar && !form.tellsAll
+            let isShown = form.progress == .bar && !form.printsEveryFailure
             switch event {
             case .retrying where isShown, .verifying where isShown: break
             default: say(text.note(event, name: subject.name))
@@ -273,7 +273,7 @@ actor DownloadScreen {
         sources[plan.number] = nil
         if form.progress == .json {
             say(DownloadJSON.line(outcome, subject, kept: kept))
-        } else if outcome.status == nil ? form.tellsPeople : form.tellsErrors {
+        } else if outcome.status == nil ? form.isReadableText : form.printsErrors {
             say(text.outcome(outcome, of: subject, after: time, kept: kept))
         }
     }
@@ -281,7 +281,7 @@ actor DownloadScreen {
     func warn(_ message: String) {
         if form.progress == .json {
             say(DownloadJSON.warning(message))
-        } else if form.tellsErrors {
+        } else if form.printsErrors {
             say("martlet: \(ColumnText.safe(message, usesUnicode: form.usesUnicode))")
         }
     }
@@ -312,12 +312,12 @@ actor DownloadScreen {
         let now = elapsed
         switch form.progress {
         case .bar: await draw()
-        case .json: await Console.complain(DownloadJSON.progress(rows(at: now), total: board.total(at: now)) + "\n")
+        case .json: await Console.printError(DownloadJSON.progress(rows(at: now), total: board.total(at: now)) + "\n")
         case .plain where now - lastLine >= DownloadScreen.lineInterval:
             lastLine = now
             var lines = rows(at: now).map { text.progress($0.row) }
             if board.fileCount > 1 { lines.append(text.progress(board.total(at: now))) }
-            await Console.complain(lines.map { "\($0)\n" }.joined())
+            await Console.printError(lines.map { "\($0)\n" }.joined())
         default: break
         }
     }
@@ -332,7 +332,7 @@ actor DownloadScreen {
         let size = TerminalSize.current
         var lines: [String] = []
         if now >= DownloadScreen.firstFrame {
-            let bars = DownloadBars(size: size, usesUnicode: form.usesUnicode, usesColour: form.usesColour)
+            let bars = DownloadBars(size: size, usesUnicode: form.usesUnicode, usesColor: form.usesColor)
             lines = bars.lines(rows(at: now).map(\.row), total: board.fileCount > 1 ? board.total(at: now) : nil)
         }
         // After the last download has ended, its bar stays until the summary.
@@ -345,7 +345,7 @@ actor DownloadScreen {
         notes = []
         let hidesCursor = block.lineCount > 0
         SignalHandler.update { $0.hidesCursor = hidesCursor }
-        await Console.complain(frame)
+        await Console.printError(frame)
     }
 
     /// Removes the bars, and writes a summary, and a message below it.
@@ -357,7 +357,7 @@ actor DownloadScreen {
             if board.fileCount > 1 { say(text.summary(total, received: board.receivedByteCount, after: elapsed)) }
         default: break
         }
-        if form.tellsErrors, form.progress != .json { say(summaryMessage) }
+        if form.printsErrors, form.progress != .json { say(summaryMessage) }
         isOver = true
         if form.progress == .bar { await write(block.end(notes: notes)) }
     }

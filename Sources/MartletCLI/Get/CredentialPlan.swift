@@ -136,14 +136,14 @@ enum KeyLogPlan {
     private static var name: String? { Environment["SSLKEYLOGFILE"].flatMap { $0.isEmpty ? nil : $0 } }
 
     /// The file; `nil` for none, and for a file that cannot be appended to.
-    static var file: String? { name.flatMap { KeyLogFile.fault(at: $0) == nil ? $0 : nil } }
+    static var file: String? { name.flatMap { KeyLogFile.error(at: $0) == nil ? $0 : nil } }
 
     /// Reports a file that cannot be appended to, as text or as JSON.
     static func warn(asJSON: Bool = false) async {
-        guard let name, let fault = KeyLogFile.fault(at: name) else { return }
-        let message = "SSLKEYLOGFILE: secrets are not written to “\(name)”: \(fault)"
+        guard let name, let error = KeyLogFile.error(at: name) else { return }
+        let message = "SSLKEYLOGFILE: secrets are not written to “\(name)”: \(error)"
         let line = asJSON ? DownloadJSON.warning(message) : "martlet: warning: \(message)"
-        await Console.complain("\(line)\n")
+        await Console.printError("\(line)\n")
     }
 }
 
@@ -212,6 +212,6 @@ enum CookiePlan {
             } else {
                 try await jar.exportNetscape(to: FilePath(name))
             }
-        } catch { if global.tellsErrors { await Console.report("could not save cookies in “\(name)”: \(error)") } }
+        } catch { if global.printsErrors { await Console.report("could not save cookies in “\(name)”: \(error)") } }
     }
 }

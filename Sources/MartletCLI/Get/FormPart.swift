@@ -22,10 +22,10 @@ struct FormPart: Hashable, Sendable {
         return .multipart(quoting: quoting, boundary: boundary) { form in for add in additions { add(&form) } }
     }
 
-    private func fault(_ reason: String) -> UsageError { UsageError("option -F: “\(text)”: \(reason)") }
+    private func makeError(_ reason: String) -> UsageError { UsageError("option -F: “\(text)”: \(reason)") }
 
     private func addition() throws(UsageError) -> (inout MultipartForm) -> Void {
-        guard let mark = text.first("=") else { throw fault("has no =: NAME=CONTENT") }
+        guard let mark = text.first("=") else { throw makeError("has no =: NAME=CONTENT") }
         let name = String(text[..<mark])
         // By scalars: a separator also counts before a combining character.
         var rest = text.unicodeScalars[mark...].dropFirst()
@@ -37,12 +37,12 @@ struct FormPart: Hashable, Sendable {
         switch rest.first {
         case "@": source = .file
         case "<": source = .contents
-        case "(": throw fault("parts within parts are not supported")
+        case "(": throw makeError("parts within parts are not supported")
         default: break
         }
         if source != .text { rest = rest.dropFirst() }
         let value = FormPart.word(&rest, endsAtComma: source == .file)
-        guard rest.first != "," else { throw fault("several files in a part are not supported") }
+        guard rest.first != "," else { throw makeError("several files in a part are not supported") }
         let (type, filename) = try attributes(&rest)
         switch source {
         case .text: return { $0.part(name, .text(value, contentType: type), filename: filename) }
@@ -74,20 +74,20 @@ struct FormPart: Hashable, Sendable {
             if rest.starts(with: "type=".unicodeScalars) {
                 rest = rest.dropFirst(5)
                 type = FormPart.word(&rest)
-                guard type?.contains("/") == true else { throw fault("the type has no /") }
+                guard type?.contains("/") == true else { throw makeError("the type has no /") }
                 isInType = true
             } else if rest.starts(with: "filename=".unicodeScalars) {
                 rest = rest.dropFirst(9)
                 filename = FormPart.word(&rest)
                 isInType = false
             } else if ["headers=", "encoder="].contains(where: { rest.starts(with: $0.unicodeScalars) }) {
-                throw fault("“headers=” and “encoder=” are not supported")
+                throw makeError("“headers=” and “encoder=” are not supported")
             } else {
                 _ = FormPart.word(&rest)
                 if isInType { type? += ";" + String(parameter[..<rest.startIndex]) }
             }
         }
-        guard rest.isEmpty else { throw fault("“\(String(rest))” after the file name") }
+        guard rest.isEmpty else { throw makeError("“\(String(rest))” after the file name") }
         return (type, filename)
     }
 

@@ -42,7 +42,7 @@ struct GetRunner: Sendable {
                 do throws(OutputError) { try await Console.write([], toFile: name, .truncate) } catch {
                     let error = UsageError("option -D: \(error)", status: .writeFailed)
                     if global.isParallel || global.stopsAtFirstError { throw error }
-                    if global.tellsErrors { await error.tell() }
+                    if global.printsErrors { await error.printMessage() }
                     status = error.status
                     continue
                 }

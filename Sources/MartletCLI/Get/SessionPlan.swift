@@ -40,7 +40,7 @@ enum SessionPlan {
         if options.acceptsAnyCertificate {
             tls.verifiesHostName = false
             tls.trust = .dangerouslyAcceptingAnyCertificate
-            if WriteOut.tellsVerification(options.writeOut) {
+            if WriteOut.printsVerification(options.writeOut) {
                 // The result is printed: the chain is verified, but always accepted.
                 tls.trust = (hasRoots ? try trust(options) : TrustPolicy.system).evaluated { _, _ in .accept }
             }
@@ -184,7 +184,7 @@ struct CachePlan: Sendable {
         for (folder, limit) in limits {
             let (cache, isThere) = try await CachePlan.open(folder, staleIfError: limit)
             caches[folder] = cache
-            if !isThere, groups.global.tellsErrors {
+            if !isThere, groups.global.printsErrors {
                 await Console.report("option --cache: “\(folder)” cannot be created; nothing is stored")
             }
         }

@@ -7,7 +7,7 @@ extension Transfer {
     /// Sends the request and receives its response, once.
     func tryOnce() async throws {
         guard options.reading != .events else { return try await readEvents() }
-        let control = TransferControl(watcher: ledger.watcher)
+        let control = TransferControl(tracer: ledger.tracer)
         try await watchingSpeed(of: control) { try await exchange(control) }
     }
 
@@ -19,7 +19,7 @@ extension Transfer {
             ) { response in
                 if response.isUnsatisfied {
                     await verbose(VerboseText.cache(response.cacheStatus))
-                    throw Verdict(status: .notInCache, message: "the response is not in the cache")
+                    throw ExitError(status: .notInCache, message: "the response is not in the cache")
                 }
                 ledger.update { report in
                     report.source = response.source
@@ -33,7 +33,7 @@ extension Transfer {
                 try await place(response)
                 let answer = offset.map { ResumeResponse(response.head, at: $0, response.method) }
                 // A file that must not change does not receive heads either.
-                let isShown = answer?.isRefusal != true || output.path == nil
+                let isShown = answer?.isRejection != true || output.path == nil
                 try await showSteps(to: isShown ? output : nil)
                 try await show(
                     response.interim + [response.head], behind: ledger.report.passedHeads, response.metrics,
@@ -42,22 +42,22 @@ extension Transfer {
                 let isFailure =
                     options.failsOnStatus && response.head.status >= 400
                     && !(offset != nil && response.head.status == 416)
-                let verdict = Verdict(status: .refusedByStatus, message: "the status is \(response.head.status)")
-                if isFailure, !options.keepsBodyOnFailure || offset != nil { throw verdict }
+                let statusError = ExitError(status: .rejectedByStatus, message: "the status is \(response.head.status)")
+                if isFailure, !options.keepsBodyOnFailure || offset != nil { throw statusError }
                 if response.head.status == 401, needsRewind(control, ledger.report) {
                     let message = "the server requires credentials, and standard input cannot be sent again; use a file"
-                    throw Verdict(status: .rewindFailed, message: message)
+                    throw ExitError(status: .rewindFailed, message: message)
                 }
                 try checkSize(response)
                 switch answer {
-                case .refusal(let reason):
-                    throw Verdict(
+                case .rejection(let reason):
+                    throw ExitError(
                         status: .rangeRejected, message: "\(reason): cannot resume; without -C all is fetched")
                 case .complete: return await verbose("* The file is complete\n")
                 case .rest, nil: break
                 }
                 try await receive(response, control)
-                if isFailure { throw verdict }
+                if isFailure { throw statusError }
             }
         } catch {
             guard ledger.report.head == nil else { throw error }
@@ -67,7 +67,7 @@ extension Transfer {
     }
 
     private func verbose(_ text: @autoclosure () -> String) async {
-        if global.isVerbose { await Console.complain(text()) }
+        if global.isVerbose { await Console.printError(text()) }
     }
 
     // MARK: Heads
@@ -119,13 +119,13 @@ extension Transfer {
         let bytes = Array((passed.compactMap(\.receivedBytes) + heads).joined())
         ledger.update { $0.headByteCount += bytes.count }
         if global.isVerbose {
-            if let metrics { await Console.complain(VerboseText.connection(metrics)) }
+            if let metrics { await Console.printError(VerboseText.connection(metrics)) }
             for head in passed {
-                if let sent = head.sentBytes { await Console.complain(HeadText.shown(sent, mark: ">")) }
-                if let came = head.receivedBytes { await Console.complain(HeadText.shown(came, mark: "<")) }
+                if let sent = head.sentBytes { await Console.printError(HeadText.shown(sent, mark: ">")) }
+                if let came = head.receivedBytes { await Console.printError(HeadText.shown(came, mark: "<")) }
             }
-            await Console.complain(VerboseText.cache(cacheStatus))
-            for head in heads { await Console.complain(HeadText.shown(head, mark: "<")) }
+            await Console.printError(VerboseText.cache(cacheStatus))
+            for head in heads { await Console.printError(HeadText.shown(head, mark: "<")) }
         }
         guard !bytes.isEmpty else { return }
         if let file = options.headsFile { try await Console.write(bytes, toFile: file, .append) }
@@ -156,7 +156,7 @@ extension Transfer {
             return await verbose("* The response does not meet -z: treated as status 304\n")
         }
         // -I requests only the head, for any method.
-        if options.isHead, response.method != .head { return response.body.refuse() }
+        if options.isHead, response.method != .head { return response.body.reject() }
         let total = response.body.expectedContentLength
         meter?.note(0, of: total)
         var logged: [UInt8] = []
@@ -185,11 +185,11 @@ extension Transfer {
     }
 
     /// Rejects a body with a known length above the limit of `--max-filesize`.
-    private func checkSize(_ response: DetailedResponse) throws(Verdict) {
+    private func checkSize(_ response: DetailedResponse) throws(ExitError) {
         guard let limit = options.sizeLimit, !options.isHead, response.method != .head,
             let total = response.body.expectedContentLength, total > UInt64(limit)
         else { return }
-        throw Verdict(
+        throw ExitError(
             status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) of --max-filesize")
     }
 
@@ -203,11 +203,11 @@ extension Transfer {
     }
 
     /// With `--compressed`, rejects a body in a coding that cannot be decoded, which is not the resource.
-    private func checkCoding(_ head: ResponseHead) throws(Verdict) {
+    private func checkCoding(_ head: ResponseHead) throws(ExitError) {
         guard options.isCompressed, !options.isRaw else { return }
         do throws(ContentDecodingError) {
-            _ = try ContentCodingPlan(fieldValues: head.fields.values(of: "content-encoding"), unknown: .refused)
-        } catch { throw Verdict(status: .contentCoding, message: "\(error)") }
+            _ = try ContentCodingPlan(fieldValues: head.fields.values(of: "content-encoding"), unknown: .rejected)
+        } catch { throw ExitError(status: .contentCoding, message: "\(error)") }
     }
 
     /// Writes the events of a stream, each as JSON on a line, until its end.

@@ -23,7 +23,7 @@ struct Transfer: Sendable {
     }
 
     /// The exit code and the message of a transfer that the program itself ends.
-    struct Verdict: Error {
+    struct ExitError: Error {
         var status: ExitStatus
         var message: String
     }
@@ -36,14 +36,14 @@ struct Transfer: Sendable {
         do { try await fetch() } catch {
             if !(error is UsageError) { subject = self.subject }
             ledger.update { report in
-                (report.status, report.message) = Transfer.verdict(error)
+                (report.status, report.message) = Transfer.statusAndMessage(of: error)
                 report.noteCertificate(error)
                 report.isOutputBroken = (error as? OutputError)?.isStandardOutput ?? false
             }
         }
         var report = ledger.report
         report.elapsed = ContinuousClock.now - report.start
-        if report.status != .success, !report.message.isEmpty, !report.isReported, global.tellsErrors {
+        if report.status != .success, !report.message.isEmpty, !report.isReported, global.printsErrors {
             await Console.report("(\(report.status.code)) \(subject)\(report.message)")
         }
         if let format = options.writeOut, report.status != .interrupted {
@@ -57,9 +57,9 @@ struct Transfer: Sendable {
         return report
     }
 
-    static func verdict(_ error: any Error) -> (ExitStatus, String) {
+    static func statusAndMessage(of error: any Error) -> (ExitStatus, String) {
         switch error {
-        case let error as Verdict: (error.status, error.message)
+        case let error as ExitError: (error.status, error.message)
         case let error as UsageError: (error.status, error.description)
         case let error as HTTPError: (ExitStatus(error), error.message)
         case let error as OutputError: (.writeFailed, error.isClosedPipe ? "" : error.description)
@@ -104,7 +104,7 @@ struct Transfer: Sendable {
         } catch {
             await stop()
             await output.close()
-            let (status, message) = Transfer.verdict(error)
+            let (status, message) = Transfer.statusAndMessage(of: error)
             await meter?.finish(status, message: message)
             if meter?.isJSON == true { ledger.update { $0.isReported = true } }
             throw error
@@ -116,7 +116,7 @@ struct Transfer: Sendable {
         let modified = options.preservesModificationTime ? report.head?.fields.firstValue(of: "last-modified") : nil
         let problem = try await output.finish(
             makesFile: report.effectiveStatus != 304, modified: modified.flatMap { HTTPDate($0)?.secondsSinceEpoch })
-        if let problem, global.tellsErrors {
+        if let problem, global.printsErrors {
             await Console.report("option -R: no time for “\(problem.name)”: \(problem.reason)")
         }
         if let head = report.head { try await EntityTagFile.save(head, options) }
@@ -145,7 +145,7 @@ struct Transfer: Sendable {
                 ledger.restart(plan)
                 continue
             }
-            await tell(ledger.report, failure)
+            await publish(ledger.report, failure)
             guard plan.body.replay != .once,
                 let wait = options.retries.wait(
                     after: Transfer.outcome(failure, ledger.report), tries: tries, elapsed: ContinuousClock.now - start)
@@ -155,7 +155,7 @@ struct Transfer: Sendable {
             }
             let problem = Transfer.problem(failure, ledger.report)
             await meter?.retrying(problem, in: wait, failures: tries)
-            if global.tellsErrors, !global.isSilent, meter?.isJSON != true {
+            if global.printsErrors, !global.isSilent, meter?.isJSON != true {
                 let left = options.retries.count - tries
                 await Console.report("\(subject)\(problem); retrying in \(wait), \(left) retries left")
             }
@@ -175,29 +175,29 @@ struct Transfer: Sendable {
     }
 
     private static func problem(_ failure: (any Error)?, _ report: TransferReport) -> String {
-        if let failure, !(failure is Verdict) { return verdict(failure).1 }
+        if let failure, !(failure is ExitError) { return statusAndMessage(of: failure).1 }
         return "the status is \(report.head?.status ?? 0)"
     }
 
     private static func outcome(_ failure: (any Error)?, _ report: TransferReport) -> RetryPlan.Outcome {
-        let status = failure.map { verdict($0).0 }
-        if let head = report.head, status == nil || status == .refusedByStatus {
+        let status = failure.map { statusAndMessage(of: $0).0 }
+        if let head = report.head, status == nil || status == .rejectedByStatus {
             let now = Int64(Date().timeIntervalSince1970)
             let retryAfter = head.fields.rawValues(of: "retry-after").first.flatMap { RetryAfter($0, now: now) }
             return .status(head.status, isError: failure != nil, retryAfter: retryAfter?.delay)
         }
-        let refusals = (failure as? HTTPError)?.connectFailures ?? []
+        let connectErrors = (failure as? HTTPError)?.connectErrors ?? []
         return .failure(
             status ?? .success,
-            isRefusedConnection: refusals.contains { $0.error.code == Errno.connectionRefused.rawValue })
+            isRefusedConnection: connectErrors.contains { $0.error.code == Errno.connectionRefused.rawValue })
     }
 
     /// Logs and shows an attempt that has ended.
-    private func tell(_ report: TransferReport, _ failure: (any Error)?) async {
+    private func publish(_ report: TransferReport, _ failure: (any Error)?) async {
         if let log { await log.append(report, plan, failure) }
         if global.showsTimeline, report.head != nil, let metrics = report.metrics {
             let chart = TimelineChart.text(steps: report.steps.map(\.hop), metrics: metrics, source: report.source)
-            await Console.complain(
+            await Console.printError(
                 "\(report.method) \(report.url.redacted) \(report.head?.status ?? 0)\n\(chart)")
         }
     }
@@ -249,7 +249,7 @@ final class TransferReportBuilder: Sendable {
     }
 
     /// Records the requests of a call.
-    var watcher: CallTracer {
+    var tracer: CallTracer {
         CallTracer(
             sent: { head in self.update { $0.passedHeads.append(.sent(head)) } },
             connected: { heads in

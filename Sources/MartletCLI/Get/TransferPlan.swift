@@ -302,7 +302,7 @@ enum ResumeResponse: Hashable, Sendable {
     /// Nothing is left: the file is complete, or the response has no body.
     case complete
     /// The body must not be appended to the file, for a reason.
-    case refusal(String)
+    case rejection(String)
 
     /// - Parameter offset: The first byte that was requested.
     init(_ head: ResponseHead, at offset: UInt64, _ method: HTTPRequest.Method) {
@@ -311,16 +311,16 @@ enum ResumeResponse: Hashable, Sendable {
         case (204, _), (304, _): self = .complete
         case _ where method == .head: self = .rest
         case (206, .satisfied(let part, _)) where part.lowerBound == offset: self = .rest
-        case (206, _): self = .refusal("the server sent another range than the one from byte \(offset)")
+        case (206, _): self = .rejection("the server sent another range than the one from byte \(offset)")
         case (416, .unsatisfied(offset)): self = .complete
         case (416, .unsatisfied(let total)):
-            self = .refusal("the server has only \(total) bytes, and the file has \(offset)")
+            self = .rejection("the server has only \(total) bytes, and the file has \(offset)")
         case (200, _) where head.fields.firstValue(of: "content-length").flatMap({ UInt64($0) }) == offset:
             self = .complete
-        case (200, _): self = .refusal("the server does not support byte ranges")
-        default: self = .refusal("the status of the range is \(head.status)")
+        case (200, _): self = .rejection("the server does not support byte ranges")
+        default: self = .rejection("the status of the range is \(head.status)")
         }
     }
 
-    var isRefusal: Bool { if case .refusal = self { true } else { false } }
+    var isRejection: Bool { if case .rejection = self { true } else { false } }
 }

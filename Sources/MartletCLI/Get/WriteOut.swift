@@ -13,7 +13,7 @@ struct WriteOut: Sendable {
     init(_ report: TransferReport) { self.report = report }
 
     /// Whether a format prints the result of verifying the certificates.
-    static func tellsVerification(_ format: String?) -> Bool {
+    static func printsVerification(_ format: String?) -> Bool {
         format.map { $0.contains("ssl_verify_result}") || $0.contains("%{json}") } ?? false
     }
 
@@ -138,11 +138,11 @@ extension WriteOut {
 
     /// The reason that the chain was rejected, or would have been rejected with verification. A reused connection has
     /// no chain.
-    private func verification(_ refused: Int, of scheme: HTTPURL.Scheme) -> Int {
-        guard refused == 0, report.url.scheme == scheme, report.metrics?.isConnectionReused == false,
-            let fault = connection?.tls?.acceptedFault
-        else { return refused }
-        return TLSError(fault).verificationCode ?? 0
+    private func verification(_ rejected: Int, of scheme: HTTPURL.Scheme) -> Int {
+        guard rejected == 0, report.url.scheme == scheme, report.metrics?.isConnectionReused == false,
+            let accepted = connection?.tls?.acceptedError
+        else { return rejected }
+        return TLSError(accepted).verificationCode ?? 0
     }
 
     private var connects: Int {

@@ -77,7 +77,7 @@ struct CommandLineParser {
             var next = TransferOptions()
             next.global = groups[last].global
             groups.append(next)
-        case .refused(let reason): throw UsageError(reason)
+        case .rejected(let reason): throw UsageError(reason)
         }
     }
 
@@ -86,7 +86,7 @@ struct CommandLineParser {
         if let option = options[name] { return option }
         if name.hasPrefix("no-"), let option = options[String(name.dropFirst(3))] {
             // Switching off an unsupported feature has no effect.
-            if case .refused = option.kind { return .ignored("--\(name)") }
+            if case .rejected = option.kind { return .ignored("--\(name)") }
             if let opposite = option.opposite { return .flag("--\(name)", "", opposite) }
         }
         let similar = Spelling.suggestion(for: name, among: options.listed.map(\.name))
@@ -143,7 +143,7 @@ struct GlobalOptions: Sendable {
         return isParallel && (progress == .auto || progress == .bar) ? .plain : progress
     }
 
-    var tellsErrors: Bool { !isSilent || showsErrors }
+    var printsErrors: Bool { !isSilent || showsErrors }
 }
 
 /// A command line that cannot be executed; nothing was sent.
@@ -160,7 +160,7 @@ struct UsageError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    func tell() async { await Console.report("(\(status.code)) \(self)") }
+    func printMessage() async { await Console.report("(\(status.code)) \(self)") }
 }
 
 func check(_ condition: Bool, _ message: @autoclosure () -> String, status: ExitStatus = .usage) throws(UsageError) {

@@ -18,7 +18,7 @@ struct CurlOption: Sendable {
     var takesValue: Bool {
         switch kind {
         case .value, .config: true
-        case .flag, .next, .refused: false
+        case .flag, .next, .rejected: false
         }
     }
 
@@ -105,8 +105,8 @@ struct CurlOption: Sendable {
     }
 
     /// An option that is known, and rejected.
-    static func refused(_ name: String, _ letter: Character?, _ reason: String) -> CurlOption {
-        CurlOption(letter.map { "-\($0), --\(name)" } ?? "--\(name)", "", .refused(reason))
+    static func rejected(_ name: String, _ letter: Character?, _ reason: String) -> CurlOption {
+        CurlOption(letter.map { "-\($0), --\(name)" } ?? "--\(name)", "", .rejected(reason))
     }
 }
 
@@ -120,7 +120,7 @@ enum OptionKind: Sendable {
     /// Ends the options of this transfer and begins those of the next.
     case next
     case config
-    case refused(String)
+    case rejected(String)
 }
 
 /// The options of a command, by name and by letter.
@@ -167,7 +167,7 @@ struct CommandOptions: Sendable {
     func groups(of words: [String]) async throws -> [TransferOptions] {
         var reader = CommandLineParser(self)
         do throws(UsageError) { try reader.read(words) } catch {
-            await error.tell()
+            await error.printMessage()
             throw error.status
         }
         ProcessTitle.hideSecrets(of: reader.groups)
@@ -208,7 +208,7 @@ extension WordsCommand {
         let groups = try await options.groups(of: words)
         let status: ExitStatus
         do throws(UsageError) { status = try await run(groups) } catch {
-            if groups.global.tellsErrors { await error.tell() }
+            if groups.global.printsErrors { await error.printMessage() }
             throw error.status
         }
         if status != .success { throw status }

@@ -4,7 +4,7 @@ import Martlet
 enum OptionTable {
     static let all =
         request + conditions + body + output + redirects + callers + cookies + retries + connection + proxy + security
-        + caching + general + refused
+        + caching + general + rejected
 
     private static let request: [CurlOption] = [
         .list("--url URL", "Fetch this URL, as if it were given without an option", \.urls) { $0 },
@@ -257,7 +257,7 @@ extension OptionTable {
     /// of `get`, or `others`.
     static func rows(
         _ own: [CurlOption], _ shared: [CurlOption], helps: [String: String],
-        refusing reasons: KeyValuePairs<String, String>, others: String
+        rejecting reasons: KeyValuePairs<String, String>, others: String
     ) -> [CurlOption] {
         let shared = shared.map { option in
             var option = option
@@ -265,21 +265,21 @@ extension OptionTable {
             return option
         }
         let reasons = reasons.map { (reason: $0, names: $1.split(separator: " ")) }
-        let refused = all.map { option in
-            if case .refused = option.kind { return option }
+        let rejected = all.map { option in
+            if case .rejected = option.kind { return option }
             let reason = reasons.first { $0.names.contains { $0 == option.name } }?.reason
-            return .refused(option.name, option.letter, reason ?? others)
+            return .rejected(option.name, option.letter, reason ?? others)
         }
-        return own + shared + refused
+        return own + shared + rejected
     }
 }
 
 extension OptionTable {
     /// Options of curl for features that Martlet does not have: rejected by name, never ignored.
-    static let refused: [CurlOption] = grouped.flatMap { reason, names in
+    static let rejected: [CurlOption] = grouped.flatMap { reason, names in
         names.split(separator: " ").map { word in
             let parts = word.split(separator: "/")
-            return .refused(String(parts[0]), parts.count > 1 ? parts[1].first : nil, reason)
+            return .rejected(String(parts[0]), parts.count > 1 ? parts[1].first : nil, reason)
         }
     }
 

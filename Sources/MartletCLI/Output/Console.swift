@@ -34,13 +34,13 @@ enum Console {
     }
 
     /// Writes a text to standard error. A missing reader is not an error.
-    static func complain(_ text: String) async {
+    static func printError(_ text: String) async {
         guard !text.isEmpty else { return }
         await errors.run { try? writeToErrors(text) }
     }
 
     /// Writes a line with the program's name to standard error.
-    static func report(_ message: String) async { await complain("martlet: \(message)\n") }
+    static func report(_ message: String) async { await printError("martlet: \(message)\n") }
 
     /// Queues a text for standard error, and does not wait for it as ``flush()`` does.
     static func post(_ text: String) { errors.submit { try? writeToErrors(text) } }

@@ -20,7 +20,7 @@ final class ProgressMeter: Sendable {
     /// Reports a retry after a delay, in JSON only.
     func retrying(_ message: String, in delay: Duration, failures: Int) async {
         guard isJSON else { return }
-        await tell("retrying", ["message": message, "delay": delay, "failures": failures])
+        await printEvent("retrying", ["message": message, "delay": delay, "failures": failures])
     }
 
     func note(_ bytes: UInt64, of total: UInt64?) { state.withLock { ($0.row.bytes, $0.row.total) = (bytes, total) } }
@@ -29,7 +29,7 @@ final class ProgressMeter: Sendable {
     func begin() async {
         guard isJSON else { return }
         let row = snapshot().row
-        await tell("start", ["bytes": row.bytes, "total": row.total])
+        await printEvent("start", ["bytes": row.bytes, "total": row.total])
     }
 
     func run() async {
@@ -41,12 +41,12 @@ final class ProgressMeter: Sendable {
             let (row, elapsed) = snapshot()
             switch form.progress {
             case .bar where now - start >= .milliseconds(400):
-                let bars = DownloadBars(size: .current, usesUnicode: form.usesUnicode, usesColour: form.usesColour)
+                let bars = DownloadBars(size: .current, usesUnicode: form.usesUnicode, usesColor: form.usesColor)
                 await draw { $0.frame(bars.lines([row], total: nil)) }
-            case .json: await tell("progress", members(row, elapsed))
+            case .json: await printEvent("progress", members(row, elapsed))
             case .plain where now - lastLine >= .seconds(10):
                 lastLine = now
-                await Console.complain(DownloadText(usesUnicode: form.usesUnicode).progress(row) + "\n")
+                await Console.printError(DownloadText(usesUnicode: form.usesUnicode).progress(row) + "\n")
             default: break
             }
         }
@@ -59,7 +59,7 @@ final class ProgressMeter: Sendable {
         if isJSON {
             let end: JSONMembers = ["ok": status == .success, "exit": status.code]
             let rest: JSONMembers = message.isEmpty ? [:] : ["message": message]
-            return await tell("finish", members(row, elapsed) + end + rest)
+            return await printEvent("finish", members(row, elapsed) + end + rest)
         }
         var amount = ProgressText.size(Double(row.bytes))
         if status != .success {
@@ -68,7 +68,7 @@ final class ProgressMeter: Sendable {
         let line =
             "\(ColumnText.safe(row.name, usesUnicode: form.usesUnicode)): \(amount) in \(ProgressText.time(elapsed)), "
             + ProgressText.rate(row.bytes, elapsed)
-        guard form.progress == .bar else { return await Console.complain(line + "\n") }
+        guard form.progress == .bar else { return await Console.printError(line + "\n") }
         await draw { $0.end(notes: [line]) }
     }
 
@@ -84,7 +84,7 @@ final class ProgressMeter: Sendable {
     private func draw(_ change: (inout TerminalBlock) -> String) async {
         let (frame, hidesCursor) = state.withLock { (change(&$0.block), $0.block.lineCount > 0) }
         SignalHandler.update { $0.hidesCursor = hidesCursor }
-        await Console.complain(frame)
+        await Console.printError(frame)
     }
 
     private func members(_ row: DownloadRow, _ elapsed: Duration) -> JSONMembers {
@@ -92,9 +92,9 @@ final class ProgressMeter: Sendable {
     }
 
     /// Writes a line of JSON. With several concurrent transfers, each line identifies its transfer.
-    private func tell(_ event: String, _ rest: JSONMembers) async {
+    private func printEvent(_ event: String, _ rest: JSONMembers) async {
         let name = state.withLock { $0.row.name }
-        await Console.complain((["event": event, "name": name, "url": url] + rest).jsonLine + "\n")
+        await Console.printError((["event": event, "name": name, "url": url] + rest).jsonLine + "\n")
     }
 }
 
@@ -102,13 +102,13 @@ final class ProgressMeter: Sendable {
 struct ProgressStyle: Hashable, Sendable {
     /// The form: not automatic, and one that the terminal can show.
     let progress: GlobalOptions.Progress
-    let tellsErrors: Bool
+    let printsErrors: Bool
     /// Whether each transient failure is reported, although a bar shows it.
-    let tellsAll: Bool
+    let printsEveryFailure: Bool
     let usesUnicode: Bool
-    let usesColour: Bool
+    let usesColor: Bool
 
-    /// The form of the options and the environment: no bars or colours without a terminal that can move its cursor.
+    /// The form of the options and the environment: no bars or colors without a terminal that can move its cursor.
     init(
         _ global: GlobalOptions, isTerminal: Bool = Console.errorIsTerminal, usesUnicode: Bool = Environment.speaksUTF8,
         variable: (String) -> String? = { Environment[$0] }
@@ -119,14 +119,14 @@ struct ProgressStyle: Hashable, Sendable {
             case .auto, .bar: canDraw ? .bar : .plain
             case .plain, .json, .none: global.shownProgress
             }
-        tellsErrors = global.tellsErrors
-        tellsAll = global.isVerbose
+        printsErrors = global.printsErrors
+        printsEveryFailure = global.isVerbose
         self.usesUnicode = usesUnicode
-        usesColour = canDraw && (variable("NO_COLOR") ?? "").isEmpty
+        usesColor = canDraw && (variable("NO_COLOR") ?? "").isEmpty
     }
 
     /// Whether events are reported as readable text.
-    var tellsPeople: Bool { progress == .bar || progress == .plain }
+    var isReadableText: Bool { progress == .bar || progress == .plain }
 }
 
 /// Formats progress values as text, and bars.

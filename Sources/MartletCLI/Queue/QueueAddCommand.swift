@@ -33,7 +33,7 @@ struct QueueAddCommand: WordsCommand {
 extension QueueAddCommand {
     /// Its own options, those of `get` that make a request, and the others of `get`, which are rejected by name.
     static let options = CommandOptions(
-        OptionTable.rows(own, shared, helps: helps, refusing: reasons, others: "has no meaning for a queued request"),
+        OptionTable.rows(own, shared, helps: helps, rejecting: reasons, others: "has no meaning for a queued request"),
         usage: "martlet queue add [options] URL")
 
     private static let own: [CurlOption] = [
@@ -139,7 +139,7 @@ struct QueueDecision: ParsableArguments {
             }
             return failures
         }
-        for failure in failures { await failure.tell() }
+        for failure in failures { await failure.printMessage() }
         if let failure = failures.first { throw failure.status }
     }
 }

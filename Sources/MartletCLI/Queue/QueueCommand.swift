@@ -42,7 +42,7 @@ struct QueueOptions: ParsableArguments {
         do throws(UsageError) {
             return try await QueueDirectory.withIdleQueue(try QueueDirectory.path(queue), global: GlobalOptions(), body)
         } catch {
-            await error.tell()
+            await error.printMessage()
             throw error.status
         }
     }
@@ -107,7 +107,7 @@ enum QueueDirectory {
         let result: Result<Value, UsageError>
         do throws(UsageError) { result = .success(try await body(queue)) } catch { result = .failure(error) }
         await queue.close()
-        for await event in events where isFinding(event) && global.tellsErrors {
+        for await event in events where isFinding(event) && global.printsErrors {
             await Console.report(QueueEventLine(event).text)
         }
         return try result.get()

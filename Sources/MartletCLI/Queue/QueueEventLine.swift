@@ -139,7 +139,7 @@ struct QueueSummary: Hashable, Sendable {
 
     /// The exit code: requests that need a decision take precedence over requests that are left.
     func status(left: Int) -> ExitStatus {
-        if self[.dead, .uncertain, .expired] > 0 { return .refusedByStatus }
+        if self[.dead, .uncertain, .expired] > 0 { return .rejectedByStatus }
         if self[.unreadable] > 0 { return .readFailed }
         return left > 0 ? .offline : .success
     }

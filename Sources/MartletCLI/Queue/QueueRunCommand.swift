@@ -27,13 +27,13 @@ struct QueueRunCommand: WordsCommand {
         let credentials = secrets.apply(to: &options.request, for: origin)
         let queue = try await QueueDirectory.open(path, session: session, options: options, credentials: credentials)
         // Unstructured: it ends with the session.
-        let telling =
+        let reporting =
             group.global.isVerbose
-            ? session.reportEvents { await Console.complain("* \(TerminalText.escaped($0))\n") } : nil
+            ? session.reportEvents { await Console.printError("* \(TerminalText.escaped($0))\n") } : nil
         let status = await QueueRunner(queue: queue, options: group.queue, global: group.global).run {
             await SignalHandler.next()
         }
-        telling?.cancel()
+        reporting?.cancel()
         if let name = group.cookieOutput { await CookiePlan.write(jar, to: name, group.global) }
         return status
     }
@@ -42,7 +42,7 @@ struct QueueRunCommand: WordsCommand {
 extension QueueRunCommand {
     /// Its own options, those of `get` for credentials, connections and redirects, and its others, rejected by name.
     static let options = CommandOptions(
-        OptionTable.rows(own, shared, helps: helps, refusing: reasons, others: "has no meaning for a queue"),
+        OptionTable.rows(own, shared, helps: helps, rejecting: reasons, others: "has no meaning for a queue"),
         usage: "martlet queue run [options]", notes: QueueEventLine.help
     ) { group in
         group.redirects.followsRedirects = true
@@ -111,14 +111,14 @@ struct QueueRunner: Sendable {
         await queue.close()
         draining?.cancel()
         waiting.cancel()
-        let (tally, failure) = await printing.value
-        let left = await tally.left(pending: queue.pendingCount, resting: queue.restingCount)
+        let (summary, failure) = await printing.value
+        let left = await summary.left(pending: queue.pendingCount, resting: queue.restingCount)
         if let failure {
-            if !failure.isClosedPipe, global.tellsErrors { await Console.report("\(failure)") }
+            if !failure.isClosedPipe, global.printsErrors { await Console.report("\(failure)") }
             return .writeFailed
         }
-        let status = tally.status(left: left)
-        let line = options.isJSON ? tally.json(left: left, status) : tally.text(left: left)
+        let status = summary.status(left: left)
+        let line = options.isJSON ? summary.json(left: left, status) : summary.text(left: left)
         return (try? await Console.write(line + "\n")) == nil ? .writeFailed : status
     }
 
@@ -126,10 +126,10 @@ struct QueueRunner: Sendable {
     private func print(_ events: EventSequence<OfflineEvent>, _ end: AsyncStream<Void>.Continuation) async -> (
         QueueSummary, OutputError?
     ) {
-        var tally = QueueSummary()
+        var summary = QueueSummary()
         var failure: OutputError?
         for await event in events {
-            tally.note(event)
+            summary.note(event)
             guard failure == nil else { continue }
             do throws(OutputError) {
                 try await Console.write(
@@ -139,7 +139,7 @@ struct QueueRunner: Sendable {
                 end.yield()
             }
         }
-        return (tally, failure)
+        return (summary, failure)
     }
 }
 

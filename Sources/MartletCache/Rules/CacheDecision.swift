@@ -57,10 +57,10 @@ private struct CacheLookupRule {
 
     func decide() -> CacheDecision {
         // A request cannot reject a response that is not stored (RFC 9211 §2.2).
-        let refused: CacheStatus.Forwarding = variants.isEmpty ? .uriMiss : .request
-        if request.isNoStore { return network(request.mode == .noStore ? .bypass : refused) }
+        let rejected: CacheStatus.Forwarding = variants.isEmpty ? .uriMiss : .request
+        if request.isNoStore { return network(request.mode == .noStore ? .bypass : rejected) }
         guard request.isLookedUp else { return network(.method) }
-        if request.mode == .reload || request.hasOriginPrecondition { return network(refused) }
+        if request.mode == .reload || request.hasOriginPrecondition { return network(rejected) }
         // Most URLs have one variant, which needs no list.
         if variants.count == 1 { return VariantRule.matches(request, variants[0]) ? decide(0) : miss() }
         return VariantRule.matching(request, variants).first.map(decide(_:)) ?? miss()

@@ -11,16 +11,16 @@ package final class CacheRequest: Sendable {
     package let mode: CacheMode
     /// Computes a digest of a secret field value for the disk. Without it, responses that vary with a secret are not
     /// stored.
-    package let conceal: (@Sendable (String) -> String)?
+    package let keyedDigest: (@Sendable (String) -> String)?
     package let control: CacheControl
     /// The fields of the request that affect the response.
     private let marks: RequestFieldSet
 
     package init(
         method: String, key: CacheKey, fields: FieldBlock, mode: CacheMode = .standard,
-        conceal: (@Sendable (String) -> String)? = nil
+        keyedDigest: (@Sendable (String) -> String)? = nil
     ) {
-        (self.method, self.key, self.fields, self.mode, self.conceal) = (method, key, fields, mode, conceal)
+        (self.method, self.key, self.fields, self.mode, self.keyedDigest) = (method, key, fields, mode, keyedDigest)
         marks = RequestFieldSet(fields)
         control = marks.contains(.control) ? CacheControl(request: fields) : CacheControl()
     }

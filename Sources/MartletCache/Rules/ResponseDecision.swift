@@ -46,7 +46,7 @@ package struct CacheUpdateRule: Sendable {
     /// Decides about a final response, by its head.
     package func received(_ response: ResponseHead, requestTime: WallTime, responseTime: WallTime) -> ResponseDecision {
         var status = CacheStatus(forwarding: plan?.reason, forwardStatus: response.status)
-        if request.isNoStore { return ResponseDecision(storage: .refuse(.noStore), status: status) }
+        if request.isNoStore { return ResponseDecision(storage: .reject(.noStore), status: status) }
         let freshen = { (index: Int) in
             Freshening(
                 variant: index, variants[index].head, by: response, to: request, requestTime: requestTime,
@@ -56,7 +56,7 @@ package struct CacheUpdateRule: Sendable {
             return notModified(response, responseTime, status, freshen)
         }
         if StatusRule.errorsForStale.contains(response.status), let answer = staleAnswer(now: responseTime, status) {
-            return ResponseDecision(delivery: .staleOnError(answer), storage: .refuse(.error), status: answer.status)
+            return ResponseDecision(delivery: .staleOnError(answer), storage: .reject(.error), status: answer.status)
         }
         let matching = VariantRule.matching(request, variants)
         if request.method == "HEAD" { return headed(response, matching, status, freshen) }
@@ -68,11 +68,11 @@ package struct CacheUpdateRule: Sendable {
         }
         // The caller receives the response, and its body bypasses the store.
         if request.isConditional || request.hasRange {
-            let refusal: StorageRejection = request.hasRange ? .range : .condition
-            return ResponseDecision(storage: .refuse(refusal), removed: superseded, status: status)
+            let rejection: StorageRejection = request.hasRange ? .range : .condition
+            return ResponseDecision(storage: .reject(rejection), removed: superseded, status: status)
         }
         if response.status >= 500, !matching.isEmpty {
-            return ResponseDecision(storage: .refuse(.error), status: status)
+            return ResponseDecision(storage: .reject(.error), status: status)
         }
         status.isStored = true
         status.timeToLive = Freshness(of: head, now: responseTime, defaults: policy.defaults).timeToLive
@@ -94,12 +94,12 @@ package struct CacheUpdateRule: Sendable {
         let removed = freshened.filter { !$0.isKept }.map(\.variant).sorted()
         // A 304 to the caller's own conditions is passed to the caller.
         guard let plan, plan.isConditional else {
-            return ResponseDecision(storage: .refuse(.status), freshened: kept, removed: removed, status: status)
+            return ResponseDecision(storage: .reject(.status), freshened: kept, removed: removed, status: status)
         }
         // A server may name a response that was not offered, in a coding that the request does not accept.
         let usable = freshened.first { ContentCodingRule.accepts(variants[$0.variant], request) }
         guard let first = usable else {
-            return ResponseDecision(delivery: .repeatUnconditionally, storage: .refuse(.status), status: status)
+            return ResponseDecision(delivery: .repeatUnconditionally, storage: .reject(.status), status: status)
         }
         let stored = StoredVariant(head: first.head, bodyLength: variants[first.variant].bodyLength)
         let freshness = Freshness(of: stored, now: now, defaults: policy.defaults)
@@ -109,7 +109,7 @@ package struct CacheUpdateRule: Sendable {
         let answer = CachedResponse(
             variant: first.variant, stored, to: request, freshness: freshness, isValidated: true, status: status)
         return ResponseDecision(
-            delivery: .stored(answer), storage: .refuse(.status), freshened: kept, removed: removed, status: status)
+            delivery: .stored(answer), storage: .reject(.status), freshened: kept, removed: removed, status: status)
     }
 
     /// Decides about the response to HEAD: it updates stored responses to GET, or shows that they are out of date.
@@ -119,7 +119,7 @@ package struct CacheUpdateRule: Sendable {
         let concerned = matching.filter { response.status == 200 && variants[$0].head.status == 200 }
         let freshened = concerned.filter { FresheningRule.isSame(response, variants[$0]) }.map(freshen).filter(\.isKept)
         let removed = Set(concerned).subtracting(freshened.map(\.variant)).sorted()
-        return ResponseDecision(storage: .refuse(.method), freshened: freshened, removed: removed, status: status)
+        return ResponseDecision(storage: .reject(.method), freshened: freshened, removed: removed, status: status)
     }
 
     /// The stored response that replaces an error.

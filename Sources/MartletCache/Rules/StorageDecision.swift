@@ -6,12 +6,12 @@ package import MartletWire
 /// and that the URL was not invalidated (``InvalidationLog``).
 package enum StorageDecision: Equatable, Sendable {
     case store(StoredHead)
-    case refuse(StorageRejection)
+    case reject(StorageRejection)
 
     /// Decides about a response, by its head as it was received.
     package init(_ response: ResponseHead, to request: CacheRequest, requestTime: WallTime, responseTime: WallTime) {
-        if let refusal = StorageDecision.refusal(response, request) {
-            self = .refuse(refusal)
+        if let rejection = StorageDecision.rejection(response, request) {
+            self = .reject(rejection)
         } else if let selections = VaryRule(response.fields).selections(of: request) {
             self = .store(
                 StoredHead(
@@ -19,11 +19,11 @@ package enum StorageDecision: Equatable, Sendable {
                     fields: StoredFields.kept(response.fields, received: responseTime), selections: selections,
                     requestTime: requestTime, responseTime: responseTime, wasAuthorized: request.isAuthorized))
         } else {
-            self = .refuse(.vary)
+            self = .reject(.vary)
         }
     }
 
-    private static func refusal(_ response: ResponseHead, _ request: CacheRequest) -> StorageRejection? {
+    private static func rejection(_ response: ResponseHead, _ request: CacheRequest) -> StorageRejection? {
         if request.isNoStore { return .noStore }
         if request.method != "GET" { return .method }
         if request.hasRange { return .range }
@@ -72,14 +72,14 @@ package enum SharingRule {
     ///
     /// A response that may be served without validation may be shared. Requests made before its head was received may
     /// also share a response without a lifetime, because it answers a concurrent request.
-    /// - Parameter askedBefore: whether the request was made before the head was received.
+    /// - Parameter requestedBefore: whether the request was made before the head was received.
     package static func allows(
-        _ response: StoredVariant, for request: CacheRequest, askedBefore: Bool, now: WallTime, policy: CachePolicy
+        _ response: StoredVariant, for request: CacheRequest, requestedBefore: Bool, now: WallTime, policy: CachePolicy
     ) -> Bool {
         guard request.key == response.head.key, VaryRule.matches(response.head, request) else { return false }
         if case .serve = CacheDecision(request, variants: [response], now: now, policy: policy) { return true }
         let control = response.control
-        guard askedBefore, request.isShareable, !control.isNoCache else { return false }
+        guard requestedBefore, request.isShareable, !control.isNoCache else { return false }
         switch request.mode {
         case .standard, .cacheThenNetwork, .preferCache:
             return control.maxAge == nil && !control.forbidsStale && !response.head.fields.contains("Expires")

@@ -11,7 +11,7 @@ package enum VaryRule: Equatable, Sendable {
     package static let nameLimit = 32
     /// The maximum size, in bytes, of the request fields that are stored with a response; beyond it, it is not stored.
     package static let selectionLimit = 16_384
-    /// The fields with secrets: only the result of ``CacheRequest/conceal`` is stored.
+    /// The fields with secrets: only the result of ``CacheRequest/keyedDigest`` is stored.
     private static let secretNames: Set<String> = ["authorization", "cookie", "cookie2", "proxy-authorization"]
 
     /// Parses the `Vary` fields of a response.
@@ -59,8 +59,8 @@ package enum VaryRule: Equatable, Sendable {
         let value: String
         switch name {
         case _ where secretNames.contains(name):
-            guard let conceal = request.conceal else { return nil }
-            value = conceal(lines.map { ByteText.latin1($0) }.joined(separator: ", "))
+            guard let keyedDigest = request.keyedDigest else { return nil }
+            value = keyedDigest(lines.map { ByteText.latin1($0) }.joined(separator: ", "))
         case "accept-encoding", "accept-charset": value = members(lines).sorted().joined(separator: ",")
         case "accept-language": value = members(lines).joined(separator: ",")
         default: value = lines.map { ByteText.latin1(ByteClass.trimmed($0)) }.joined(separator: ", ")

@@ -4,17 +4,17 @@ package import MartletStorage
 /// The directory of a cache.
 struct CacheDirectory: Sendable {
     /// The reason why it cannot be used.
-    enum Fault: Error {
+    enum AccessError: Error {
         /// It belongs to another user or program, or others may read it.
-        case refused(CacheDirectoryError)
+        case rejected(CacheDirectoryError)
         /// It is missing and cannot be created, or is not a directory.
         case storage(StorageError)
 
         var error: StorageError {
             switch self {
-            case .refused(.ownedByAnotherUser(let path)), .refused(.accessibleByOthers(let path)):
+            case .rejected(.ownedByAnotherUser(let path)), .rejected(.accessibleByOthers(let path)):
                 StorageError(operation: "open", path: path, code: EACCES)
-            case .refused(.holdsOtherFiles(let path, _)): StorageError(operation: "open", path: path, code: EEXIST)
+            case .rejected(.holdsOtherFiles(let path, _)): StorageError(operation: "open", path: path, code: EEXIST)
             case .storage(let error): error
             }
         }
@@ -33,7 +33,7 @@ struct CacheDirectory: Sendable {
 
     /// Creates the directory if it is missing, checks its owner and mode, and returns the kind of its files.
     /// - Parameter withParents: whether directories above it may be created, too.
-    func prepare(withParents: Bool) throws(Fault) -> FolderKind.Finding {
+    func prepare(withParents: Bool) throws(AccessError) -> FolderKind.Finding {
         let status = try converting { () throws(StorageError) -> FileStatus in
             // The dot makes the system follow a symbolic link: the user decides where the directory is.
             if let found = try files.statusIfPresent(at: path + "/.") { return found }
@@ -41,20 +41,20 @@ struct CacheDirectory: Sendable {
             return try files.status(at: path + "/.")
         }
         guard status.kind == .folder else { throw .storage(StorageError(operation: "open", path: path, code: ENOTDIR)) }
-        guard status.access.isOwnedByThisUser else { throw .refused(.ownedByAnotherUser(path: path)) }
+        guard status.access.isOwnedByThisUser else { throw .rejected(.ownedByAnotherUser(path: path)) }
         guard !status.access.isReadableByOthers, !status.access.isWritableByOthers else {
-            throw .refused(.accessibleByOthers(path: path))
+            throw .rejected(.accessibleByOthers(path: path))
         }
-        return try converting { () throws(StorageError) in try look() }
+        return try converting { () throws(StorageError) in try inspect() }
     }
 
-    private func converting<Value>(_ body: () throws(StorageError) -> Value) throws(Fault) -> Value {
+    private func converting<Value>(_ body: () throws(StorageError) -> Value) throws(AccessError) -> Value {
         do throws(StorageError) { return try body() } catch { throw .storage(error) }
     }
 
     /// Determines the kind of its files: a cache's, another program's, or none.
-    func look() throws(StorageError) -> FolderKind.Finding {
-        try FolderKind.cache.look(at: path, files, isLock: { _ in false }) { name in
+    func inspect() throws(StorageError) -> FolderKind.Finding {
+        try FolderKind.cache.inspect(path, files, isLock: { _ in false }) { name in
             switch CacheFile(name: name) {
             case .entry, .index: .typed
             case .body, .temporary: .unmistakable
@@ -135,7 +135,7 @@ public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConverti
 /// The reason why a directory cannot be opened as an existing cache.
 package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertible {
     /// It belongs to another user, or other users may read or write it.
-    case refused(CacheDirectoryError)
+    case rejected(CacheDirectoryError)
     case missing(path: String)
     /// The path is not that of a directory.
     case notADirectory(path: String)
@@ -155,7 +155,7 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
 
     package var description: String {
         switch self {
-        case .refused(let error): error.description
+        case .rejected(let error): error.description
         case .missing(let path): "\(path): the directory does not exist"
         case .notADirectory(let path): "\(path): is not a directory"
         case .noCache(let path, let reason): "\(path): is not a cache: \(reason); name a cache directory"

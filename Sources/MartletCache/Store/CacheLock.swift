@@ -7,7 +7,7 @@ import Synchronization
 /// The kernel releases it when its holder dies. Reading needs no lock.
 final class CacheLock: Sendable {
     /// The maximum time that a process waits for a lock of another one.
-    private static let patience = Duration.seconds(1)
+    private static let gracePeriod = Duration.seconds(1)
     /// The time after which a lock counts as blocked. Until then, another process is probably storing a response.
     private static let grace = Duration.milliseconds(50)
     /// The moments since which other processes have held the locks of directories, by path, for all caches.
@@ -66,7 +66,7 @@ final class CacheLock: Sendable {
         return CacheLock.heldSince.withLock { heldSince in
             let since = heldSince[folder.path] ?? now
             heldSince[folder.path] = since
-            return since.duration(to: now) < CacheLock.patience
+            return since.duration(to: now) < CacheLock.gracePeriod
         }
     }
 
@@ -100,8 +100,8 @@ final class CacheLock: Sendable {
     /// nothing is written to the directory of another program.
     private func open(_ path: String) throws(StorageError) -> OpenFile {
         let finding: FolderKind.Finding
-        do throws(StorageError) { finding = try folder.look() } catch  where error.code == ENOENT {
-            do throws(CacheDirectory.Fault) { finding = try folder.prepare(withParents: false) } catch {
+        do throws(StorageError) { finding = try folder.inspect() } catch  where error.code == ENOENT {
+            do throws(CacheDirectory.AccessError) { finding = try folder.prepare(withParents: false) } catch {
                 throw error.error
             }
         }

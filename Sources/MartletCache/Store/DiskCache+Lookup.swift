@@ -24,8 +24,8 @@ extension DiskCache {
     /// The result of ``variants(of:)``, without waiting for a disk; `nil` if it might have to wait, or one is damaged.
     package func variantsNonBlocking(of key: CacheKey) -> [EntryReader]? {
         guard let nonBlockingFiles else { return nil }
-        return try? readers(of: key) { (name) throws(EntryReader.OpeningFailure) in
-            do throws(EntryReader.OpeningFailure) {
+        return try? readers(of: key) { (name) throws(EntryReader.OpenError) in
+            do throws(EntryReader.OpenError) {
                 return try EntryReader(name, of: self, from: nonBlockingFiles)
             } catch .absent { return nil }
         }
@@ -49,17 +49,17 @@ extension DiskCache {
 
     /// Opens an entry; `nil` if it does not exist, or is damaged.
     func open(_ name: EntryName) -> EntryReader? {
-        switch look(at: name) {
+        switch inspect(name) {
         case .whole(let reader): return reader
         case .unreadable(let error): note(error)
-        case .damaged(let damage): removeDamaged(name, identity: damage.identity, damage.fault)
+        case .damaged(let damage): removeDamaged(name, identity: damage.identity, damage.error)
         case nil: break
         }
         return nil
     }
 
     /// Removes a damaged entry, unless it was replaced.
-    func removeDamaged(_ name: EntryName, identity: UInt64, _ fault: EntryFormatError) {
+    func removeDamaged(_ name: EntryName, identity: UInt64, _ error: EntryFormatError) {
         state.withLock { $0.statistics.damaged += 1 }
         noting(except: ENOENT) { () throws(StorageError) in
             try withLedger { (ledger) throws(StorageError) in
@@ -67,7 +67,7 @@ extension DiskCache {
                 if status?.identity == identity { try discard(name, &ledger) }
             }
         }
-        emit(.damaged(file: CacheFile.entry(name).name, fault))
+        emit(.damaged(file: CacheFile.entry(name).name, error))
     }
 
     /// The size on disk, in allocated blocks, of the directory and the cache's files, determined without the lock.
@@ -90,7 +90,7 @@ extension DiskCache {
         var known: [(key: CacheKey, name: EntryName)] = []
         var others: [EntryName] = []
         for name in try entryNames() {
-            switch look(at: name) {
+            switch inspect(name) {
             case .whole(let reader): known.append((reader.head.key, name))
             case .damaged, .unreadable: others.append(name)
             case nil: break
@@ -104,19 +104,18 @@ extension DiskCache {
     }
 
     /// Inspects an entry, which neither counts as used nor is removed if it is damaged; `nil` if it does not exist.
-    package func look(at name: EntryName) -> EntryInspection? {
+    package func inspect(_ name: EntryName) -> EntryInspection? {
         // A larger body may be removed, with its entry, between the opening of the two files.
         for isLast in [false, true] {
-            do throws(EntryReader.OpeningFailure) { return .whole(try EntryReader(name, of: self, from: files)) } catch
-            {
+            do throws(EntryReader.OpenError) { return .whole(try EntryReader(name, of: self, from: files)) } catch {
                 let file = CacheFile.entry(name).name
                 switch error {
                 case .absent: return nil
                 case .storage(let error): return .unreadable(error)
                 case .bodyIsMissing(let identity):
-                    if isLast { return .damaged(.init(file: file, fault: .length, identity: identity)) }
-                case .damaged(let fault, let identity):
-                    return .damaged(.init(file: file, fault: fault, identity: identity))
+                    if isLast { return .damaged(.init(file: file, error: .length, identity: identity)) }
+                case .damaged(let error, let identity):
+                    return .damaged(.init(file: file, error: error, identity: identity))
                 }
             }
         }

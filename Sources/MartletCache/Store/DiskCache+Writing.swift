@@ -193,7 +193,7 @@ extension DiskCache {
             }
             notifyRemoved(entry.head.key, [replaced.generation])
         }
-        let isLarge = entry.inlineBodyLimit == nil
+        let isLarge = entry.inlineBody == nil
         let bodyByteCount = isLarge ? (try? files.status(at: bodyPath))?.allocatedByteCount ?? 0 : 0
         state.withLock { state in
             state.index.put(

@@ -25,7 +25,7 @@ package final class DiskCache: Sendable {
         /// Whether nothing is served, since not everything could be removed.
         var hidesAll = false
         /// The errno that was reported last, until the disk works again.
-        var fault: Int32?
+        var lastErrorCode: Int32?
         /// The size of the directory itself at the last scan, which no ledger counts.
         var directoryByteCount: UInt64 = 0
         /// The additions in the ledger at the last scan of the directory, and those of this process since then.
@@ -63,12 +63,14 @@ package final class DiskCache: Sendable {
         lock = CacheLock(folder)
         emit = onEvent
         state = Mutex(State(index: DiskIndex(order), statistics: DiskStatistics(limit: limit)))
-        do throws(CacheDirectory.Fault) {
+        do throws(CacheDirectory.AccessError) {
             let finding = try folder.prepare(withParents: true)
-            if case .foreign(let reason) = finding { throw .refused(.holdsOtherFiles(path: directory, reason: reason)) }
+            if case .foreign(let reason) = finding {
+                throw .rejected(.holdsOtherFiles(path: directory, reason: reason))
+            }
             if finding == .unmarked { noting { () throws(StorageError) in try lock.mark() } }
         } catch {
-            if case .refused(let refusal) = error { throw refusal }
+            if case .rejected(let rejection) = error { throw rejection }
             note(error.error)
         }
     }
@@ -88,10 +90,10 @@ package final class DiskCache: Sendable {
         emit = onEvent
         state = Mutex(State(index: DiskIndex(.leastRecentlyUsed), statistics: DiskStatistics(limit: .max)))
         let finding: FolderKind.Finding
-        do throws(CacheDirectory.Fault) { finding = try folder.prepare(withParents: false) } catch {
+        do throws(CacheDirectory.AccessError) { finding = try folder.prepare(withParents: false) } catch {
             switch error {
-            case .refused(let refusal): throw .refused(refusal)
-            case .storage(let fault): throw CacheOpeningError(fault, directory)
+            case .rejected(let rejection): throw .rejected(rejection)
+            case .storage(let storageError): throw CacheOpeningError(storageError, directory)
             }
         }
         if case .foreign(let reason) = finding { throw .noCache(path: directory, reason: reason) }
@@ -129,14 +131,14 @@ package final class DiskCache: Sendable {
     /// Records that the directory cannot be used.
     func note(_ error: StorageError) {
         let isNew = state.withLock { state in
-            defer { state.fault = error.code }
-            return state.fault != error.code
+            defer { state.lastErrorCode = error.code }
+            return state.lastErrorCode != error.code
         }
         if isNew { emit(.unavailable(error)) }
     }
 
     /// Records that something was stored.
-    func noteSuccess() { if state.withLock({ $0.fault.take() }) != nil { emit(.recovered) } }
+    func noteSuccess() { if state.withLock({ $0.lastErrorCode.take() }) != nil { emit(.recovered) } }
 
     /// Runs a closure that uses files. After an error, which is recorded unless it is expected, it returns `nil`.
     @discardableResult func noting<Value>(except expected: Int32? = nil, _ body: () throws(StorageError) -> Value)

@@ -35,7 +35,7 @@ package enum EntryCodec {
         let head = entry.head
         guard isWithinLimits(head) else { return nil }
         var writer = RecordWriter()
-        writer.reserve(1024 + (entry.inlineBodyLimit?.count ?? 0) + entry.checksums.values.count * 4)
+        writer.reserve(1024 + (entry.inlineBody?.count ?? 0) + entry.checksums.values.count * 4)
         writer.write(raw: magic)
         writer.write(version)
         writer.write(UInt16(0))
@@ -43,7 +43,7 @@ package enum EntryCodec {
         writer.write(UInt64(0))
         writer.write(entry.generation)
         writer.write(entry.bodyByteCount)
-        writer.write(entry.inlineBodyLimit != nil)
+        writer.write(entry.inlineBody != nil)
         for checksum in entry.checksums.values { writer.write(checksum) }
         writer.write(text: head.key.url)
         writer.write(text: head.key.partition)
@@ -63,7 +63,7 @@ package enum EntryCodec {
         guard metadataCount <= metadataLimit else { return nil }
         writer.overwrite(UInt32(metadataCount), at: 8)
         writer.overwrite(checksum(of: writer.bytes, metadataCount: metadataCount), at: 12)
-        if let body = entry.inlineBodyLimit { writer.write(raw: body) }
+        if let body = entry.inlineBody { writer.write(raw: body) }
         return writer.bytes
     }
 
@@ -72,19 +72,19 @@ package enum EntryCodec {
         let metadataCount = try metadataByteCount(bytes)
         let metadataEnd = preambleByteCount + metadataCount
         guard bytes.count >= metadataEnd else { throw .length }
-        let expected: UInt32 = try reading(bytes[12..<16]) { (reader) throws(RecordReader.Fault) in
+        let expected: UInt32 = try reading(bytes[12..<16]) { (reader) throws(RecordReader.FieldError) in
             try reader.number("checksum")
         }
         guard checksum(of: bytes, metadataCount: metadataCount) == expected else { throw .checksum }
         var entry = try reading(bytes[preambleByteCount..<metadataEnd], metadata)
         let body = Array(bytes[metadataEnd...])
-        guard entry.inlineBodyLimit != nil else {
+        guard entry.inlineBody != nil else {
             guard body.isEmpty else { throw .length }
             return entry
         }
         guard UInt64(body.count) == entry.bodyByteCount else { throw .length }
         guard BlockChecksums(of: body.span) == entry.checksums else { throw .checksum }
-        entry.inlineBodyLimit = body
+        entry.inlineBody = body
         return entry
     }
 
@@ -93,7 +93,7 @@ package enum EntryCodec {
         guard bytes.count >= preambleByteCount else { throw .length }
         guard bytes.starts(with: magic) else { throw .foreign }
         let (version, flags, count) = try reading(bytes[4..<preambleByteCount]) {
-            (reader) throws(RecordReader.Fault) -> (UInt16, UInt16, UInt32) in
+            (reader) throws(RecordReader.FieldError) -> (UInt16, UInt16, UInt32) in
             (try reader.number("version"), try reader.number("flags"), try reader.number("length"))
         }
         guard version == Self.version else { throw .version(version) }
@@ -110,35 +110,35 @@ package enum EntryCodec {
     }
 
     private static func reading<Value>(
-        _ bytes: ArraySlice<UInt8>, _ read: (inout RecordReader) throws(RecordReader.Fault) -> Value
+        _ bytes: ArraySlice<UInt8>, _ read: (inout RecordReader) throws(RecordReader.FieldError) -> Value
     ) throws(EntryFormatError) -> Value {
         var reader = RecordReader(bytes)
-        do throws(RecordReader.Fault) { return try read(&reader) } catch { throw .record(error) }
+        do throws(RecordReader.FieldError) { return try read(&reader) } catch { throw .record(error) }
     }
 
-    private static func metadata(_ reader: inout RecordReader) throws(RecordReader.Fault) -> StoredEntry {
+    private static func metadata(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> StoredEntry {
         let generation: UInt64 = try reader.number("generation")
         let bodyByteCount: UInt64 = try reader.number("body length")
         let isInline = try reader.flag("inline")
-        guard !isInline || bodyByteCount <= inlineLimit else { throw reader.fault("body length") }
+        guard !isInline || bodyByteCount <= inlineLimit else { throw reader.makeError("body length") }
         let checksumCount = BlockChecksums.count(of: bodyByteCount)
-        guard checksumCount <= UInt64(reader.remainingCount / 4) else { throw reader.fault("body length") }
+        guard checksumCount <= UInt64(reader.remainingCount / 4) else { throw reader.makeError("body length") }
         var checksums: [UInt32] = []
         checksums.reserveCapacity(Int(checksumCount))
         for _ in 0..<checksumCount { checksums.append(try reader.number("body checksum")) }
         let url = try reader.text(limit: textLimit, "URL")
         let partition = try reader.text(limit: textLimit, "partition")
         let status: UInt16 = try reader.number("status")
-        guard (100...999).contains(status) else { throw reader.fault("status") }
+        guard (100...999).contains(status) else { throw reader.makeError("status") }
         let reason = try reader.text(limit: textLimit, "reason")
         let fields = try fields(&reader)
         let trailers = try reader.optional("trailers", Self.fields)
         let selectionCount: UInt32 = try reader.number("selections")
-        guard selectionCount <= selectionLimit else { throw reader.fault("selections") }
+        guard selectionCount <= selectionLimit else { throw reader.makeError("selections") }
         var selections: [StoredHead.Selection] = []
         for _ in 0..<selectionCount {
             let name = try reader.text(limit: textLimit, "selection name")
-            let value = try reader.optional("selection") { (reader) throws(RecordReader.Fault) in
+            let value = try reader.optional("selection") { (reader) throws(RecordReader.FieldError) in
                 try reader.text(limit: textLimit, "selection value")
             }
             selections.append(StoredHead.Selection(name: name, value: value))
@@ -146,25 +146,25 @@ package enum EntryCodec {
         let requestTime = WallTime(milliseconds: try reader.number("request time"))
         let responseTime = WallTime(milliseconds: try reader.number("response time"))
         let wasAuthorized = try reader.flag("authorized")
-        guard reader.remainingCount == 0 else { throw reader.fault("end") }
+        guard reader.remainingCount == 0 else { throw reader.makeError("end") }
         let head = StoredHead(
             key: CacheKey(url: url, partition: partition), status: Int(status), reason: reason, fields: fields,
             trailers: trailers, selections: selections, requestTime: requestTime, responseTime: responseTime,
             wasAuthorized: wasAuthorized)
         return StoredEntry(
-            head: head, generation: generation, bodyByteCount: bodyByteCount, inlineBodyLimit: isInline ? [] : nil,
+            head: head, generation: generation, bodyByteCount: bodyByteCount, inlineBody: isInline ? [] : nil,
             checksums: BlockChecksums(values: checksums))
     }
 
-    private static func fields(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FieldBlock {
+    private static func fields(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> FieldBlock {
         let count: UInt32 = try reader.number("fields")
-        guard count <= fieldLimit else { throw reader.fault("fields") }
+        guard count <= fieldLimit else { throw reader.makeError("fields") }
         var fields = FieldBlock()
         for _ in 0..<count {
             let name = try reader.counted(limit: textLimit, "field name")
-            guard isName(name) else { throw reader.fault("field name") }
+            guard isName(name) else { throw reader.makeError("field name") }
             let value = try reader.counted(limit: textLimit, "field value")
-            guard value.allSatisfy(ByteClass.isFieldValue) else { throw reader.fault("field value") }
+            guard value.allSatisfy(ByteClass.isFieldValue) else { throw reader.makeError("field value") }
             fields.append(name: name, value: value)
         }
         return fields
@@ -207,7 +207,7 @@ package struct StoredEntry: Equatable, Sendable {
     /// The length of the body in bytes.
     package var bodyByteCount: UInt64
     /// The body, if it is in the same file; `nil` if it has its own.
-    package var inlineBodyLimit: [UInt8]?
+    package var inlineBody: [UInt8]?
     var checksums: BlockChecksums
 }
 
@@ -256,7 +256,7 @@ package enum EntryFormatError: Error, Hashable, Sendable, CustomStringConvertibl
     case length
     case checksum
     /// A field of the record is invalid.
-    case record(RecordReader.Fault)
+    case record(RecordReader.FieldError)
     case unreadable(StorageError)
 
     package var description: String {

@@ -18,7 +18,7 @@ package final class EntryReader: Sendable {
     private let cache: DiskCache
 
     /// The reason why an entry cannot be opened.
-    enum OpeningFailure: Error {
+    enum OpenError: Error {
         /// There is no file of the name.
         case absent
         case storage(StorageError)
@@ -29,7 +29,7 @@ package final class EntryReader: Sendable {
     }
 
     /// Opens an entry's file, and that of its body.
-    init(_ name: EntryName, of cache: DiskCache, from files: any ReadableFileSystem) throws(OpeningFailure) {
+    init(_ name: EntryName, of cache: DiskCache, from files: any ReadableFileSystem) throws(OpenError) {
         let folder = cache.folder
         let status: FileStatus
         let bytes: [UInt8]
@@ -47,7 +47,7 @@ package final class EntryReader: Sendable {
         do throws(EntryFormatError) { entry = try EntryCodec.decode(bytes) } catch {
             throw .damaged(error, identity: status.identity)
         }
-        guard entry.inlineBodyLimit == nil else {
+        guard entry.inlineBody == nil else {
             body = nil
             storedByteCount = status.allocatedByteCount
             return
@@ -81,7 +81,7 @@ package final class EntryReader: Sendable {
 
     /// Reads bytes of the body from an offset: at least one and at most `limit`; empty at the end. Blocks of 64 KiB are
     /// read and checked; with limits that are multiples of that, no block is read twice.
-    /// - Throws: the fault. The entry is then removed, unless it is an error of the file system.
+    /// - Throws: the error. The entry is then removed, unless it is an error of the file system.
     package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
         do throws(EntryFormatError) { return try read(at: offset, limit: limit, from: cache.files) } catch {
             if case .unreadable(let error) = error {
@@ -93,7 +93,7 @@ package final class EntryReader: Sendable {
         }
     }
 
-    /// Reads as ``read(at:limit:)`` does, without waiting for a disk; `nil` if that is not possible, and after a fault.
+    /// Reads as ``read(at:limit:)`` does, without waiting for a disk; `nil` if that is not possible, or after an error.
     package func readNonBlocking(at offset: UInt64, limit: Int) -> [UInt8]? {
         guard let files = cache.nonBlockingFiles else { return nil }
         return try? read(at: offset, limit: limit, from: files)
@@ -104,7 +104,7 @@ package final class EntryReader: Sendable {
     {
         guard offset < byteCount, limit > 0 else { return [] }
         let available = min(UInt64(min(limit, Self.readLimit)), byteCount - offset)
-        if let whole = entry.inlineBodyLimit {
+        if let whole = entry.inlineBody {
             let range = Int(offset)..<Int(offset + available)
             return range.count == whole.count ? whole : Array(whole[range])
         }
@@ -150,7 +150,7 @@ package enum EntryInspection: Sendable {
     package struct Damage: Sendable {
         /// The name of the file in the cache's directory.
         package let file: String
-        package let fault: EntryFormatError
+        package let error: EntryFormatError
         /// The number of the file that was read.
         let identity: UInt64
     }

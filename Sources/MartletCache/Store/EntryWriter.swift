@@ -144,7 +144,7 @@ package final class EntryWriter: Sendable {
         }
         let entry = StoredEntry(
             head: head, generation: generation, bodyByteCount: state.byteCount,
-            inlineBodyLimit: state.file == nil ? state.buffer : nil, checksums: state.checksums)
+            inlineBody: state.file == nil ? state.buffer : nil, checksums: state.checksums)
         return try cache.commit(entry, body, displaced: &state.displaced, if: isCurrent)
     }
 

@@ -45,7 +45,7 @@ package enum IndexCodec {
         }
     }
 
-    private static func record(_ bytes: ArraySlice<UInt8>, _ checksum: UInt32) throws(RecordReader.Fault)
+    private static func record(_ bytes: ArraySlice<UInt8>, _ checksum: UInt32) throws(RecordReader.FieldError)
         -> IndexRecord?
     {
         var reader = RecordReader(bytes)

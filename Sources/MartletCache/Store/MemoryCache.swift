@@ -43,8 +43,8 @@ package final class MemoryCache: Sendable {
         func slots(of key: CacheKey) -> [Slot] { (places[key] ?? []).compactMap { slots[$0] } }
 
         /// The position of an entry of a key that passes a test.
-        func place(of key: CacheKey, where matchesIfRange: (MemoryEntry) -> Bool) -> Int? {
-            places[key]?.first { slots[$0].map { matchesIfRange($0.entry) } ?? false }
+        func place(of key: CacheKey, where predicate: (MemoryEntry) -> Bool) -> Int? {
+            places[key]?.first { slots[$0].map { predicate($0.entry) } ?? false }
         }
 
         /// The position of an entry, if it is still stored.

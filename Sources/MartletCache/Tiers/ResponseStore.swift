@@ -46,7 +46,7 @@ package final class ResponseStore: Sendable {
     /// Adds a closure to call with each body that this process replaces, removes or invalidates, but does not evict,
     /// until it returns false. It is called under the locks of the tiers: it must return quickly and must not call the
     /// store.
-    package func whenRepresentationEnds(_ body: @escaping @Sendable (CacheKey, UInt64) -> Bool) {
+    package func onRepresentationRemoved(_ body: @escaping @Sendable (CacheKey, UInt64) -> Bool) {
         ends.add(body)
         disk?.onBodyRemoved { [ends] key, representation in ends.note(key, representation) }
     }
@@ -254,7 +254,7 @@ package final class ResponseStore: Sendable {
         for key in keys { invalidate(key) }
         guard let disk, let names = try? disk.entryNames() else { return }
         for name in names {
-            if case .whole(let reader) = disk.look(at: name), reader.head.key.url == url {
+            if case .whole(let reader) = disk.inspect(name), reader.head.key.url == url {
                 remove(reader.head.key, representation: reader.entry.generation)
             }
         }

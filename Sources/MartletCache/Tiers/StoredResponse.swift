@@ -42,7 +42,7 @@ package final class StoredResponse: Sendable {
     init(_ reader: EntryReader, seen: InvalidationLog.Epoch?, isLastOnDisk: Bool = false) {
         variant = StoredVariant(head: reader.head, bodyLength: reader.byteCount)
         representation = reader.entry.generation
-        body = reader.entry.inlineBodyLimit.map { .bytes($0) } ?? .file(reader)
+        body = reader.entry.inlineBody.map { .bytes($0) } ?? .file(reader)
         (entry, place, self.reader, self.seen, self.isLastOnDisk) = (nil, nil, reader, seen, isLastOnDisk)
     }
 

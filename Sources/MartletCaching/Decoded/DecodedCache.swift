@@ -5,8 +5,8 @@ import Synchronization
 /// Values that are decoded from the bodies of responses (thumbnails, models), in memory and bounded by their cost.
 ///
 /// ```swift
-/// let thumbnails = DecodedCache<Thumbnail>(session: session, cost: { $0.byteCount }) { exchange in
-///     try await Thumbnail(decoding: exchange.body, width: 200)
+/// let thumbnails = DecodedCache<Thumbnail>(session: session, cost: { $0.byteCount }) {
+///     try await Thumbnail(decoding: $0.body, width: 200)
 /// }
 /// let picture = try await thumbnails.value(for: "https://example.com/a.jpg")
 /// ```
@@ -35,7 +35,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     private struct State {
         var machine: DecodingMachine<Value>
         /// The outcomes that callers wait for, by the number of their flight.
-        var outcomes: [UInt64: Outcome<Value>] = [:]
+        var outcomes: [UInt64: Promise<Value>] = [:]
         /// The tasks of flights and their decodings, by number, until they end or are cancelled.
         var tasks: [UInt64: Task<Void, Never>] = [:]
         /// Values of removed bodies, until a worker releases them.
@@ -187,13 +187,13 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     }
 
     /// Joins a flight, or starts a new one.
-    private func join(_ call: DecodedCall) -> (number: UInt64, outcome: Outcome<Value>) {
+    private func join(_ call: DecodedCall) -> (number: UInt64, outcome: Promise<Value>) {
         let sharing = DecodedSharingKey(call.resource, options: call.options)
         return state.withLock { state in
-            let asked = state.machine.asked(call.resource, sharing: sharing)
-            let number = asked.flight
-            if !asked.isNew, let outcome = state.outcomes[number] { return (number, outcome) }
-            let outcome = Outcome<Value>()
+            let request = state.machine.valueRequested(call.resource, sharing: sharing)
+            let number = request.flight
+            if !request.isNew, let outcome = state.outcomes[number] { return (number, outcome) }
+            let outcome = Promise<Value>()
             state.outcomes[number] = outcome
             // Unstructured, since all callers share it. On the pool, regardless of their preferred executor: decoding
             // takes long, and the event loop's thread serves all sessions. It starts separately, not under this lock.
@@ -205,9 +205,9 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     /// Leaves a flight after a cancellation, which ends the caller's wait by itself.
     private func leave(_ number: UInt64) {
         let task = state.withLock { state -> Task<Void, Never>? in
-            let left = state.machine.left(number)
-            if left.isGone { state.outcomes[number] = nil }
-            return left.cancelled.flatMap { state.tasks.removeValue(forKey: $0) }
+            let action = state.machine.waiterCancelled(number)
+            if action.isGone { state.outcomes[number] = nil }
+            return action.cancelled.flatMap { state.tasks.removeValue(forKey: $0) }
         }
         task?.cancel()
     }
@@ -215,8 +215,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
     private func run(_ number: UInt64, _ call: DecodedCall) async {
         do {
             let exchange = try await fetch(call)
-            let answered = state.withLock { $0.machine.answered(number, representation: exchange.representation) }
-            switch answered {
+            let action = state.withLock { $0.machine.responseReceived(number, representation: exchange.representation) }
+            switch action {
             case .joined, .abandoned: finish(number, [], nil)
             case .taken(let value): finish(number, [number], .success(value))
             case .decode:

@@ -76,8 +76,8 @@ struct DecodedValues<Value: Sendable>: Sendable {
 
     /// Removes the values of resources that pass a test, by a search of all values.
     /// - Returns: The removed values.
-    mutating func removeAll(where matchesIfRange: (DecodedResource) -> Bool) -> [Value] {
-        remove(slots.indices.filter { slots[$0].map { matchesIfRange($0.key.resource) } ?? false })
+    mutating func removeAll(where predicate: (DecodedResource) -> Bool) -> [Value] {
+        remove(slots.indices.filter { slots[$0].map { predicate($0.key.resource) } ?? false })
     }
 
     /// Sets the pressure on memory, and evicts the values that exceed the new limits.

@@ -22,7 +22,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     private typealias Decoding = (key: DecodedValueKey?, flights: [UInt64])
 
     /// The result of a response to a flight.
-    enum Answered {
+    enum ResponseAction {
         /// Its callers get a stored value.
         case taken(Value)
         /// They get the value of a running decoding.
@@ -33,14 +33,14 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     }
 
     /// The result of a call.
-    struct Asked: Equatable {
+    struct RequestAction: Equatable {
         var flight: UInt64
         /// Whether that has to be started.
         var isNew: Bool
     }
 
     /// The result of a cancelled call.
-    struct Left: Equatable {
+    struct CancellationAction: Equatable {
         /// Whether its flight has lost its last caller.
         var isGone = false
         /// The flight to cancel, since no caller waits for it any more.
@@ -57,7 +57,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     /// The last flight that had started when a body was removed, for flights that bring one of these bodies. If a body
     /// is removed from this table, its value only occupies memory until it is evicted; no request is ever answered with
     /// it.
-    private var endings = RecentKeys<UInt64, UInt64>()
+    private var removals = RecentKeys<UInt64, UInt64>()
 
     /// Creates a machine without flights and values.
     init(limit: Int, countLimit: Int) { values = DecodedValues(limit: limit, countLimit: countLimit) }
@@ -73,24 +73,24 @@ struct DecodingMachine<Value: Sendable>: Sendable {
 
     /// Adds a caller.
     /// - Parameter sharing: The key of identical requests; `nil` for a request that is not shared.
-    mutating func asked(_ resource: DecodedResource, sharing: DecodedSharingKey?) -> Asked {
+    mutating func valueRequested(_ resource: DecodedResource, sharing: DecodedSharingKey?) -> RequestAction {
         if let sharing, let number = flightsToJoin[sharing] {
             flights[number]?.waiterCount += 1
-            return Asked(flight: number, isNew: false)
+            return RequestAction(flight: number, isNew: false)
         }
         lastFlight += 1
         flights[lastFlight] = Flight(sharing: sharing, resource: resource)
         if let sharing { flightsToJoin[sharing] = lastFlight }
         fetchCount += 1
-        return Asked(flight: lastFlight, isNew: true)
+        return RequestAction(flight: lastFlight, isNew: true)
     }
 
     /// Handles the response to a flight: later callers start another.
     /// - Parameter representation: The body that the response cache has stored; `nil` if it is not stored.
-    mutating func answered(_ number: UInt64, representation: UInt64?) -> Answered {
+    mutating func responseReceived(_ number: UInt64, representation: UInt64?) -> ResponseAction {
         guard let flight = flights[number], flight.decoding == nil else { return .abandoned }
         // A body that was removed before the flight started may be valid again (RFC 9111 §4.4).
-        let hasEnded = representation.map { endings[$0].map { number <= $0 } ?? false } ?? true
+        let hasEnded = representation.map { removals[$0].map { number <= $0 } ?? false } ?? true
         endFetch(flight)
         let key = representation.map { DecodedValueKey(resource: flight.resource, representation: $0) }
         if let key, let value = values.value(of: key) {
@@ -131,34 +131,34 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     }
 
     /// Removes a caller of a flight.
-    mutating func left(_ number: UInt64) -> Left {
-        guard var flight = flights[number] else { return Left() }
+    mutating func waiterCancelled(_ number: UInt64) -> CancellationAction {
+        guard var flight = flights[number] else { return CancellationAction() }
         flight.waiterCount -= 1
         flights[number] = flight.waiterCount == 0 ? nil : flight
-        guard flight.waiterCount == 0 else { return Left() }
+        guard flight.waiterCount == 0 else { return CancellationAction() }
         guard let running = flight.decoding else {
             endFetch(flight)
-            return Left(isGone: true, cancelled: number)
+            return CancellationAction(isGone: true, cancelled: number)
         }
         decodings[running]?.flights.removeAll { $0 == number }
-        guard decodings[running]?.flights.isEmpty == true else { return Left(isGone: true) }
+        guard decodings[running]?.flights.isEmpty == true else { return CancellationAction(isGone: true) }
         _ = end(running)
-        return Left(isGone: true, cancelled: running)
+        return CancellationAction(isGone: true, cancelled: running)
     }
 
     /// Removes the values of a body that the response cache stores no longer, or considers invalid.
     /// - Returns: The removed values.
     mutating func ended(_ representation: UInt64) -> [Value] {
-        if fetchCount > 0 { endings.update(lastFlight, for: representation) }
+        if fetchCount > 0 { removals.update(lastFlight, for: representation) }
         detach { $0.representation == representation }
         return values.removeAll(of: representation)
     }
 
     /// Removes the values of resources that pass a test; those that are being decoded are delivered and not stored.
     /// - Returns: The removed values.
-    mutating func removed(where matchesIfRange: (DecodedResource) -> Bool) -> [Value] {
-        detach { matchesIfRange($0.resource) }
-        return values.removeAll(where: matchesIfRange)
+    mutating func removed(where predicate: (DecodedResource) -> Bool) -> [Value] {
+        detach { predicate($0.resource) }
+        return values.removeAll(where: predicate)
     }
 
     /// Sets the pressure on memory.
@@ -168,7 +168,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     private mutating func endFetch(_ flight: Flight) {
         if let sharing = flight.sharing { flightsToJoin[sharing] = nil }
         fetchCount -= 1
-        if fetchCount == 0 { endings = RecentKeys() }
+        if fetchCount == 0 { removals = RecentKeys() }
     }
 
     private mutating func end(_ number: UInt64) -> Decoding? {
@@ -177,8 +177,8 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         return decoding
     }
 
-    private mutating func detach(_ matchesIfRange: (DecodedValueKey) -> Bool) {
-        for (key, number) in decodingsToJoin where matchesIfRange(key) {
+    private mutating func detach(_ predicate: (DecodedValueKey) -> Bool) {
+        for (key, number) in decodingsToJoin where predicate(key) {
             decodings[number]?.key = nil
             decodingsToJoin[key] = nil
         }

@@ -14,7 +14,7 @@ final class CacheFlight: Sendable {
     /// The minimum and the maximum number of bytes that are held for readers.
     private static let (least, most) = (256 * 1024, 1024 * 1024)
     /// The time for which the other readers wait for one that reads nothing.
-    private static let patience = Duration.seconds(1)
+    private static let gracePeriod = Duration.seconds(1)
 
     let loop: EventLoop
     let control: TransferControl
@@ -27,9 +27,9 @@ final class CacheFlight: Sendable {
     let isCurrent: @Sendable () -> Bool
 
     /// Creates a flight, which ``FlightDriver`` runs.
-    init(loop: EventLoop, watcher: CallTracer?, isUnattended: Bool, isCurrent: @escaping @Sendable () -> Bool) {
+    init(loop: EventLoop, tracer: CallTracer?, isUnattended: Bool, isCurrent: @escaping @Sendable () -> Bool) {
         (self.loop, self.isUnattended, self.isCurrent) = (loop, isUnattended, isCurrent)
-        control = TransferControl(tellsProgress: false, watcher: watcher)
+        control = TransferControl(reportsProgress: false, tracer: tracer)
     }
 
     /// The network's response whose body is shared.
@@ -68,10 +68,11 @@ final class CacheFlight: Sendable {
             let wasEarly: Bool
             switch state.stage {
             case .asking: wasEarly = true
-            case .landed(.transfer(_, .coming)), .landed(.transfer(_, .whole)), .landed(.transfer(_, .released)),
-                .landed(.transfer(_, .ended(.complete))):
+            case .decided(.transfer(_, .coming)), .decided(.transfer(_, .whole)),
+                .decided(.transfer(_, .released)),
+                .decided(.transfer(_, .ended(.complete))):
                 wasEarly = false
-            case .abandoned, .landed: return nil
+            case .abandoned, .decided: return nil
             }
             state.lastMember += 1
             state.readers[state.lastMember] = Reader(wasEarly: wasEarly)
@@ -89,11 +90,11 @@ final class CacheFlight: Sendable {
             guard state.readers.isEmpty else { return (false, nil) }
             switch state.stage {
             case .asking where !isUnattended: state.stage = .abandoned
-            case .landed(.transfer(_, .coming)) where !isUnattended && !state.isWhole: state.advance(to: .abandoned)
-            case .landed(.offer(let offer, isTaken: false)):
-                state.stage = .landed(.offer(offer, isTaken: true))
+            case .decided(.transfer(_, .coming)) where !isUnattended && !state.isWhole: state.advance(to: .abandoned)
+            case .decided(.offer(let offer, isTaken: false)):
+                state.stage = .decided(.offer(offer, isTaken: true))
                 return (false, offer.network)
-            case .asking, .abandoned, .landed: return (false, nil)
+            case .asking, .abandoned, .decided: return (false, nil)
             }
             return (true, nil)
         }
@@ -118,9 +119,9 @@ final class CacheFlight: Sendable {
 
     /// Sets the outcome of the request, and notifies the members.
     /// - Returns: Whether there are any.
-    @discardableResult func land(_ landing: Landing) -> Bool {
+    @discardableResult func decide(_ outcome: Outcome) -> Bool {
         update { state in
-            state.land(landing)
+            state.decide(outcome)
             return (state.takeWaiters(), !state.readers.isEmpty)
         }
     }
@@ -129,8 +130,8 @@ final class CacheFlight: Sendable {
     func claim(isFirst: Bool = true) -> Offer? {
         state.withLock { state in
             let isFree = isFirst || isUnattended || state.readers[CacheFlight.firstMember] == nil
-            guard isFree, case .landed(.offer(let offer, isTaken: false)) = state.stage else { return nil }
-            state.stage = .landed(.offer(offer, isTaken: true))
+            guard isFree, case .decided(.offer(let offer, isTaken: false)) = state.stage else { return nil }
+            state.stage = .decided(.offer(offer, isTaken: true))
             return offer
         }
     }
@@ -146,7 +147,7 @@ final class CacheFlight: Sendable {
         if writes { write() }
     }
 
-    func end(_ end: End) {
+    func end(_ end: BodyOutcome) {
         update { state in
             state.advance(to: .ended(end))
             return (state.takeWaiters(), ())
@@ -156,7 +157,7 @@ final class CacheFlight: Sendable {
     /// Releases the readers that have read the whole body before it is stored. Requests until then join.
     func release() {
         update { state in
-            if case .landed(.transfer(_, .whole)) = state.stage { state.advance(to: .released) }
+            if case .decided(.transfer(_, .whole)) = state.stage { state.advance(to: .released) }
             return (state.takeWaiters(), ())
         }
     }
@@ -265,7 +266,7 @@ final class CacheFlight: Sendable {
                 }
             case .reader(let offset):
                 if stall?.offset != offset { stall = (offset, now) }
-                let deadline = (stall?.since ?? now).advanced(by: CacheFlight.patience)
+                let deadline = (stall?.since ?? now).advanced(by: CacheFlight.gracePeriod)
                 if case .timedOut = await wait.wait(until: deadline, on: loop) { detach(at: offset) }
             }
         }

@@ -34,17 +34,17 @@ extension CacheFlight {
         case asking
         /// The head was not received yet, and no member is left.
         case abandoned
-        case landed(Landing)
+        case decided(Outcome)
     }
 
     /// The outcome of the request.
-    enum Landing {
+    enum Outcome {
         /// A response that is not stored: the first member to take it gets it.
         case offer(Offer, isTaken: Bool)
         /// A response that is stored as its body is received, for all members.
         case transfer(Transfer, Progress)
-        /// The stored response is still valid. Its confirmation may have set cookies.
-        case stored(StoredResponse, CachedResponse, setCookies: [[UInt8]])
+        /// The stored response is still valid, as the network's response confirmed.
+        case stored(StoredResponse, CachedResponse, StreamedResponse)
         case failed(any Error)
     }
 
@@ -72,11 +72,11 @@ extension CacheFlight {
         case whole
         /// The same, but readers do not wait until it is stored.
         case released
-        case ended(End)
+        case ended(BodyOutcome)
     }
 
     /// The end of a body.
-    enum End {
+    enum BodyOutcome {
         /// It is complete, and stored if possible.
         case complete(StoredResponse?)
         case failed(any Error)
@@ -131,33 +131,34 @@ extension CacheFlight {
 extension CacheFlight.State {
     /// The response whose body is shared, and its progress.
     var transfer: (CacheFlight.Transfer, progress: CacheFlight.Progress)? {
-        if case .landed(.transfer(let transfer, let progress)) = stage { (transfer, progress) } else { nil }
+        if case .decided(.transfer(let transfer, let progress)) = stage { (transfer, progress) } else { nil }
     }
 
     /// Whether receiving has stopped, because all members left.
     var isAbandoned: Bool {
         switch stage {
-        case .abandoned, .landed(.transfer(_, .abandoned)): true
-        case .asking, .landed: false
+        case .abandoned, .decided(.transfer(_, .abandoned)): true
+        case .asking, .decided: false
         }
     }
 
-    var end: CacheFlight.End? { if case .landed(.transfer(_, .ended(let end))) = stage { end } else { nil } }
+    var end: CacheFlight.BodyOutcome? { if case .decided(.transfer(_, .ended(let end))) = stage { end } else { nil } }
 
     /// Whether members that have read all received bytes wait: for more, or until the body is stored.
     var continues: Bool {
         switch stage {
-        case .landed(.transfer(_, .released)), .landed(.transfer(_, .ended)): false
-        case .asking, .abandoned, .landed: true
+        case .decided(.transfer(_, .released)), .decided(.transfer(_, .ended)): false
+        case .asking, .abandoned, .decided: true
         }
     }
 
     /// Whether the exchange is over, and the body complete.
     var isOver: Bool {
         switch stage {
-        case .landed(.transfer(_, .whole)), .landed(.transfer(_, .released)), .landed(.transfer(_, .ended(.complete))):
+        case .decided(.transfer(_, .whole)), .decided(.transfer(_, .released)),
+            .decided(.transfer(_, .ended(.complete))):
             true
-        case .asking, .abandoned, .landed: false
+        case .asking, .abandoned, .decided: false
         }
     }
 
@@ -170,23 +171,23 @@ extension CacheFlight.State {
 
     /// Sets the progress of the body, if it is shared.
     mutating func advance(to progress: CacheFlight.Progress) {
-        if let (transfer, _) = transfer { stage = .landed(.transfer(transfer, progress)) }
+        if let (transfer, _) = transfer { stage = .decided(.transfer(transfer, progress)) }
     }
 
     /// Sets the outcome of the request. Without members, receiving stops.
-    mutating func land(_ landing: CacheFlight.Landing) {
+    mutating func decide(_ outcome: CacheFlight.Outcome) {
         let wasAbandoned = isAbandoned
-        stage = .landed(landing)
+        stage = .decided(outcome)
         if wasAbandoned { advance(to: .abandoned) }
     }
 
     /// Ends the waits of all members that meet a condition, and returns them.
-    mutating func takeWaiters(where matchesIfRange: (CacheFlight.Reader) -> Bool = { _ in true }) -> [OneShot<Void>] {
+    mutating func takeWaiters(where predicate: (CacheFlight.Reader) -> Bool = { _ in true }) -> [OneShot<Void>] {
         var waiters: [OneShot<Void>] = []
         // A list of the indices would share the table, which would be copied when it is changed.
         var index = readers.startIndex
         while index != readers.endIndex {
-            if matchesIfRange(readers.values[index]), let waiter = readers.values[index].waiter.take() {
+            if predicate(readers.values[index]), let waiter = readers.values[index].waiter.take() {
                 waiters.append(waiter)
             }
             readers.formIndex(after: &index)

@@ -21,7 +21,7 @@ struct FlightDriver: Sendable {
     func run(_ ended: @escaping @Sendable () -> Void) async {
         do { if try await request(ended) { return } } catch {
             noteFailure(error)
-            flight.land(.failed(error))
+            flight.decide(.failed(error))
         }
         ended()
     }
@@ -29,7 +29,7 @@ struct FlightDriver: Sendable {
     /// Reports a failed validation of a response that was served stale, which no caller sees; not if the session ended.
     private func noteFailure(_ error: (any Error)? = nil) {
         guard flight.isUnattended, !(error is CancellationError) else { return }
-        cache.tell(.revalidationFailed(url: request.key.url))
+        cache.emit(.revalidationFailed(url: request.key.url))
     }
 
     /// - Returns: Whether the body is still being stored; `ended` is called after that.
@@ -43,10 +43,8 @@ struct FlightDriver: Sendable {
             let runner = CallRunner(
                 core: core, dialer: dialer, call: call.asking(fields), control: flight.control, gate: flight.gate)
             let network = try await runner.run()
-            let cookies = network.head.fields.rawValues(of: "set-cookie").map { Array($0) }
-            if flight.isUnattended, !cookies.isEmpty {
-                await call.cookieJar?.store(setCookieBytes: cookies, from: call.url)
-            }
+            let cookies = flight.isUnattended ? network.setCookies : []
+            if !cookies.isEmpty { await call.cookieJar?.store(setCookieBytes: cookies, from: call.url) }
             let decided = decider.received(network.head, requestTime: sent, responseTime: WallTime.now)
             let freshened = await cache.carryOut(decided, found, epoch, on: core.loop)
             switch decided.delivery {
@@ -60,7 +58,7 @@ struct FlightDriver: Sendable {
                 noteFailure()
                 hand(over: CacheFlight.Offer(network: network, status: decided.status))
             case .stored(let answer):
-                flight.land(.stored(freshened[answer.variant] ?? found[answer.variant], answer, setCookies: cookies))
+                flight.decide(.stored(freshened[answer.variant] ?? found[answer.variant], answer, network))
                 await end(network)
             case .staleOnError:
                 noteFailure()
@@ -99,7 +97,7 @@ struct FlightDriver: Sendable {
             (status.isStored, status.timeToLive) = (false, nil)
         }
         let transfer = CacheFlight.Transfer(variant: variant, network: network, status: status)
-        flight.land(.transfer(transfer, .coming))
+        flight.decide(.transfer(transfer, .coming))
         do {
             try await receive(network)
             let (cache, flight, trailers) = (cache, flight, network.trailers)
@@ -153,7 +151,7 @@ struct FlightDriver: Sendable {
 
     /// Offers the exchange to the first member that takes it.
     private func hand(over offer: CacheFlight.Offer) {
-        if !flight.land(.offer(offer, isTaken: false)), flight.claim() != nil { offer.network.finish() }
+        if !flight.decide(.offer(offer, isTaken: false)), flight.claim() != nil { offer.network.finish() }
     }
 
     private func end(_ network: StreamedResponse) async {

@@ -92,22 +92,22 @@ final class FlightMember: Sendable {
 
     /// Waits for the outcome of the request.
     /// - Throws: ``HTTPError`` at the total timeout; `CancellationError`.
-    func landing(for call: Call, _ control: TransferControl) async throws -> CacheFlight.Landing {
+    func outcome(for call: Call, _ control: TransferControl) async throws -> CacheFlight.Outcome {
         while true {
             let waiter = OneShot<Void>()
-            let landing = flight.state.withLock { state -> CacheFlight.Landing? in
-                if case .landed(let landing) = state.stage { return landing }
+            let outcome = flight.state.withLock { state -> CacheFlight.Outcome? in
+                if case .decided(let outcome) = state.stage { return outcome }
                 state.readers[number]?.waiter = waiter
                 return nil
             }
-            if let landing { return landing }
+            if let outcome { return outcome }
             try await wait(waiter, for: call, control, until: .distantFuture, .awaitingHead)
         }
     }
 
     /// The next bytes of the body; `nil` at the end.
     /// - Throws: ``HTTPError``, or `CancellationError`.
-    func next(for call: Call, _ control: TransferControl, until patience: MonotonicTime) async throws -> [UInt8]? {
+    func next(for call: Call, _ control: TransferControl, until deadline: MonotonicTime) async throws -> [UInt8]? {
         while true {
             switch piece() {
             case .bytes(let bytes): return bytes
@@ -127,7 +127,7 @@ final class FlightMember: Sendable {
                 }
                 flight.wakePump()
                 return bytes
-            case .wait(let waiter): try await wait(waiter, for: call, control, until: patience, .receivingBody)
+            case .wait(let waiter): try await wait(waiter, for: call, control, until: deadline, .receivingBody)
             }
         }
     }
@@ -168,11 +168,11 @@ final class FlightMember: Sendable {
     }
 
     private func wait(
-        _ waiter: OneShot<Void>, for call: Call, _ control: TransferControl, until patience: MonotonicTime,
+        _ waiter: OneShot<Void>, for call: Call, _ control: TransferControl, until deadline: MonotonicTime,
         _ phase: HTTPError.Phase
     ) async throws {
         control.begin(.pausing(waiter))
-        let outcome = await waiter.wait(until: min(call.totalDeadline, patience), on: flight.loop)
+        let outcome = await waiter.wait(until: min(call.totalDeadline, deadline), on: flight.loop)
         if control.isCancelled { throw CancellationError() }
         guard case .timedOut = outcome else { return }
         let isTotal = MonotonicTime.now() >= call.totalDeadline

@@ -29,12 +29,12 @@ final class FlightRegistry: Sendable {
     }
 
     /// The decision about a request.
-    enum Place {
+    enum Decision {
         case joined(FlightMember)
         /// It is the first member of a new transfer, which the caller must start.
         case first(FlightMember)
         /// A similar transfer ended since the lookup in the store, where its response may be now.
-        case lookAgain
+        case repeatLookup
     }
 
     private struct State {
@@ -110,23 +110,23 @@ final class FlightRegistry: Sendable {
     /// - Parameters:
     ///   - key: The key of the request; `nil` for a new transfer that no other request joins.
     ///   - seen: The number of transfers that had ended before the lookup in the store.
-    func enter(_ key: Key?, seen: UInt64, make: () -> CacheFlight) -> Place {
-        guard let key else { return make().join().map { .first($0) } ?? .lookAgain }
+    func enter(_ key: Key?, seen: UInt64, make: () -> CacheFlight) -> Decision {
+        guard let key else { return make().join().map { .first($0) } ?? .repeatLookup }
         return state.withLock { state in
             if let flight = state[key] {
                 if flight.isCurrent(), let member = flight.join() { return .joined(member) }
                 // Its response is in the store now, or cannot be used for this request.
                 state.retire(key)
-                return .lookAgain
+                return .repeatLookup
             }
             if state.endCount > seen {
                 let isForgotten = state.ended.first.map { $0.number > seen + 1 } ?? true
                 if isForgotten || state.ended.contains(where: { $0.number > seen && $0.key == key }) {
-                    return .lookAgain
+                    return .repeatLookup
                 }
             }
             let flight = make()
-            guard let member = flight.join() else { return .lookAgain }
+            guard let member = flight.join() else { return .repeatLookup }
             state[key] = flight
             return .first(member)
         }

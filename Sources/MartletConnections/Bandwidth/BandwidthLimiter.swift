@@ -99,7 +99,7 @@ package final class BandwidthLimiter: TimerTarget {
     ///   - wanted: The number of bytes that the caller could move; at least 1.
     ///   - wait: A new wait of the caller; interrupting it ends this call.
     /// - Returns: The number of bytes that may be transferred, at least 1; or the reason that the wait ended.
-    package func take(
+    package func acquire(
         _ wanted: Int, _ direction: TransferDirection, in scope: BandwidthScope, by wait: Wait,
         until deadline: MonotonicTime
     ) async -> Wait.Outcome {
@@ -118,9 +118,9 @@ package final class BandwidthLimiter: TimerTarget {
     }
 
     /// Returns granted bytes that were not transferred.
-    package func giveBack(_ count: Int, _ direction: TransferDirection, in scope: BandwidthScope) {
+    package func refund(_ count: Int, _ direction: TransferDirection, in scope: BandwidthScope) {
         guard count > 0 else { return }
-        state.withLock { $0.machines[direction.rawValue].giveBack(count, in: scope) }
+        state.withLock { $0.machines[direction.rawValue].refund(count, in: scope) }
     }
 
     /// The number of transfers that wait.

@@ -32,7 +32,7 @@ package struct BandwidthMachine: Sendable {
     private var buckets: [Bucket: TokenBucket] = [:]
     private var perHost: BandwidthRate?
     private var nextSweep = BandwidthMachine.sweepCount
-    private var line: [Request] = []
+    private var queue: [Request] = []
     /// Whether a request of a numbered transfer had to wait since the last query; `nil` if it made none.
     private var hasWaited: [UInt64: Bool] = [:]
     /// The buckets that were too empty for a queued request.
@@ -44,7 +44,7 @@ package struct BandwidthMachine: Sendable {
     /// Whether there is any limit.
     package var isActive: Bool { perHost != nil || !buckets.isEmpty }
 
-    package var waitingCount: Int { line.count }
+    package var waitingCount: Int { queue.count }
 
     // MARK: Events
 
@@ -74,7 +74,7 @@ package struct BandwidthMachine: Sendable {
     package mutating func hold(transfer number: UInt64) -> BandwidthThrottling {
         guard isActive else { return .unlimited }
         guard let hasWaited = hasWaited.removeValue(forKey: number) else {
-            return line.contains { $0.scope.transfer == number } ? .held : .idle
+            return queue.contains { $0.scope.transfer == number } ? .held : .idle
         }
         return hasWaited ? .held : .free
     }
@@ -85,35 +85,35 @@ package struct BandwidthMachine: Sendable {
         -> Effects
     {
         let request = (number: number, scope: scope, wanted: max(1, wanted))
-        let granted = serve(request, now, isAlone: line.isEmpty)
-        if granted == nil { line.append(request) }
+        let granted = serve(request, now, isAlone: queue.isEmpty)
+        if granted == nil { queue.append(request) }
         if let transfer = scope.transfer { hasWaited[transfer] = granted == nil || hasWaited[transfer] == true }
         return Effects(grants: granted.map { [(number, $0)] } ?? [], wake: wake)
     }
 
     /// Removes a request. Does nothing if it was granted.
     package mutating func cancel(_ number: UInt64) {
-        line.removeAll { $0.number == number }
-        if line.isEmpty { (closed, wake) = ([], nil) }
+        queue.removeAll { $0.number == number }
+        if queue.isEmpty { (closed, wake) = ([], nil) }
     }
 
     /// Takes back granted bytes that were not transferred.
-    package mutating func giveBack(_ count: Int, in scope: BandwidthScope) {
-        for name in names(in: scope) { buckets[name]?.giveBack(count) }
+    package mutating func refund(_ count: Int, in scope: BandwidthScope) {
+        for name in names(in: scope) { buckets[name]?.refund(count) }
     }
 
     /// Serves the queue as time passes.
     package mutating func advance(to now: MonotonicTime) -> Effects {
         (closed, wake) = ([], nil)
         var effects = Effects()
-        guard !line.isEmpty else { return effects }
-        let waiting = line
-        line = []
+        guard !queue.isEmpty else { return effects }
+        let waiting = queue
+        queue = []
         for request in waiting {
             if let granted = serve(request, now, isAlone: waiting.count == 1) {
                 effects.grants.append((request.number, granted))
             } else {
-                line.append(request)
+                queue.append(request)
             }
         }
         effects.wake = wake
@@ -200,7 +200,7 @@ package struct TokenBucket: Sendable {
     package mutating func take(_ count: Int) { level = max(0, level - Double(max(0, count))) }
 
     /// Takes back bytes that did not pass.
-    package mutating func giveBack(_ count: Int) { level = min(rate.effectiveBurst, level + Double(max(0, count))) }
+    package mutating func refund(_ count: Int) { level = min(rate.effectiveBurst, level + Double(max(0, count))) }
 
     /// The time at which a number of bytes may pass; more than the burst counts as the burst.
     package func ready(_ count: Int) -> MonotonicTime {

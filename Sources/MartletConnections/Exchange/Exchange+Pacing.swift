@@ -8,7 +8,7 @@ extension Exchange {
     /// Waits while the transfer is paused. The total timeout continues to run.
     package func waitWhilePaused() async throws(ExchangeError) {
         if let gate, gate.isPaused {
-            await gate.waitWhilePaused(until: clocks.totalDeadline, on: loop)
+            await gate.waitWhilePaused(until: timeouts.totalDeadline, on: loop)
             let now = MonotonicTime.now()
             let isCancelled = state.withLock { state in
                 if state.phase == .awaitingHead { state.headResumed = now }
@@ -17,7 +17,7 @@ extension Exchange {
             if isCancelled { throw failure(.cancelled) }
         }
         // A wait would check the total timeout, but a reader that always finds bytes never waits.
-        let deadline = clocks.totalDeadline
+        let deadline = timeouts.totalDeadline
         if deadline != .distantFuture, MonotonicTime.now() >= deadline { throw failure(.timedOut(.total)) }
     }
 
@@ -31,7 +31,7 @@ extension Exchange {
     package func isHeldBack(_ direction: TransferDirection) -> Bool { pace?.limiter.isActive(direction) ?? false }
 
     /// Waits until some of the body may be read. The idle timeout is suspended; the total timeout continues to run.
-    /// Granted bytes that are not read are returned by ``giveBack(_:)``.
+    /// Granted bytes that are not read are returned by ``refund(_:)``.
     /// - Returns: The number of bytes that may be read now, at least 1.
     package func allowance(of wanted: Int) async throws(ExchangeError) -> Int {
         guard let pace, isHeldBack(.down) else { return wanted }
@@ -41,7 +41,7 @@ extension Exchange {
             return state.isCancelled
         }
         if isCancelled { throw failure(.cancelled) }
-        let outcome = await pace.limiter.take(wanted, .down, in: pace.scope, by: turn, until: clocks.totalDeadline)
+        let outcome = await pace.limiter.acquire(wanted, .down, in: pace.scope, by: turn, until: timeouts.totalDeadline)
         state.withLock { $0.turn = nil }
         switch outcome {
         case .value(let count): return count
@@ -51,7 +51,7 @@ extension Exchange {
     }
 
     /// Returns bytes that were granted by ``allowance(of:)`` and not read.
-    package func giveBack(_ count: Int) { if let pace { pace.limiter.giveBack(count, .down, in: pace.scope) } }
+    package func refund(_ count: Int) { if let pace { pace.limiter.refund(count, .down, in: pace.scope) } }
 
     /// Records that a closure receives the body; its duration is not limited.
     package func closureBegins() { if !isFinished { connection.use = .closure } }

@@ -10,7 +10,7 @@ import Synchronization
 package final class Exchange: Sendable {
     /// The state of the exchange: running, or the way it ended. In the last three states the connection has been
     /// returned.
-    fileprivate enum Standing: UInt8 {
+    fileprivate enum Stage: UInt8 {
         case running
         /// An error was reported, or the response was rejected: the rest of a body is not read to save the connection.
         case failed
@@ -23,7 +23,7 @@ package final class Exchange: Sendable {
     }
 
     struct State {
-        fileprivate var standing = Standing.running
+        fileprivate var stage = Stage.running
         /// The fields after the body, once it is complete.
         var trailers: FieldBlock?
         var phase = ExchangeError.Phase.sending
@@ -43,26 +43,26 @@ package final class Exchange: Sendable {
         /// The error that ended the reading ahead.
         var aheadFailure: ExchangeError?
 
-        var isCancelled: Bool { standing == .cancelled || standing == .released }
+        var isCancelled: Bool { stage == .cancelled || stage == .released }
 
-        var isReleased: Bool { standing.rawValue >= Standing.complete.rawValue }
+        var isReleased: Bool { stage.rawValue >= Stage.complete.rawValue }
 
         /// Whether the body is being received without errors, and nothing is left to send.
         var isReceivingOnly: Bool {
-            standing == .running && phase == .receivingBody && writer.map { $0.hasFinished } ?? true
+            stage == .running && phase == .receivingBody && writer.map { $0.hasFinished } ?? true
         }
 
         /// Records that an error was reported, or the response was rejected.
-        fileprivate mutating func fail() { if standing == .running { standing = .failed } }
+        fileprivate mutating func fail() { if stage == .running { stage = .failed } }
 
         /// Records that the connection is returned, or that the response was complete after all.
         /// - Returns: The former state; `nil` if the connection had been returned.
-        fileprivate mutating func release(isComplete: Bool) -> Standing? {
-            let before = isReleased ? nil : standing
+        fileprivate mutating func release(isComplete: Bool) -> Stage? {
+            let before = isReleased ? nil : stage
             if isComplete {
-                standing = .complete
+                stage = .complete
             } else if let before {
-                standing = before == .cancelled ? .released : .incomplete
+                stage = before == .cancelled ? .released : .incomplete
             }
             return before
         }
@@ -73,7 +73,7 @@ package final class Exchange: Sendable {
     let loop: EventLoop
     let gate: (any TransferPauseGate)?
     let pace: TransferRateLimit?
-    private let givenClocks: ExchangeTimeouts
+    private let givenTimeouts: ExchangeTimeouts
     private let onUpload: (@Sendable (Int) -> Void)?
     /// Guards the state: the exchange's task, the writer's, and the thread that cancels.
     let state = Mutex(State())
@@ -86,13 +86,13 @@ package final class Exchange: Sendable {
     ///   - gate: Pauses the transfer; queried before each write and each read.
     ///   - pace: The bandwidth limits; `nil` if the transfer never has any.
     package init(
-        lease: Lease, clocks: ExchangeTimeouts, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
+        lease: Lease, timeouts: ExchangeTimeouts, loop: EventLoop, onUpload: (@Sendable (Int) -> Void)? = nil,
         gate: (any TransferPauseGate)? = nil, pace: TransferRateLimit? = nil
     ) {
         self.pace = pace
         self.lease = lease
         connection = lease.connection
-        givenClocks = clocks
+        givenTimeouts = timeouts
         self.loop = loop
         self.onUpload = onUpload
         self.gate = gate
@@ -134,7 +134,8 @@ package final class Exchange: Sendable {
         let rest = Array(bytes[count...])
         let writer = UploadWriter(
             connection: connection, request: request, rest: rest,
-            restPayload: min(max(0, request.head.count - count), rest.count)..<rest.count, clocks: clocks, loop: loop,
+            restPayload: min(max(0, request.head.count - count), rest.count)..<rest.count, timeouts: timeouts,
+            loop: loop,
             onProgress: onUpload, transferGate: gate, pace: pace)
         state.withLock { $0.writer = writer }
         writer.start()
@@ -146,7 +147,7 @@ package final class Exchange: Sendable {
         /// The final head, and the interim ones before it (RFC 9110 §15.2).
         case head(ResponseHead, BodyFraming, interim: [ResponseHead])
         /// Nothing yet: await ``wait(until:_:)`` with these and try again.
-        case wouldBlock(until: MonotonicTime, ExchangeError.Clock)
+        case wouldBlock(until: MonotonicTime, ExchangeError.Timeout)
     }
 
     /// Tries to receive the final head, without waiting.
@@ -160,10 +161,10 @@ package final class Exchange: Sendable {
                     return state.writer
                 }
                 if head.status == 100 { writer?.permitBody() }
-            case .failure(let cause): throw blame(cause)
+            case .failure(let cause): throw rootCause(of: cause)
             case .wait:
-                let (deadline, clock) = try headDeadline()
-                return .wouldBlock(until: deadline, clock)
+                let (deadline, timeout) = try headDeadline()
+                return .wouldBlock(until: deadline, timeout)
             }
         }
     }
@@ -178,11 +179,11 @@ package final class Exchange: Sendable {
         }
         // A response arrived before the request was fully sent. A rejection makes the rest unnecessary. After a success
         // the server may still be reading, so writing continues until the response is complete (RFC 9112 §9.5).
-        if let writer, writer.outcome == nil, head.status >= 300 || writer.refuseBody() { writer.stop() }
+        if let writer, writer.outcome == nil, head.status >= 300 || writer.rejectBody() { writer.stop() }
         return interim
     }
 
-    private func headDeadline() throws(ExchangeError) -> (MonotonicTime, ExchangeError.Clock) {
+    private func headDeadline() throws(ExchangeError) -> (MonotonicTime, ExchangeError.Timeout) {
         var (writer, sent) = state.withLock { ($0.writer, $0.timeline.requestSent) }
         switch writer?.outcome {
         // The peer may have rejected the request and closed early: its response can still be read, unless the error is
@@ -195,20 +196,20 @@ package final class Exchange: Sendable {
         case .failed(let cause): throw failure(cause)
         case nil: break
         }
-        if let sent, let head = clocks.head {
+        if let sent, let head = timeouts.head {
             let resumed = state.withLock { $0.headResumed }
             let limit = max(sent, resumed ?? sent).advanced(by: head)
-            if limit < clocks.totalDeadline { return (limit, .head) }
+            if limit < timeouts.totalDeadline { return (limit, .head) }
         }
-        return (clocks.totalDeadline, .total)
+        return (timeouts.totalDeadline, .total)
     }
 
     /// The error to report when reading failed: the writer's own error, if any, is the cause.
-    private func blame(_ cause: ExchangeError.Cause) -> ExchangeError {
+    private func rootCause(of cause: ExchangeError.Cause) -> ExchangeError {
         let writer = state.withLock { $0.writer }
         switch writer?.outcome {
         case .failed(.transport), .finished, .stopped, nil: break
-        case .failed(let fault): return failure(fault)
+        case .failed(let error): return failure(error)
         }
         if case .wire(let error) = cause, error.isEndOfStream, let reset = writer?.reset {
             return failure(.transport(reset))
@@ -233,7 +234,7 @@ package final class Exchange: Sendable {
         // Under the exchange's own lock, so that a late reader cannot read what belongs to the next exchange.
         let step = state.withLock { state -> HTTP1Connection.BodyStep? in
             if let step = state.takeAhead(into: target) { return step }
-            switch state.standing {
+            switch state.stage {
             // The connection may carry another exchange by now.
             case .complete: return nil
             case .incomplete, .released: return .failure(.transport(.closed))
@@ -257,7 +258,7 @@ package final class Exchange: Sendable {
         case .end:
             complete()
             return .end
-        case .failure(let cause): throw blame(cause)
+        case .failure(let cause): throw rootCause(of: cause)
         case .wait: return .wouldBlock
         case nil: return .end
         }
@@ -295,21 +296,21 @@ package final class Exchange: Sendable {
         while true {
             let sent = try sentByteCount()
             let now = MonotonicTime.now()
-            let (deadline, clock) = clocks.deadline(clocks.idle, .idle, from: now)
+            let (deadline, timeout) = timeouts.deadline(timeouts.idle, .idle, from: now)
             let remaining = connection.remainingPayload
             let batch = state.withLock { state in
                 state.reading.waitBegins(received: state.timeline.receivedBodyByteCount, remaining: remaining, now: now)
             }
             connection.stream.awaitBytes(batch)
-            let patience = now.advanced(by: ReceiveLowWaterMachine.maximumDelay)
-            let isShort = batch > 1 && patience < deadline
+            let batchDeadline = now.advanced(by: ReceiveLowWaterMachine.maximumDelay)
+            let isShort = batch > 1 && batchDeadline < deadline
             do throws(ExchangeError) {
-                guard isShort else { return try await wait(until: deadline, clock) }
-                if try await isReadable(by: patience) { return }
+                guard isShort else { return try await wait(until: deadline, timeout) }
+                if try await isReadable(by: batchDeadline) { return }
                 // Received bytes below the mark cause an edge when the mark is removed.
                 state.withLock { $0.reading.waitTimedOut() }
                 connection.stream.awaitBytes(1)
-                try await wait(until: deadline, clock)
+                try await wait(until: deadline, timeout)
                 return
             } catch {
                 // Sent bytes count as well, and a writer under a bandwidth limit is silent on purpose.
@@ -335,11 +336,11 @@ package final class Exchange: Sendable {
     }
 
     /// Waits until bytes have arrived, or the deadline of that timeout has passed.
-    package func wait(until deadline: MonotonicTime, _ clock: ExchangeError.Clock) async throws(ExchangeError) {
+    package func wait(until deadline: MonotonicTime, _ timeout: ExchangeError.Timeout) async throws(ExchangeError) {
         if try await isReadable(by: deadline) { return }
         // A paused transfer is silent on purpose.
-        if clock == .idle || clock == .head, isPaused { return }
-        throw failure(.timedOut(clock))
+        if timeout == .idle || timeout == .head, isPaused { return }
+        throw failure(.timedOut(timeout))
     }
 
     /// Waits until bytes have arrived; `false` if the deadline has passed first.
@@ -376,11 +377,11 @@ package final class Exchange: Sendable {
     ///   - completion: The time at which the response was complete; `nil` if it was not.
     ///   - trailers: The trailers of a complete response.
     private func finish(at completion: MonotonicTime?, trailers: FieldBlock? = nil) {
-        let (standing, phase, writer) = state.withLock { state in
+        let (stage, phase, writer) = state.withLock { state in
             if let completion { (state.timeline.bodyReceived, state.trailers) = (completion, trailers) }
             return (state.release(isComplete: completion != nil), state.phase, state.writer)
         }
-        guard let standing else { return }
+        guard let stage else { return }
         connection.stream.awaitBytes(1)
         // A waiting reader finds that the exchange is over. If the response is complete, no reader waits.
         if completion == nil { connection.stream.wakeReader() }
@@ -391,11 +392,11 @@ package final class Exchange: Sendable {
             isAborted = true
         }
         // A connection with an incomplete request cannot be reused, so the rest of the response is not read.
-        if standing == .cancelled || isAborted {
+        if stage == .cancelled || isAborted {
             lease.release(isReusable: false)
         } else if completion != nil || connection.isResponseFinished {
             lease.release(isReusable: true, at: completion)
-        } else if standing == .running, phase == .receivingBody {
+        } else if stage == .running, phase == .receivingBody {
             abandon()
         } else {
             lease.release(isReusable: false)
@@ -403,7 +404,7 @@ package final class Exchange: Sendable {
     }
 
     /// Rejects the response and ends the exchange. The rest of the response is not read, even if it is short.
-    package func refuse() {
+    package func reject() {
         state.withLock { $0.fail() }
         finish()
     }
@@ -411,7 +412,7 @@ package final class Exchange: Sendable {
     /// Ends every current and later wait of this exchange with an error. Does nothing if the exchange has ended.
     package func cancel() {
         let (isReleased, writer, turn) = state.withLock { state in
-            if !state.isReleased { state.standing = .cancelled }
+            if !state.isReleased { state.stage = .cancelled }
             return (state.isReleased, state.writer, state.turn)
         }
         if isReleased { return }
@@ -429,8 +430,8 @@ package final class Exchange: Sendable {
         var cause = cause
         var waited: Duration?
         switch cause {
-        case .timedOut(.head): waited = clocks.head
-        case .timedOut(.idle): waited = clocks.idle
+        case .timedOut(.head): waited = timeouts.head
+        case .timedOut(.idle): waited = timeouts.idle
         case .transport(.interrupted): cause = .cancelled
         case .transport(.closed): cause = connection.localAddressError.map { .transport($0) } ?? cause
         default: break
@@ -444,11 +445,11 @@ package final class Exchange: Sendable {
 
     // MARK: Properties
 
-    var clocks: ExchangeTimeouts {
-        guard let total = state.withLock({ $0.totalDeadline }) else { return givenClocks }
-        var clocks = givenClocks
-        clocks.totalDeadline = total
-        return clocks
+    var timeouts: ExchangeTimeouts {
+        guard let total = state.withLock({ $0.totalDeadline }) else { return givenTimeouts }
+        var timeouts = givenTimeouts
+        timeouts.totalDeadline = total
+        return timeouts
     }
 
     /// Sets the total deadline of the call that takes over the rest of the exchange.

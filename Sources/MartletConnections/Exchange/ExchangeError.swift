@@ -14,12 +14,12 @@ package struct ExchangeError: Error, Sendable {
         case source(any Error)
         /// The body's source produced fewer or more bytes than announced.
         case lengthMismatch(announced: UInt64, actual: UInt64)
-        case timedOut(Clock)
+        case timedOut(Timeout)
         case cancelled
     }
 
     /// The timeouts that apply to an exchange.
-    package enum Clock: Sendable {
+    package enum Timeout: Sendable {
         /// The wait for a free connection.
         case poolWait
         /// The opening of a connection.

@@ -16,11 +16,13 @@ package struct ExchangeTimeouts: Sendable {
     }
 
     /// The deadline of a wait that starts now, and the timeout that it belongs to.
-    func deadline(_ span: Duration?, _ clock: ExchangeError.Clock, from now: MonotonicTime = MonotonicTime.now()) -> (
-        MonotonicTime, ExchangeError.Clock
-    ) {
+    func deadline(_ span: Duration?, _ timeout: ExchangeError.Timeout, from now: MonotonicTime = MonotonicTime.now())
+        -> (
+            MonotonicTime, ExchangeError.Timeout
+        )
+    {
         guard let span else { return (totalDeadline, .total) }
         let instant = now.advanced(by: span)
-        return instant < totalDeadline ? (instant, clock) : (totalDeadline, .total)
+        return instant < totalDeadline ? (instant, timeout) : (totalDeadline, .total)
     }
 }

@@ -13,7 +13,7 @@ package final class HTTP1Connection: Sendable {
     /// Guards machine and buffer: the exchange's reader, its writer at its end, and the pool between exchanges.
     private let state: Mutex<State>
     /// The end of the last exchange, in nanoseconds of the monotonic clock.
-    private let concluded = Atomic<UInt64>(0)
+    private let lastExchangeEnd = Atomic<UInt64>(0)
     private let isAddressLost = Atomic(false)
     private let currentUse = Atomic(ConnectionUse.sending.rawValue)
     /// The service-class code point that its holder set last; 255 for that of its socket's options.
@@ -27,7 +27,7 @@ package final class HTTP1Connection: Sendable {
     }
 
     /// Whether an exchange has ended on it.
-    package var hasCarriedExchange: Bool { concluded.load(ordering: .relaxed) != 0 }
+    package var hasCarriedExchange: Bool { lastExchangeEnd.load(ordering: .relaxed) != 0 }
 
     /// Ends the connection, also while it is in use: its address on this machine is lost.
     func closeForLostAddress() {
@@ -138,8 +138,8 @@ package final class HTTP1Connection: Sendable {
 
     /// Ends the exchange and releases the buffer's memory.
     /// - Returns: Whether the connection may be reused, and the server's `Keep-Alive: timeout` in nanoseconds.
-    func conclude(at now: MonotonicTime) -> (isReusable: Bool, keepAliveTimeout: UInt64?) {
-        concluded.store(now.nanoseconds, ordering: .relaxed)
+    func finishExchange(at now: MonotonicTime) -> (isReusable: Bool, keepAliveTimeout: UInt64?) {
+        lastExchangeEnd.store(now.nanoseconds, ordering: .relaxed)
         return state.withLock { state in
             let isReusable = state.machine.isReusable && state.buffer.isEmpty
             state.buffer.release()
@@ -166,8 +166,10 @@ package final class HTTP1Connection: Sendable {
     /// - Parameter alwaysChecksSocket: Whether the check is never omitted.
     func isQuiet(at now: MonotonicTime, alwaysChecksSocket: Bool = false) -> Bool {
         let hasReadEdge = stream.stopObservingIdle()
-        let concluded = concluded.load(ordering: .relaxed)
-        if !alwaysChecksSocket, !hasReadEdge, now.nanoseconds < concluded &+ HTTP1Connection.followUp { return true }
+        let lastExchangeEnd = lastExchangeEnd.load(ordering: .relaxed)
+        if !alwaysChecksSocket, !hasReadEdge, now.nanoseconds < lastExchangeEnd &+ HTTP1Connection.followUp {
+            return true
+        }
         return stream.probe() == .quiet
     }
 }

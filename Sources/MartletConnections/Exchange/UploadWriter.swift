@@ -31,7 +31,7 @@ final class UploadWriter: Sendable {
         var phase = Phase.writing
         var byteCount: UInt64 = 0
         /// The error of the failing write.
-        var fault: TransportError?
+        var sendError: TransportError?
         var task: Task<Void, Never>?
 
         var isStopping: Bool { if case .stopping = phase { true } else { false } }
@@ -42,7 +42,7 @@ final class UploadWriter: Sendable {
     private let request: ExchangeRequest
     private let rest: [UInt8]
     private let restPayload: Range<Int>
-    private let clocks: ExchangeTimeouts
+    private let timeouts: ExchangeTimeouts
     private let loop: EventLoop
     private let onProgress: (@Sendable (Int) -> Void)?
     private let transferGate: (any TransferPauseGate)?
@@ -61,14 +61,14 @@ final class UploadWriter: Sendable {
     ///   - restPayload: The bytes of it that are the body's.
     init(
         connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], restPayload: Range<Int>,
-        clocks: ExchangeTimeouts, loop: EventLoop, onProgress: (@Sendable (Int) -> Void)?,
+        timeouts: ExchangeTimeouts, loop: EventLoop, onProgress: (@Sendable (Int) -> Void)?,
         transferGate: (any TransferPauseGate)?, pace: TransferRateLimit?
     ) {
         self.connection = connection
         self.request = request
         self.rest = rest
         self.restPayload = restPayload
-        self.clocks = clocks
+        self.timeouts = timeouts
         self.loop = loop
         self.onProgress = onProgress
         self.transferGate = transferGate
@@ -105,7 +105,7 @@ final class UploadWriter: Sendable {
 
     /// Discards a body that still waits for the 100, because a final head has arrived.
     /// - Returns: Whether it was still waiting.
-    func refuseBody() -> Bool { request.expectsContinue && gate.fulfill(false) }
+    func rejectBody() -> Bool { request.expectsContinue && gate.fulfill(false) }
 
     // MARK: Properties
 
@@ -131,9 +131,9 @@ final class UploadWriter: Sendable {
     /// The reset that a write encountered. The kernel reports a reset only once, to the first call: a reader that sees
     /// only the end of the stream finds the reason here.
     var reset: TransportError? {
-        let fault = sending.withLock { _ in state.withLock { $0.fault } }
-        guard case .system(let error) = fault, error.isReset else { return nil }
-        return fault
+        let sendError = sending.withLock { _ in state.withLock { $0.sendError } }
+        guard case .system(let error) = sendError, error.isReset else { return nil }
+        return sendError
     }
 
     var byteCount: UInt64 { state.withLock { $0.byteCount } }
@@ -162,7 +162,7 @@ final class UploadWriter: Sendable {
     private func write() async throws(Outcome) {
         try await write(rest, payload: restPayload, isLast: request.isSentAtOnce)
         if request.expectsContinue {
-            let deadline = min(MonotonicTime.now().advanced(by: request.continueWait), clocks.totalDeadline)
+            let deadline = min(MonotonicTime.now().advanced(by: request.continueWait), timeouts.totalDeadline)
             switch await gate.wait(until: deadline, on: loop) {
             case .value(true), .timedOut: break
             case .value(false), .interrupted: throw .stopped
@@ -234,8 +234,8 @@ final class UploadWriter: Sendable {
         if bytes.isEmpty, isLast { noteWritten(0, 0..<0, isLast: true) }
         while offset < bytes.count {
             if let transferGate, transferGate.isPaused {
-                await transferGate.waitWhilePaused(until: clocks.totalDeadline, on: loop)
-                if MonotonicTime.now() >= clocks.totalDeadline { throw .failed(.timedOut(.total)) }
+                await transferGate.waitWhilePaused(until: timeouts.totalDeadline, on: loop)
+                if MonotonicTime.now() >= timeouts.totalDeadline { throw .failed(.timedOut(.total)) }
             }
             if isStopping { throw .stopped }
             if offset == end {
@@ -267,8 +267,8 @@ final class UploadWriter: Sendable {
         defer { state.withLock { state in if state.isHeldBack { state.phase = .writing } } }
         // Stopping the writer cancels its task.
         let outcome = await withTaskCancellationHandler {
-            await pace.limiter.take(
-                payload.upperBound - begin, .up, in: pace.scope, by: turn, until: clocks.totalDeadline)
+            await pace.limiter.acquire(
+                payload.upperBound - begin, .up, in: pace.scope, by: turn, until: timeouts.totalDeadline)
         } onCancel: {
             turn.interrupt()
         }
@@ -298,7 +298,7 @@ final class UploadWriter: Sendable {
                 noteWritten(count, (offset..<end).clamped(to: payload), isLast: isLast && end == bytes.count)
                 return count
             } catch {
-                state.withLock { $0.fault = error }
+                state.withLock { $0.sendError = error }
                 throw error
             }
         }
@@ -314,12 +314,12 @@ final class UploadWriter: Sendable {
     }
 
     private func waitUntilWritable() async throws(Outcome) {
-        let (deadline, clock) = clocks.deadline(clocks.idle, .idle)
+        let (deadline, timeout) = timeouts.deadline(timeouts.idle, .idle)
         do throws(TransportError) { try await connection.stream.waitUntilWritable(until: deadline) } catch {
             switch error {
             case .timedOut:
-                if clock == .idle, transferGate?.isPaused == true { return }
-                throw .failed(.timedOut(clock))
+                if timeout == .idle, transferGate?.isPaused == true { return }
+                throw .failed(.timedOut(timeout))
             case .interrupted: throw .failed(.cancelled)
             default: throw .failed(.transport(error))
             }

@@ -5,7 +5,7 @@ import MartletTransport
 /// A "host" here is everything that keeps connections apart: scheme, host, port, proxy, TLS identity and trust. Numbers
 /// below their range are raised to its lower end, negative durations to zero.
 public struct PoolLimits: Hashable, Codable, Sendable {
-    /// The maximum number of connections to one host: dialling, in use and idle together. At least 1; 16 by default.
+    /// The maximum number of connections to one host: dialing, in use and idle together. At least 1; 16 by default.
     ///
     /// Browsers use 6, AFNetworking 4 and 6, OkHttp 5 requests, async-http-client 8; Go sets no limit. The limit keeps
     /// a burst of requests from looking like an attack to the host.
@@ -20,7 +20,7 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     /// A host is named as in URLs, in lower case: `images.example.com` for all of its ports, `images.example.com:8443`
     /// for one of them, which takes precedence. If requests are sent to a proxy itself, the proxy's name counts.
     public var connectionsToHosts: [String: Int]
-    /// The maximum number of connections to all hosts together: dialling, in use and idle. At least 1; 256 by default.
+    /// The maximum number of connections to all hosts together: dialing, in use and idle. At least 1; 256 by default.
     ///
     /// OkHttp runs 64 requests at once, httpx 100 connections; Go sets no limit. The limit keeps the process well below
     /// the usual 1,024 descriptors. When it prevents a dial, the longest idle connection of another host is closed.
@@ -91,7 +91,7 @@ struct PoolAmounts: Sendable {
     let age: UInt64
     let uses: Int
     private let margin: UInt64
-    let ageing: UInt64
+    let aging: UInt64
     /// Longer than any process runs, yet short enough that five of them can be added: nine years.
     private static let forever: UInt64 = 1 << 58
 
@@ -104,7 +104,7 @@ struct PoolAmounts: Sendable {
         age = limits.maximumAge.map(Self.nanoseconds) ?? .max
         uses = max(1, limits.maximumUses ?? .max)
         margin = Self.nanoseconds(limits.keepAliveMargin)
-        ageing = limits.agingInterval.map(Self.nanoseconds) ?? Self.forever
+        aging = limits.agingInterval.map(Self.nanoseconds) ?? Self.forever
     }
 
     /// The time at which a connection released at `now` counts as closed by its server; never without a timeout.

@@ -1,6 +1,6 @@
-// A waiting request is *covered* when a dial is made for it. A dial that its request no longer needs is passed on to
-// the first uncovered request of its host. Without such a request, the dial is spare (its request was served in another
-// way) or abandoned (its request was cancelled). A spare dial covers the next request that arrives.
+// A dial is assigned to a waiting request. If that request no longer needs it, the dial is reassigned to the first
+// request of its host without a dial. Without such a request, the dial is spare (its request was served in another way)
+// or abandoned (its request was cancelled). A spare dial is assigned to the next request that arrives.
 
 // MARK: Dials
 
@@ -16,9 +16,9 @@ extension PoolMachine {
     /// Completes an event that concerned a host: starts the dials that became possible, and removes the host if it is
     /// empty.
     mutating func settle(_ host: Int, _ effects: inout Effects) {
-        // A request whose dial failed may be uncovered although a spare dial exists.
-        while let waiter = hosts.records[host].uncovered.first?.index, assignSpareDial(waiter, of: host) {
-            effects.orders.append(.coverageChanged(waiters.name(waiter)))
+        // A request whose dial failed may be without a dial although a spare dial exists.
+        while let waiter = hosts.records[host].waitersWithoutDial.first?.index, assignSpareDial(waiter, of: host) {
+            effects.orders.append(.dialAssignmentChanged(waiters.name(waiter)))
         }
         reconsider(host)
         dialForBlocked(&effects)
@@ -41,33 +41,33 @@ extension PoolMachine {
         }
     }
 
-    /// Dials for the first uncovered request of a host.
+    /// Dials for the first request without a dial of a host.
     private mutating func dial(_ host: Int, _ effects: inout Effects) {
-        guard let waiter = hosts.records[host].uncovered.first?.index, let key = hosts.records[host].key else {
+        guard let waiter = hosts.records[host].waitersWithoutDial.first?.index, let key = hosts.records[host].key else {
             assertionFailure("a dial without a request")
             return
         }
         let index = connections.insert(PoolConnectionRecord(host: host))
         hosts.records[host].open += 1
         hosts.records[host].dialing += 1
-        diallingCount += 1
-        cover(waiter, by: index, as: .dialing)
+        dialingCount += 1
+        assignDial(waiter, by: index, as: .dialing)
         effects.orders.append(.dial(Dial(connection: connections.name(index), key: key)))
     }
 
-    /// Ends a dial: its request, if it has one, is uncovered again. The caller then sets the state of the connection.
+    /// Ends a dial: its request, if it has one, no longer has a dial. The caller then sets the state of the connection.
     mutating func endDial(_ index: Int) {
         endLoan(by: index)
         detachDial(index)
         hosts.records[connections.records[index].host].dialing -= 1
-        diallingCount -= 1
+        dialingCount -= 1
     }
 
     /// Separates a dial from its request, or from the spare dials.
     private mutating func detachDial(_ index: Int) {
         let waiter = connections.records[index].waiter
         if waiter != PoolIndex.none {
-            uncover(waiter)
+            unassignDial(waiter)
             connections.records[index].waiter = PoolIndex.none
         } else if connections.records[index].state == .spare {
             hosts.records[connections.records[index].host].spareDials.removeAll { $0 == index }
@@ -75,24 +75,26 @@ extension PoolMachine {
     }
 
     /// Reports a request whose dial has ended, if it still waits.
-    func noteUncovered(_ waiter: Int, _ effects: inout Effects) {
-        guard waiter != PoolIndex.none, waiters.records[waiter].isUncovered else { return }
-        effects.orders.append(.coverageChanged(waiters.name(waiter)))
+    func reportMissingDial(_ waiter: Int, _ effects: inout Effects) {
+        guard waiter != PoolIndex.none, waiters.records[waiter].isWithoutDial else { return }
+        effects.orders.append(.dialAssignmentChanged(waiters.name(waiter)))
     }
 
-    /// Passes a dial whose request has left to the first uncovered request. Returns whether there was one.
-    mutating func passOn(_ index: Int, _ effects: inout Effects) -> Bool {
+    /// Passes a dial whose request has left to the first request without a dial. Returns whether there was one.
+    mutating func reassignDial(_ index: Int, _ effects: inout Effects) -> Bool {
         connections.records[index].waiter = PoolIndex.none
-        guard let waiter = hosts.records[connections.records[index].host].uncovered.first?.index else { return false }
-        cover(waiter, by: index, as: .adopted)
-        effects.orders.append(.coverageChanged(waiters.name(waiter)))
+        guard let waiter = hosts.records[connections.records[index].host].waitersWithoutDial.first?.index else {
+            return false
+        }
+        assignDial(waiter, by: index, as: .adopted)
+        effects.orders.append(.dialAssignmentChanged(waiters.name(waiter)))
         return true
     }
 
-    /// Covers a waiter by a spare dial of its host. Returns whether there was one.
+    /// Assigns a spare dial of its host to a waiter. Returns whether there was one.
     private mutating func assignSpareDial(_ waiter: Int, of host: Int) -> Bool {
         guard let index = hosts.records[host].spareDials.popLast() else { return false }
-        cover(waiter, by: index, as: .adopted)
+        assignDial(waiter, by: index, as: .adopted)
         return true
     }
 
@@ -104,7 +106,7 @@ extension PoolMachine {
     /// Cancels all dials, for shutdown.
     mutating func abandonDials(_ effects: inout Effects) {
         for index in connections.records.indices
-        where connections.records[index].state.isDialling && connections.records[index].state != .abandoned {
+        where connections.records[index].state.isDialing && connections.records[index].state != .abandoned {
             detachDial(index)
             abandon(index, &effects)
         }
@@ -126,7 +128,7 @@ extension PoolMachine {
     }
 
     mutating func grant(_ index: Int, to waiter: Int, _ effects: inout Effects) {
-        if let dial = dequeue(waiter), !passOn(dial, &effects) {
+        if let dial = dequeue(waiter), !reassignDial(dial, &effects) {
             connections.records[dial].state = .spare
             hosts.records[waiters.records[waiter].host].spareDials.append(dial)
         }
@@ -255,55 +257,57 @@ extension PoolMachine {
     mutating func dequeue(_ waiter: Int) -> Int? {
         let host = waiters.records[waiter].host
         let dial = waiters.records[waiter].dial
-        waiters.records[waiter].state = .uncovered
-        hosts.records[host].line.remove(waiter, &linePositions)
-        hosts.records[host].uncovered.remove(waiter, &uncoveredPositions)
+        waiters.records[waiter].state = .withoutDial
+        hosts.records[host].queue.remove(waiter, &queuePositions)
+        hosts.records[host].waitersWithoutDial.remove(waiter, &positionsWithoutDial)
         waitingCount -= 1
         if !waiters.records[waiter].holders.isEmpty { nested.removeAll { $0 == waiter } }
         return dial
     }
 
     /// Assigns a dial to a waiting request.
-    private mutating func cover(_ waiter: Int, by dial: Int, as state: PoolConnectionRecord.State) {
+    private mutating func assignDial(_ waiter: Int, by dial: Int, as state: PoolConnectionRecord.State) {
         connections.records[dial].state = state
         connections.records[dial].waiter = waiter
-        waiters.records[waiter].state = .covered(by: dial)
-        hosts.records[waiters.records[waiter].host].uncovered.remove(waiter, &uncoveredPositions)
+        waiters.records[waiter].state = .withDial(dial)
+        hosts.records[waiters.records[waiter].host].waitersWithoutDial.remove(waiter, &positionsWithoutDial)
     }
 
     /// Records that no dial is made for a waiting request.
-    private mutating func uncover(_ waiter: Int) {
-        waiters.records[waiter].state = .uncovered
+    private mutating func unassignDial(_ waiter: Int) {
+        waiters.records[waiter].state = .withoutDial
         updateRank(waiter)
     }
 
     /// Moves a waiting request to the position of its rank.
     mutating func updateRank(_ waiter: Int) {
         let record = waiters.records[waiter]
-        let rank = record.place.rank(ageing: amounts.ageing)
-        hosts.records[record.host].line.set(waiter, rank, &linePositions)
-        if record.isUncovered { hosts.records[record.host].uncovered.set(waiter, rank, &uncoveredPositions) }
+        let rank = record.place.rank(aging: amounts.aging)
+        hosts.records[record.host].queue.set(waiter, rank, &queuePositions)
+        if record.isWithoutDial {
+            hosts.records[record.host].waitersWithoutDial.set(waiter, rank, &positionsWithoutDial)
+        }
     }
 
     /// The minimum lead of a request to another host, in nanoseconds. The slot of a free connection goes to it if it
     /// arrived that much earlier than the first request of the connection's host. Without this time, two busy hosts
     /// would open a connection for each request.
-    static var patience: UInt64 { 1_000_000_000 }
+    static var minimumLead: UInt64 { 1_000_000_000 }
 
     /// Whether a free connection of a host is closed, so that the first blocked request gets its slot. Hosts are
     /// blocked only while the total limit is reached and no connection is idle.
     func yieldsSlot(_ host: Int) -> Bool {
-        guard let first = blocked.first, first.index != host, let own = hosts.records[host].line.first,
-            first.rank < own.rank, let uncovered = hosts.records[first.index].uncovered.first
+        guard let first = blocked.first, first.index != host, let own = hosts.records[host].queue.first,
+            first.rank < own.rank, let candidate = hosts.records[first.index].waitersWithoutDial.first
         else { return false }
         let place = waiters.records[own.index].place
-        let other = waiters.records[uncovered.index].place
-        return other.priority > place.priority || PoolAmounts.sum(other.arrival, Self.patience) <= place.arrival
+        let other = waiters.records[candidate.index].place
+        return other.priority > place.priority || PoolAmounts.sum(other.arrival, Self.minimumLead) <= place.arrival
     }
 
     /// Adds a host to the blocked ones, moves it, or removes it, depending on its requests and its own limit.
     mutating func reconsider(_ host: Int) {
-        if !isShutDown, let first = hosts.records[host].uncovered.first,
+        if !isShutDown, let first = hosts.records[host].waitersWithoutDial.first,
             hosts.records[host].counted < hosts.records[host].limit
         {
             blocked.set(host, first.rank, &blockedPositions)

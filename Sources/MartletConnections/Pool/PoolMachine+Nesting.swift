@@ -61,8 +61,8 @@ extension PoolMachine {
     /// Lends slots to the nested requests without a dial. Returns whether it lent any.
     mutating func lendSlots() -> Bool {
         var hasLent = false
-        for index in nested where waiters.records[index].isUncovered && waiters.records[index].lender == PoolIndex.none
-        {
+        for index in nested
+        where waiters.records[index].isWithoutDial && waiters.records[index].lender == PoolIndex.none {
             let lender = waiters.records[index].holders.last {
                 isHeld($0) && connections.records[$0.index].borrower == PoolIndex.none
             }
@@ -105,6 +105,6 @@ extension PoolMachine {
     /// Whether a connection is in use, or being opened.
     private func isHeld(_ connection: PoolConnectionID) -> Bool {
         let state = state(of: connection)
-        return state == .leased || state.isDialling
+        return state == .leased || state.isDialing
     }
 }

@@ -13,7 +13,7 @@
 ///    served for requests with that ``QueueOrder``. Waiting raises the priority (``PoolLimits/agingInterval``), and the
 ///    priority of a waiting request can be changed.
 /// 4. A slot that becomes free below the total limit goes to the first request without a dial, of all hosts. A free
-///    connection is closed for an earlier request to another host if that is more urgent, or arrived ``patience``
+///    connection is closed for an earlier request to another host if that is more urgent, or arrived ``minimumLead``
 ///    earlier: hosts with many requests do not keep the slots for themselves.
 /// 5. A dial that fails is reported to the request that caused it, if that still waits. A request that took over the
 ///    dial is not notified: a new dial is made for it as soon as the limits permit.
@@ -39,9 +39,9 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     var hosts = PoolTable<PoolHostRecord<Key>, Never>()
     var connections = PoolTable<PoolConnectionRecord, HTTP1Connection>()
     var waiters = PoolTable<PoolWaiterRecord, ConnectionPool.Ticket>()
-    /// The positions of waiters in ``PoolHostRecord/line`` and in ``PoolHostRecord/uncovered``.
-    var linePositions: [Int] = []
-    var uncoveredPositions: [Int] = []
+    /// The positions of waiters in ``PoolHostRecord/queue`` and in ``PoolHostRecord/waitersWithoutDial``.
+    var queuePositions: [Int] = []
+    var positionsWithoutDial: [Int] = []
     /// The hosts with a waiter whose dial only the total limit prevents, by the rank of the first waiter.
     var blocked = PoolHeap()
     var blockedPositions: [Int] = []
@@ -49,7 +49,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     var idle = PoolList()
     /// No idle connection has to be closed before this time. May be too early, never too late.
     var earliestDeadline = UInt64.max
-    var diallingCount = 0
+    var dialingCount = 0
     var waitingCount = 0
     /// The number of connections that do not count against the limits.
     var exemptCount = 0
@@ -75,7 +75,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// The counts of all hosts together, in constant time.
     var counts: PoolCounts {
         PoolCounts(
-            leased: connections.count - diallingCount - idle.count, idle: idle.count, dialing: diallingCount,
+            leased: connections.count - dialingCount - idle.count, idle: idle.count, dialing: dialingCount,
             waiting: waitingCount)
     }
 
@@ -94,7 +94,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Gives a request a connection to `key`, or queues it. A caller that gets a lease must call
-    /// ``released(_:isReusable:keepAliveTimeout:now:)`` or ``checkoutRefused(_:now:)`` exactly once.
+    /// ``released(_:isReusable:keepAliveTimeout:now:)`` or ``checkoutRejected(_:now:)`` exactly once.
     /// - Parameter arrival: The first arrival of a request that left the queue and returns to its position; `nil` for
     ///   now.
     mutating func request(
@@ -131,7 +131,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Handles a dead connection that a request received and has not used. The connection is closed. The request gets
     /// another idle one, or waits at its old position, where a dial replaces the dead connection. For a connection that
     /// is not in use the result is empty.
-    mutating func checkoutRefused(_ connection: PoolConnectionID, now: Instant) -> Admission {
+    mutating func checkoutRejected(_ connection: PoolConnectionID, now: Instant) -> Admission {
         guard state(of: connection) == .leased else { return Admission() }
         let index = connection.index
         let host = connections.records[index].host
@@ -154,7 +154,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         let host = waiters.records[index].host
         let dial = dequeue(index)
         forgetWaiter(index)
-        if let dial, !passOn(dial, &effects) { abandon(dial, &effects) }
+        if let dial, !reassignDial(dial, &effects) { abandon(dial, &effects) }
         settle(host, &effects)
         return effects
     }
@@ -183,12 +183,12 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         // The request that caused a dial was the first of all hosts at that time; this does not hold for an adopted dial.
         if isShutDown || isOverLimit(host) || (!isOwn && yieldsSlot(host)) {
             drop(index, &effects)
-        } else if let waiter = hosts.records[host].line.first?.index {
+        } else if let waiter = hosts.records[host].queue.first?.index {
             grant(index, to: waiter, &effects)
         } else {
             becomeIdle(index, now: now, &effects)
         }
-        noteUncovered(owner, &effects)
+        reportMissingDial(owner, &effects)
         settle(host, &effects)
         return effects
     }
@@ -203,7 +203,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
             _ = dequeue(owner)
             forgetWaiter(owner)
         } else {
-            noteUncovered(owner, &effects)
+            reportMissingDial(owner, &effects)
         }
         settle(host, &effects)
         return effects
@@ -214,7 +214,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     private mutating func takeEndedDial(_ connection: PoolConnectionID) -> (
         index: Int, host: Int, owner: Int, isOwn: Bool
     )? {
-        guard isDialling(connection) else { return nil }
+        guard isDialing(connection) else { return nil }
         let record = connections.records[connection.index]
         endDial(connection.index)
         return (connection.index, record.host, record.waiter, record.state == .dialing)
@@ -239,7 +239,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
             && useDeadline(index) > now && !yieldsSlot(host)
         if !isKept {
             drop(index, &effects)
-        } else if let waiter = hosts.records[host].line.first?.index {
+        } else if let waiter = hosts.records[host].queue.first?.index {
             grant(index, to: waiter, &effects)
         } else {
             becomeIdle(index, now: now, &effects)
@@ -282,11 +282,11 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// connections immediately; connections in use or being made are closed as they become free, until the limits hold.
     mutating func setLimits(_ limits: PoolLimits, now: Instant) -> Effects {
         self.limits = limits
-        let ageing = amounts.ageing
+        let aging = amounts.aging
         amounts = PoolAmounts(limits)
         let indexes = hostIndexes.values.sorted()
-        if amounts.ageing != ageing {
-            for host in indexes { for entry in hosts.records[host].line.entries { updateRank(entry.index) } }
+        if amounts.aging != aging {
+            for host in indexes { for entry in hosts.records[host].queue.entries { updateRank(entry.index) } }
         }
         for (key, host) in hostIndexes { hosts.records[host].limit = limit(of: key) }
         var effects = Effects()
@@ -310,7 +310,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         while idle.count > 0 { closeIdle(idle.oldest, &effects) }
         abandonDials(&effects)
         // In order of arrival.
-        let waiting = hostIndexes.values.flatMap { hosts.records[$0].line.entries.map(\.index) }
+        let waiting = hostIndexes.values.flatMap { hosts.records[$0].queue.entries.map(\.index) }
         for waiter in waiting.sorted(by: { waiters.records[$0].place.sequence < waiters.records[$1].place.sequence }) {
             effects.orders.append(.fail(waiters.name(waiter)))
             let host = waiters.records[waiter].host
@@ -344,7 +344,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     /// Removes a host without connections and requests, so that the pool does not grow with every host that was ever
     /// used.
     mutating func forgetIfEmpty(_ host: Int) {
-        guard hosts.records[host].open == 0, hosts.records[host].line.count == 0, let key = hosts.records[host].key
+        guard hosts.records[host].open == 0, hosts.records[host].queue.count == 0, let key = hosts.records[host].key
         else { return }
         hostIndexes[key] = nil
         if host == recent?.host { recent = nil }
@@ -360,7 +360,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Whether a connection with this identifier is being opened.
-    func isDialling(_ connection: PoolConnectionID) -> Bool { state(of: connection).isDialling }
+    func isDialing(_ connection: PoolConnectionID) -> Bool { state(of: connection).isDialing }
 
     func isIdle(_ connection: PoolConnectionID) -> Bool { state(of: connection) == .idle }
 
@@ -371,13 +371,13 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Whether a connection is being opened for a waiting request.
-    func isDialling(for waiter: PoolWaiterID) -> Bool {
+    func isDialing(for waiter: PoolWaiterID) -> Bool {
         waiters.index(of: waiter).map { waiters.records[$0].dial != nil } ?? false
     }
 
     /// The request that a dial is made for; `nil` if it has left.
     func waiter(of dial: PoolConnectionID) -> PoolWaiterID? {
-        guard isDialling(dial), connections.records[dial.index].waiter != PoolIndex.none else { return nil }
+        guard isDialing(dial), connections.records[dial.index].waiter != PoolIndex.none else { return nil }
         return waiters.name(connections.records[dial.index].waiter)
     }
 
@@ -407,8 +407,8 @@ extension PoolMachine {
             /// If it opens a connection nevertheless, that is used.
             case abandon(PoolConnectionID)
             /// The timeouts of a waiting request change: another request's dial is now made for it, or no dial at all;
-            /// see ``PoolMachine/isDialling(for:)``.
-            case coverageChanged(PoolWaiterID)
+            /// see ``PoolMachine/isDialing(for:)``.
+            case dialAssignmentChanged(PoolWaiterID)
         }
 
         /// The request that gets a connection by this event, and now holds it.

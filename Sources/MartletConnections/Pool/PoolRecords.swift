@@ -16,7 +16,7 @@ struct PoolConnectionRecord: Sendable {
         /// It is closed; its slot in the table is vacant.
         case gone
 
-        var isDialling: Bool { rawValue <= State.abandoned.rawValue }
+        var isDialing: Bool { rawValue <= State.abandoned.rawValue }
     }
 
     var state = State.dialing
@@ -50,9 +50,9 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     /// The maximum number of connections to it, at least 1.
     var limit: Int
     /// The waiting requests.
-    var line = PoolHeap()
+    var queue = PoolHeap()
     /// The waiting requests without a dial.
-    var uncovered = PoolHeap()
+    var waitersWithoutDial = PoolHeap()
     var idle = PoolList()
     /// The dials without a request that were not abandoned.
     var spareDials: [Int] = []
@@ -66,7 +66,7 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     var counted: Int { open - exempt }
 
     var counts: PoolCounts {
-        PoolCounts(leased: open - dialing - idle.count, idle: idle.count, dialing: dialing, waiting: line.count)
+        PoolCounts(leased: open - dialing - idle.count, idle: idle.count, dialing: dialing, waiting: queue.count)
     }
 }
 
@@ -74,9 +74,9 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
 struct PoolWaiterRecord: Sendable {
     enum State: Sendable {
         /// It waits, and no connection is opened for it.
-        case uncovered
+        case withoutDial
         /// It waits, and this connection is opened for it.
-        case covered(by: Int)
+        case withDial(Int)
         /// It holds this connection.
         case granted(Int)
     }
@@ -84,16 +84,16 @@ struct PoolWaiterRecord: Sendable {
     var place: PoolWaiterPosition
     /// The slot of its host.
     var host: Int
-    var state = State.uncovered
+    var state = State.withoutDial
     /// The connections of the calls that made the request, the outermost first; see ``PoolMachine/nest(_:in:)``.
     var holders: [PoolConnectionID] = []
     /// The holder that lends it a slot above the limits, also while it has a connection; or none.
     var lender = PoolIndex.none
 
-    var isUncovered: Bool { if case .uncovered = state { true } else { false } }
+    var isWithoutDial: Bool { if case .withoutDial = state { true } else { false } }
 
     /// The dial that is made for it.
-    var dial: Int? { if case .covered(let dial) = state { dial } else { nil } }
+    var dial: Int? { if case .withDial(let dial) = state { dial } else { nil } }
 
     /// The connection that it holds.
     var connection: Int? { if case .granted(let connection) = state { connection } else { nil } }
@@ -293,18 +293,18 @@ struct PoolWaiterPosition: Sendable {
 
     /// The position as a comparable value; the smallest is served first.
     ///
-    /// A request gains one level per `ageing` nanoseconds: at a time t its level is `priority + (t - arrival) /
-    /// ageing`. Whether one such level is above another does not depend on t. So arrival plus one `ageing` for each
+    /// A request gains one level per `aging` nanoseconds: at a time t its level is `priority + (t - arrival) /
+    /// aging`. Whether one such level is above another does not depend on t. So arrival plus one `ageing` for each
     /// level below the highest gives the same order, and never has to be computed again.
     ///
-    /// A request of ``QueueOrder/lastComeFirstServed`` counts as the first of its ageing interval. So it is never ahead
+    /// A request of ``QueueOrder/lastComeFirstServed`` counts as the first of its aging interval. So it is never ahead
     /// of one that has waited an interval longer.
-    func rank(ageing: UInt64) -> PoolRank {
+    func rank(aging: UInt64) -> PoolRank {
         if isNested { return PoolRank(due: 0, behind: 0, turn: sequence) }
         let behind = UInt64(RequestPriority.highest.rawValue - priority.rawValue)
-        let (delay, tooLong) = behind.multipliedReportingOverflow(by: ageing)
-        let isLastFirst = order == .lastComeFirstServed && ageing > 0
-        let begin = isLastFirst ? arrival - arrival % ageing : arrival
+        let (delay, tooLong) = behind.multipliedReportingOverflow(by: aging)
+        let isLastFirst = order == .lastComeFirstServed && aging > 0
+        let begin = isLastFirst ? arrival - arrival % aging : arrival
         let (due, tooLate) = begin.addingReportingOverflow(delay)
         return PoolRank(
             due: tooLong || tooLate ? .max : due, behind: behind, turn: isLastFirst ? .max - sequence : sequence)
@@ -313,7 +313,7 @@ struct PoolWaiterPosition: Sendable {
 
 /// The rank of a waiting request; the smallest is served first.
 struct PoolRank: Comparable, Sendable {
-    /// The arrival of the request, plus one ageing interval for each level below the highest priority.
+    /// The arrival of the request, plus one aging interval for each level below the highest priority.
     var due: UInt64
     /// The number of levels below the highest priority.
     var behind: UInt64

@@ -8,7 +8,7 @@ struct ConnectHandshake {
         /// The tunnel is established; the heads of the proxy, interim ones first.
         case open([ResponseHead])
         /// The proxy rejected the request, and whether it can be repeated on this connection.
-        case refused(TunnelRejection, isReusable: Bool)
+        case rejected(TunnelRejection, isReusable: Bool)
     }
 
     let stream: any ByteStream
@@ -20,7 +20,7 @@ struct ConnectHandshake {
     /// The time by which the tunnel must be established.
     let deadline: MonotonicTime
     /// The maximum wait for a rejection's body. It is only informative, and must not use up the connect timeout.
-    private static let bodyPatience = Duration.seconds(1)
+    private static let bodyTimeout = Duration.seconds(1)
     /// The maximum size of a head in bytes. Heads are short, and are read byte by byte.
     private static let headLimit = 64 * 1024
 
@@ -42,7 +42,7 @@ struct ConnectHandshake {
         var heads = try await heads(&machine)
         guard let head = heads.popLast() else { throw .wire(WireError(.emptyResponse, at: 0)) }
         if (200...299).contains(head.status) { return .open(heads + [head]) }
-        return await refusal(head, after: heads, &machine)
+        return await rejection(head, after: heads, &machine)
     }
 
     private func encoded(_ authorization: String?) throws(WireError) -> [UInt8] {
@@ -91,37 +91,37 @@ struct ConnectHandshake {
     }
 
     /// Collects the part of a rejection's body that arrives soon; errors in it are ignored.
-    private func refusal(_ head: ResponseHead, after earlier: [ResponseHead], _ machine: inout ClientMachine) async
+    private func rejection(_ head: ResponseHead, after earlier: [ResponseHead], _ machine: inout ClientMachine) async
         -> Outcome
     {
-        let patience = min(deadline, MonotonicTime.now().advanced(by: ConnectHandshake.bodyPatience))
-        var refusal = TunnelRejection(head: head, earlier: earlier, body: [], isBodyComplete: false)
+        let bodyDeadline = min(deadline, MonotonicTime.now().advanced(by: ConnectHandshake.bodyTimeout))
+        var rejection = TunnelRejection(head: head, earlier: earlier, body: [], isBodyComplete: false)
         var unread: [UInt8] = []
         do {
-            while !refusal.isBodyComplete, refusal.body.count < TunnelRejection.bodyLimit {
+            while !rejection.isBodyComplete, rejection.body.count < TunnelRejection.bodyLimit {
                 let step = try machine.receive(unread.span)
                 switch step.event {
                 case .body(let range):
-                    refusal.body += unread[range].prefix(TunnelRejection.bodyLimit - refusal.body.count)
+                    rejection.body += unread[range].prefix(TunnelRejection.bodyLimit - rejection.body.count)
                     unread.removeFirst(step.consumed)
                 case .end:
                     machine.finish(leftoverByteCount: unread.count - step.consumed)
-                    refusal.isBodyComplete = true
+                    rejection.isBodyComplete = true
                 case .needMoreBytes, .informational, .head:
                     unread.removeFirst(step.consumed)
-                    if let piece = try await stream.receive(atMost: 16 * 1024, until: patience) {
+                    if let piece = try await stream.receive(atMost: 16 * 1024, until: bodyDeadline) {
                         unread += piece
                     } else {
                         _ = try machine.receiveEndOfStream(isClean: true)
-                        refusal.isBodyComplete = true
+                        rejection.isBodyComplete = true
                     }
                 }
             }
         } catch {
             // The head has the facts; the body is only informative.
-            refusal.isBodyComplete = false
+            rejection.isBodyComplete = false
         }
-        return .refused(refusal, isReusable: refusal.isBodyComplete && machine.isReusable)
+        return .rejected(rejection, isReusable: rejection.isBodyComplete && machine.isReusable)
     }
 }
 
@@ -141,7 +141,7 @@ package struct TunnelRejection: Sendable {
 /// The reason why a reachable proxy did not connect to the server.
 package enum ProxyHandshakeError: Error, Sendable, CustomStringConvertible {
     /// An HTTP proxy responded to CONNECT with a status other than 2xx.
-    case refused(TunnelRejection)
+    case rejected(TunnelRejection)
     /// The response of an HTTP proxy is not HTTP, breaks its rules, or ended too early.
     case wire(WireError)
     /// A SOCKS proxy rejected the request, or violated the protocol.
@@ -161,14 +161,14 @@ package enum ProxyHandshakeError: Error, Sendable, CustomStringConvertible {
     /// The failure. Of the proxy's response it contains only the status.
     package var description: String {
         switch self {
-        case .refused(let refusal) where refusal.head.status == 407:
-            "it wants credentials, or others than it was given: it answered CONNECT with 407"
-        case .refused(let refusal): "it answered CONNECT with \(refusal.head.status)"
-        case .wire(let error): "its response to CONNECT is invalid: \(error)"
-        case .socks(let fault): fault.description
-        case .lost(.system(let error)): "the connection to it broke before the tunnel stood: \(error)"
-        case .lost(.tls(let error)): "the connection to it broke before the tunnel stood: \(error)"
-        case .lost: "the connection to it ended before the tunnel stood"
+        case .rejected(let rejection) where rejection.head.status == 407:
+            "authentication is required (407 to CONNECT); check the proxy user and password"
+        case .rejected(let rejection): "the status of the response to CONNECT is \(rejection.head.status)"
+        case .wire(let error): "the response to CONNECT is invalid: \(error)"
+        case .socks(let handshakeError): handshakeError.description
+        case .lost(.system(let error)): "the connection was lost before the tunnel was established: \(error)"
+        case .lost(.tls(let error)): "the connection was lost before the tunnel was established: \(error)"
+        case .lost: "the connection ended before the tunnel was established"
         }
     }
 }

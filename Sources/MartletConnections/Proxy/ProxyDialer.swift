@@ -14,27 +14,27 @@ struct ProxyDialer {
     /// The maximum number of addresses of a server that are tried through a SOCKS proxy, one after the other.
     private static let addressLimit = 4
 
-    struct Way {
+    struct Tunnel {
         var connected: Dialer.Connected
         /// The heads of the proxy's responses to CONNECT; the last one opened the tunnel.
         var heads: [ResponseHead] = []
     }
 
-    func run() async throws(ExchangeError) -> Way {
-        let way: Way
+    func run() async throws(ExchangeError) -> Tunnel {
+        let tunnel: Tunnel
         if proxy.forwards(isSecure: destination.isSecure) {
-            way = Way(connected: try await reachProxy())
+            tunnel = Tunnel(connected: try await reachProxy())
         } else if case .socks5(let names) = proxy.kind {
-            way = try await tunnelBySocks(names)
+            tunnel = try await tunnelBySocks(names)
         } else {
-            way = try await tunnelByConnect()
+            tunnel = try await tunnelByConnect()
         }
         // Cancelling may have permanently interrupted the socket just after everything had succeeded.
         guard !Task.isCancelled else {
-            way.connected.stream.close()
+            tunnel.connected.stream.close()
             throw failure(.lost(.interrupted))
         }
-        return way
+        return tunnel
     }
 
     // MARK: The proxy
@@ -48,12 +48,13 @@ struct ProxyDialer {
     }
 
     /// - Parameter connected: The connection to the proxy, if there was one.
-    private func failure(_ fault: ProxyHandshakeError, on connected: Dialer.Connected? = nil) -> ExchangeError {
+    private func failure(_ handshakeError: ProxyHandshakeError, on connected: Dialer.Connected? = nil) -> ExchangeError
+    {
         let cause: ExchangeError.Cause =
-            switch fault {
+            switch handshakeError {
             case .lost(.timedOut): .timedOut(.connect)
             case .lost(.interrupted): .cancelled
-            default: .proxy(fault)
+            default: .proxy(handshakeError)
             }
         var error = ExchangeError(
             cause: cause, phase: .tunneling, wasSent: false, waited: MonotonicTime.now().since(start), proxy: proxy)
@@ -63,7 +64,7 @@ struct ProxyDialer {
 
     // MARK: CONNECT
 
-    private func tunnelByConnect() async throws(ExchangeError) -> Way {
+    private func tunnelByConnect() async throws(ExchangeError) -> Tunnel {
         let place = dialer.settings.redirected(host: destination.host, port: destination.port)
         let isAddress = place.host.utf8.contains(UInt8(ascii: ":"))
         let authority = "\(isAddress ? "[\(place.host)]" : place.host):\(place.port)"
@@ -94,19 +95,19 @@ struct ProxyDialer {
             switch outcome {
             case .open(let last):
                 heads += last
-                return Way(connected: try await secured(connected, after: heads), heads: heads)
-            case .refused(var refusal, let isReusable):
-                guard refusal.head.status == 407, !hasSentCredentials, !Task.isCancelled,
+                return Tunnel(connected: try await secured(connected, after: heads), heads: heads)
+            case .rejected(var rejection, let isReusable):
+                guard rejection.head.status == 407, !hasSentCredentials, !Task.isCancelled,
                     let value = authenticator?.value(
-                        answering: refusal.head.fields.values(of: "Proxy-Authenticate"), refused: authorization,
+                        answering: rejection.head.fields.values(of: "Proxy-Authenticate"), rejected: authorization,
                         for: request)
                 else {
                     connected.stream.close()
-                    refusal.earlier = heads + refusal.earlier
-                    throw failure(Task.isCancelled ? .lost(.interrupted) : .refused(refusal), on: connected)
+                    rejection.earlier = heads + rejection.earlier
+                    throw failure(Task.isCancelled ? .lost(.interrupted) : .rejected(rejection), on: connected)
                 }
                 hasSentCredentials = true
-                heads += refusal.earlier + [refusal.head]
+                heads += rejection.earlier + [rejection.head]
                 authorization = value
                 isReused = isReusable
                 if !isReusable {
@@ -119,7 +120,7 @@ struct ProxyDialer {
 
     // MARK: SOCKS
 
-    private func tunnelBySocks(_ names: ProxyNameResolution) async throws(ExchangeError) -> Way {
+    private func tunnelBySocks(_ names: ProxyNameResolution) async throws(ExchangeError) -> Tunnel {
         var targets = try await targets(names)[...]
         while true {
             guard let target = targets.popFirst() else {
@@ -136,12 +137,14 @@ struct ProxyDialer {
                 }
             } catch {
                 connected.stream.close()
-                if case .socks(let fault) = error, fault.isAboutAddress, !targets.isEmpty, !Task.isCancelled {
+                if case .socks(let handshakeError) = error, handshakeError.isAboutAddress, !targets.isEmpty,
+                    !Task.isCancelled
+                {
                     continue
                 }
                 throw failure(error, on: connected)
             }
-            return Way(connected: try await secured(connected))
+            return Tunnel(connected: try await secured(connected))
         }
     }
 
@@ -158,8 +161,8 @@ struct ProxyDialer {
                 bytes = try await stream.receive(atMost: machine.wantedByteCount, until: deadline)
             } catch { throw .lost(error) }
             guard let bytes else {
-                guard let fault = machine.receiveEndOfStream() else { return }
-                throw .socks(fault)
+                guard let handshakeError = machine.receiveEndOfStream() else { return }
+                throw .socks(handshakeError)
             }
             do throws(Socks5Error) { request = try machine.receive(bytes) } catch { throw .socks(error) }
         }

@@ -33,7 +33,7 @@ package struct ContentCodingPlan: Hashable, Sendable {
         /// The body is returned as received, with all its codings, and `Content-Encoding` stays true.
         case passedThrough
         /// The body is rejected.
-        case refused
+        case rejected
     }
 
     /// The codings in the order of decoding: the last one listed first. Empty if there is nothing to decode.
@@ -62,7 +62,7 @@ package struct ContentCodingPlan: Hashable, Sendable {
                 }
             }
         }
-        if let firstUnknown, unknown == .refused { throw .unknownCoding(firstUnknown) }
+        if let firstUnknown, unknown == .rejected { throw .unknownCoding(firstUnknown) }
         self.codings = firstUnknown == nil ? codings.reversed() : []
     }
 }
@@ -94,7 +94,7 @@ package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConver
 
     /// Whether the body itself is the cause, such as a decompression bomb, so that every reader would reject it.
     /// `false` for the limits of this reader and the state of this process.
-    package var isOfBody: Bool {
+    package var appliesToBody: Bool {
         switch self {
         case .truncated, .invalidHeader, .corrupt, .checksumMismatch, .lengthMismatch, .trailingData, .ratioExceeded:
             true
@@ -170,7 +170,7 @@ protocol CodingDecoder: AnyObject {
     func takeOutside(_ input: UnsafeRawBufferPointer) -> Int
 
     /// The error if input ends outside compressed data; `nil` if it may end there.
-    var faultAtEnd: ContentDecodingError? { get }
+    var errorAtEnd: ContentDecodingError? { get }
 
     /// Runs the library once, on compressed data. It may change the state.
     /// - Returns: Whether the decoder needs more input to continue.
@@ -225,7 +225,7 @@ extension CodingDecoder {
                     step.consumed += unsafe takeOutside(rest)
                 } else {
                     guard endOfInput else { return step }
-                    if let faultAtEnd { fail(faultAtEnd) } else { state = .finished }
+                    if let errorAtEnd { fail(errorAtEnd) } else { state = .finished }
                     close()
                 }
             case .inside:
@@ -239,7 +239,7 @@ extension CodingDecoder {
         return step
     }
 
-    var faultAtEnd: ContentDecodingError? { nil }
+    var errorAtEnd: ContentDecodingError? { nil }
 
     func fail(_ error: ContentDecodingError) {
         state = .failed(error)

@@ -56,7 +56,7 @@ import CZlib
         return 1
     }
 
-    var faultAtEnd: ContentDecodingError? { if case .undecided = place { .truncated(coding) } else { nil } }
+    var errorAtEnd: ContentDecodingError? { if case .undecided = place { .truncated(coding) } else { nil } }
 
     /// Starts zlib with the first bytes, which produce no output yet.
     private func begin(windowBits: Int32, prefix: [UInt8]) {
@@ -114,13 +114,13 @@ import CZlib
         case Z_MEM_ERROR: fail(.outOfMemory)
         default:
             let reason = unsafe stream.pointee.msg.map { unsafe String(cString: $0) }
-            fail(fault(reason ?? "zlib status \(status)"))
+            fail(makeError(reason ?? "zlib status \(status)"))
         }
         return false
     }
 
     /// Returns the error for a data error of zlib, which only its text identifies.
-    private func fault(_ reason: String) -> ContentDecodingError {
+    private func makeError(_ reason: String) -> ContentDecodingError {
         switch reason {
         case "incorrect header check": hasMember ? .trailingData(coding) : .invalidHeader(coding)
         case "incorrect data check": .checksumMismatch(coding)

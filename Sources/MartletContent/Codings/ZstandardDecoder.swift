@@ -45,7 +45,7 @@
             unsafe step.produced += target.pos
             unsafe mayHoldOutput = target.pos == target.size
             if ZSTD_isError(status) != 0 {
-                fail(fault(ZSTD_getErrorCode(status), status))
+                fail(makeError(ZSTD_getErrorCode(status), status))
             } else if status == 0 {
                 hasFrame = true
                 mayHoldOutput = false
@@ -54,7 +54,7 @@
             return false
         }
 
-        private func fault(_ code: ZSTD_ErrorCode, _ status: Int) -> ContentDecodingError {
+        private func makeError(_ code: ZSTD_ErrorCode, _ status: Int) -> ContentDecodingError {
             switch code {
             case ZSTD_error_prefix_unknown: hasFrame ? .trailingData(coding) : .invalidHeader(coding)
             case ZSTD_error_checksum_wrong: .checksumMismatch(coding)

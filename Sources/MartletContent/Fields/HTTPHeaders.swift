@@ -3,7 +3,7 @@ public import HTTPTypes
 /// Header fields for a request, written as a literal with names and values:
 ///
 /// ```swift
-/// let page = try await session.get(url, headers: ["X-Trace": id, .accept: "application/json"])
+/// let page = try await session.get(url, headers: ["X-Trace": id, .accept: "text/csv"])
 /// ```
 ///
 /// The order and repeated fields are preserved. Nothing is repaired. A name is invalid if it is not a token (RFC 9110

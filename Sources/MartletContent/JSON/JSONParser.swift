@@ -35,14 +35,14 @@ struct JSONParser {
             skipBlanks()
             guard let value = try complete(), let whole = try placed(value) else { continue }
             skipBlanks()
-            guard position == bytes.count else { throw fault(.trailingBytes) }
+            guard position == bytes.count else { throw makeError(.trailingBytes) }
             return whole
         }
     }
 
     /// Returns a complete value at the cursor; `nil` at the beginning of an array or an object that is not empty.
     private mutating func complete() throws(JSONError) -> JSONValue? {
-        guard let byte = current else { throw fault(.unexpectedByte) }
+        guard let byte = current else { throw makeError(.unexpectedByte) }
         switch byte {
         case UInt8(ascii: "["), UInt8(ascii: "{"): return try opened()
         case UInt8(ascii: "\""): return .string(try string())
@@ -53,13 +53,13 @@ struct JSONParser {
         case UInt8(ascii: "n"): return try word("null", .null)
         case UInt8(ascii: "t"): return try word("true", .bool(true))
         case UInt8(ascii: "f"): return try word("false", .bool(false))
-        default: throw fault(.unexpectedByte)
+        default: throw makeError(.unexpectedByte)
         }
     }
 
     /// Opens an array or an object, and returns it if it is empty.
     private mutating func opened() throws(JSONError) -> JSONValue? {
-        guard containers.count < depthLimit else { throw fault(.tooDeep) }
+        guard containers.count < depthLimit else { throw makeError(.tooDeep) }
         let container = Container(isObject: current == UInt8(ascii: "{"))
         position += 1
         skipBlanks()
@@ -95,7 +95,7 @@ struct JSONParser {
             case containers[last].closing:
                 position += 1
                 value = containers.removeLast().value
-            default: throw fault(.unexpectedByte)
+            default: throw makeError(.unexpectedByte)
             }
         }
         return value
@@ -103,17 +103,17 @@ struct JSONParser {
 
     /// Parses the name of a member and its colon.
     private mutating func name() throws(JSONError) {
-        guard current == UInt8(ascii: "\"") else { throw fault(.unexpectedByte) }
+        guard current == UInt8(ascii: "\"") else { throw makeError(.unexpectedByte) }
         let name = try string()
         skipBlanks()
-        guard current == UInt8(ascii: ":") else { throw fault(.unexpectedByte) }
+        guard current == UInt8(ascii: ":") else { throw makeError(.unexpectedByte) }
         position += 1
         containers[containers.count - 1].name = name
     }
 
     private mutating func word(_ word: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
         for byte in word.utf8 {
-            guard current == byte else { throw fault(.unexpectedByte) }
+            guard current == byte else { throw makeError(.unexpectedByte) }
             position += 1
         }
         return value
@@ -126,7 +126,7 @@ struct JSONParser {
     }
 
     /// Returns the error at the cursor, or at the end of the text.
-    private func fault(_ reason: JSONError.Reason) -> JSONError {
+    private func makeError(_ reason: JSONError.Reason) -> JSONError {
         let isEnd = position == bytes.count && reason == .unexpectedByte
         return JSONError(reason: isEnd ? .unexpectedEnd : reason, offset: position)
     }

@@ -4,7 +4,7 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// let page = try await session.get(url).json
-/// for post in page["posts"]?.arrayValue ?? [] { print(post["title"]?.stringValue ?? "–") }
+/// for post in page["posts"]?.arrayValue ?? [] { show(post["title"]?.stringValue) }
 /// let note: JSONValue = ["title": "Sea", "tags": ["blue", "wide"], "draft": nil]
 /// ```
 ///

@@ -5,7 +5,7 @@ struct ParameterEncoder: Encoder {
     /// The state of one encoding.
     final class Run {
         /// The first error of a function that cannot throw, such as those that create containers.
-        var fault: ParameterError?
+        var firstError: ParameterError?
         let keys: JSONEncoder.KeyEncodingStrategy
         let dates: JSONEncoder.DateEncodingStrategy
 
@@ -30,7 +30,7 @@ struct ParameterEncoder: Encoder {
     ) throws -> ParameterValue {
         let encoder = ParameterEncoder(node: ParameterNode(), codingPath: [], depth: 0, run: Run(keys, dates))
         try encoder.encode(value)
-        if let fault = encoder.run.fault { throw fault }
+        if let firstError = encoder.run.firstError { throw firstError }
         return encoder.node.value
     }
 
@@ -51,7 +51,7 @@ struct ParameterEncoder: Encoder {
     /// encoder that drops values.
     private func usable(as kind: ParameterNode.Kind) -> ParameterEncoder {
         if node.become(kind) { return self }
-        run.fault = run.fault ?? fault(.conflictingContainers)
+        run.firstError = run.firstError ?? makeError(.conflictingContainers)
         let dropped = ParameterNode()
         _ = dropped.become(kind)
         return ParameterEncoder(node: dropped, codingPath: codingPath, depth: depth, run: run)
@@ -66,7 +66,7 @@ struct ParameterEncoder: Encoder {
         }
     }
 
-    private func fault(_ code: ParameterError.Code) -> ParameterError {
+    private func makeError(_ code: ParameterError.Code) -> ParameterError {
         ParameterError(code, at: ParameterPath(codingPath))
     }
 }
@@ -76,8 +76,8 @@ extension ParameterEncoder: SingleValueEncodingContainer {
 
     // One function for all types that the protocol lists.
     func encode(_ value: some Encodable) throws {
-        if let fault = run.fault { throw fault }
-        guard depth <= ParameterValue.depthLimit else { throw fault(.tooDeep) }
+        if let firstError = run.firstError { throw firstError }
+        guard depth <= ParameterValue.depthLimit else { throw makeError(.tooDeep) }
         if let plain = try plain(value) { return node.set(plain) }
         if let set = value as? any EncodableSet {
             var values: Set<ParameterValue> = []
@@ -107,11 +107,11 @@ extension ParameterEncoder: SingleValueEncodingContainer {
         case let value as Float: return try number(Double(value.description) ?? Double(value))
         case let value as Date:
             if case .custom = run.dates { return nil }
-            guard value.timeIntervalSince1970.isFinite else { throw fault(.dateOutOfRange) }
+            guard value.timeIntervalSince1970.isFinite else { throw makeError(.dateOutOfRange) }
             return .date(value)
         case let value as Data: return .data(value)
         case let value as Decimal:
-            guard !value.isNaN else { throw fault(.notFinite) }
+            guard !value.isNaN else { throw makeError(.notFinite) }
             return .decimal(value)
         case let value as URL: return .string(value.absoluteString)
         case let value as any FixedWidthInteger: return try integer(value)
@@ -120,7 +120,7 @@ extension ParameterEncoder: SingleValueEncodingContainer {
     }
 
     private func number(_ value: Double) throws(ParameterError) -> ParameterValue {
-        guard value.isFinite else { throw fault(.notFinite) }
+        guard value.isFinite else { throw makeError(.notFinite) }
         return .number(value)
     }
 
@@ -129,7 +129,7 @@ extension ParameterEncoder: SingleValueEncodingContainer {
         if let large = UInt64(exactly: value) { return .unsigned(large) }
         let digits = String(value)
         guard let decimal = Decimal(string: digits), decimal.description == digits else {
-            throw fault(.numberOutOfRange)
+            throw makeError(.numberOutOfRange)
         }
         return .decimal(decimal)
     }

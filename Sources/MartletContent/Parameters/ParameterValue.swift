@@ -5,7 +5,9 @@ public import FoundationEssentials
 /// Write it with literals; wrap other values in the case of their kind:
 ///
 /// ```swift
-/// let page: ParameterValue = ["tags": ["swift", "linux"], "limit": 20, "after": .date(start), "q": .string(text)]
+/// let page: ParameterValue = [
+///     "tags": ["swift", "linux"], "limit": 20, "after": .date(start), "q": .string(q),
+/// ]
 /// ```
 ///
 /// ``init(encoding:)`` creates a tree from any `Encodable` value. A ``ParameterEncoding`` writes it.

@@ -11,7 +11,7 @@
 /// - Names, with their brackets, and values are percent-encoded in UTF-8, byte by byte, except letters, digits and
 ///   `-._~/?`: a query may contain `?` and `/` (RFC 3986 §3.4).
 /// - Numbers have the fewest digits that parse to the same value; integers have no decimal point.
-/// - Empty arrays, sets and objects are omitted.
+/// - Empty arrays, sets and objects are omitted. An empty name is not: `["": "x"]` is `=x`, as in `URLComponents`.
 public struct QueryEncoding: Sendable {
     /// The names of the values of an array.
     public enum Arrays: String, Hashable, Sendable, Codable {

@@ -25,7 +25,7 @@ package struct DetailedResponse: Sendable {
     package func withBeginning() async -> HTTPExchange {
         answer.exchange(
             with: await body.reader.beginning(
-                upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningPatience))
+                upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningTimeout))
     }
 
     /// Whether the cache made the head: a 504, because only the cache was allowed to respond and had no usable response

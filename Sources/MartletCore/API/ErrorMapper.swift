@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// A mapper from the errors of failed calls to a service's own errors.
 ///
 /// ```swift
-/// let api = try session.host("https://api.example.com/v2") { $0.errors = .decoding(APIProblem.self) }
+/// let api = try session.host(base) { $0.errors = .decoding(APIProblem.self) }
 /// ```
 ///
 /// It is set for a session (``SessionConfiguration/errors``) or a host (``HTTPHost/errors``). It receives each

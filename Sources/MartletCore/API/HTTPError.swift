@@ -175,12 +175,12 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var elapsed: Duration?
     /// The number of attempts to send the request.
     public var attempts: Int
-    /// The error of the layer below: a ``TLSError``, ``ConnectFailure``, ``ResolutionError``, ``ProxyError``,
+    /// The error of the layer below: a ``TLSError``, ``ConnectError``, ``ResolutionError``, ``ProxyError``,
     /// ``HTTPURL/ParseError`` (also for a `Location`), ``StorageError``, or the error of the body's source. The error
     /// of an invalid message has no public type: the code and the message describe it.
     public var underlying: (any Error)?
     /// All failed connection attempts, in the order they ended.
-    public var connectFailures: [ConnectFailure]
+    public var connectErrors: [ConnectError]
     /// The response, if the error is about its status or body: the head, and the part of the body that was collected.
     public var exchange: HTTPExchange?
     /// The call whose request failed; `nil` for an error that the program created.
@@ -199,7 +199,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public init(
         _ code: Code, phase: Phase, message: String, wasSent: Bool = false, method: HTTPRequest.Method? = nil,
         url: HTTPURL? = nil, status: Int? = nil, timeout: Timeout? = nil, elapsed: Duration? = nil, attempts: Int = 1,
-        underlying: (any Error)? = nil, connectFailures: [ConnectFailure] = [], exchange: HTTPExchange? = nil,
+        underlying: (any Error)? = nil, connectErrors: [ConnectError] = [], exchange: HTTPExchange? = nil,
         proxy: String? = nil
     ) {
         if method != nil || url != nil || status != nil {
@@ -214,7 +214,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         self.elapsed = elapsed
         self.attempts = attempts
         self.underlying = underlying
-        self.connectFailures = connectFailures
+        self.connectErrors = connectErrors
         self.exchange = exchange
     }
 
@@ -223,9 +223,11 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         let url: HTTPURL?
         let status: Int?
         let call: UInt64?
+        let original: HTTPURL?
 
-        init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: UInt64?) {
+        init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: UInt64?, original: HTTPURL? = nil) {
             (self.method, self.url, self.status, self.call) = (method, url, status, call)
+            self.original = original
         }
     }
 
@@ -236,6 +238,14 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     ///
     /// It has no user info and no fragment, and values of the query items in ``HTTPURL/secretQueryNames`` are `***`.
     public var url: HTTPURL? { request?.url }
+
+    /// The URL of the first request, if redirects led from it to ``url``; `nil` without redirects. Secrets are masked
+    /// as in ``url``.
+    public var originalURL: HTTPURL? {
+        let redirect = exchange?.metrics.hops.first { $0.reason == .redirect }
+        guard let url, let original = request?.original ?? redirect?.url.withoutSecrets else { return nil }
+        return original == url ? nil : original
+    }
 
     /// The origin of the request, such as `https://example.com:8443`.
     public var origin: String? { url?.origin.description }
@@ -257,7 +267,17 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         var error = self
         error.request = FailedRequest(
             method: self.method ?? method, url: self.url ?? url?.withoutSecrets, status: request?.status ?? status,
-            call: request?.call ?? call)
+            call: request?.call ?? call, original: request?.original)
+        return error
+    }
+
+    /// Returns the error with the URL that was redirected, unless it is about another URL than the last target.
+    func redirected(from original: HTTPURL, to target: HTTPURL) -> HTTPError {
+        guard let request, request.url == target.withoutSecrets else { return self }
+        var error = self
+        error.request = FailedRequest(
+            method: request.method, url: request.url, status: request.status, call: request.call,
+            original: original.withoutSecrets)
         return error
     }
 
@@ -284,9 +304,10 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     }
 
     /// The method and the URL, without secrets, and the message; the code and the message if the error is not about a
-    /// request.
+    /// request. After redirects, the URL of the first request follows as `(redirected from URL)`.
     public var description: String {
-        let request = [method?.rawValue, url?.absoluteString].compactMap(\.self).joined(separator: " ")
+        let original = originalURL.map { "(redirected from \($0.absoluteString))" }
+        let request = [method?.rawValue, url?.absoluteString, original].compactMap(\.self).joined(separator: " ")
         return "\(request.isEmpty ? code.rawValue : request): \(message)"
     }
 

@@ -110,6 +110,13 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
     /// error instead, use `decode(using: .strictText)`. The supported charsets are those of ``ResponseDecoder/text``.
     public var text: String { TextDecoding(charset: contentType?.charset).text(from: body) }
 
+    /// Returns the body as text in a charset that replaces that of `Content-Type`, such as `iso-8859-1`; otherwise like
+    /// ``text``.
+    /// - Throws: An ``HTTPError`` with the code `.decodingFailed` for an unknown charset.
+    public func text(charset: String) throws -> String {
+        try checked { try TextDecoding(known: charset).text(from: body) }
+    }
+
     /// The reason why ``text`` differs from the body's text: an unknown charset, or bytes that are invalid in the
     /// charset; `nil` if it does not differ.
     public var textError: ResponseDecodingError? {
@@ -136,7 +143,7 @@ extension HTTPExchange {
     /// Returns the exchange if all of these validators accept it. They run in this order.
     ///
     /// ```swift
-    /// try await session.get(url).validated(.status(200..<300), .contentType("application/json"))
+    /// try await session.get(url).validated(.status(200..<300), .contentType("text/csv"))
     /// ```
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus`, `.unacceptableContentType`, `.bodyTooLarge` or
     ///   `.unacceptableBody` that carries this exchange, or the error that ``SessionConfiguration/errors`` maps it to.

@@ -170,7 +170,7 @@ extension DeferredMetrics.Measurement {
 }
 
 extension HTTPMetrics {
-    /// Returns the metrics of a call that the cache responded to, based on the metrics of the shared transfer.
+    /// Returns the metrics of a call that the cache responded to, based on those of its transfer or validation.
     func stored(_ start: MonotonicTime, _ ended: MonotonicTime, _ attempts: Int, _ hops: [HTTPHop]) -> HTTPMetrics {
         var metrics = self
         metrics.attempts = attempts

@@ -7,8 +7,8 @@ extension HTTPSession {
     ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - query: Parameters that are appended to the query of the URL by ``SessionConfiguration/queryEncoding``; null
     ///     for none.
-    ///   - headers: Fields that replace those of the request and of the session.
     ///   - body: The body; none by default.
+    ///   - headers: Fields that replace those of the request and of the session.
     ///   - timeout: The maximum duration of the whole call, ``Timeouts/total``; the other timeouts are unchanged.
     ///   - options: The settings that override those of the session.
     ///   - validate: The conditions for the response, as in `validate: .success`; `nil` to use those of `options` or
@@ -17,17 +17,17 @@ extension HTTPSession {
     ///   that cannot be sent, and `.invalidRequest` for a query that cannot be encoded; the error of a
     ///   ``QueryEncoding/serializer``; `CancellationError`.
     public nonisolated func send(
-        _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
         validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
         try await collect(call(nil, target, query, headers, body, timeout, options, validate))
     }
 
-    /// Sends a request by method and URL; otherwise like ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// Sends a request by method and URL; otherwise like ``send(_:query:body:headers:timeout:options:validate:)``.
     public nonisolated func send(
         _ method: HTTPRequest.Method, _ target: some HTTPTarget, query: ParameterValue = .null,
-        headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
+        body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
         options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
         try await collect(call(method, target, query, headers, body, timeout, options, validate))
@@ -36,7 +36,7 @@ extension HTTPSession {
     /// Fetches a URL and collects the response. Append `.decode()` to decode JSON, or `.validated()` to require 2xx.
     ///
     /// The method of a request is ignored. The parameters and errors are those of
-    /// ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// ``send(_:query:body:headers:timeout:options:validate:)``.
     public nonisolated func get(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -53,7 +53,7 @@ extension HTTPSession {
     }
 
     /// Requests only the head (RFC 9110 §9.3.2). The parameters and errors are those of
-    /// ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// ``send(_:query:body:headers:timeout:options:validate:)``.
     public nonisolated func head(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -70,7 +70,7 @@ extension HTTPSession {
     }
 
     /// Deletes the resource at a URL and collects the response. The parameters and errors are those of
-    /// ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func delete(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
@@ -87,7 +87,7 @@ extension HTTPSession {
     }
 
     /// Posts a body to a URL and collects the response. The parameters and errors are those of
-    /// ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func post(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -105,7 +105,7 @@ extension HTTPSession {
     }
 
     /// Puts a body at a URL and collects the response. The parameters and errors are those of
-    /// ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func put(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -123,7 +123,7 @@ extension HTTPSession {
     }
 
     /// Patches the resource at a URL and collects the response. The parameters and errors are those of
-    /// ``send(_:query:headers:body:timeout:options:validate:)``.
+    /// ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func patch(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),

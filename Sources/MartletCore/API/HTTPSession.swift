@@ -65,8 +65,8 @@ public actor HTTPSession {
 
     /// Runs a call and collects its response.
     package nonisolated func collect(
-        _ call: Call, _ control: TransferControl = TransferControl(tellsProgress: false),
-        head: Outcome<HTTPResponse>? = nil
+        _ call: Call, _ control: TransferControl = TransferControl(reportsProgress: false),
+        head: Promise<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         try await run(call, control, isRestartable: true) { answer in
             var exchange = try await answer.collected(control, head: head)
@@ -96,7 +96,7 @@ public actor HTTPSession {
     /// - Throws: An ``HTTPError``; `CancellationError`; any error of the closure, unchanged.
     public nonisolated func stream<Result>(
         _ target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
-        headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
+        body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
         options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil,
         _ handle: (OpenResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
@@ -108,7 +108,7 @@ public actor HTTPSession {
     package nonisolated func stream<Result>(
         _ call: Call, _ validators: [ResponseValidator]?, _ handle: (OpenResponse, ResponseBody) async throws -> Result
     ) async throws -> Result {
-        let control = TransferControl(tellsProgress: false)
+        let control = TransferControl(reportsProgress: false)
         return try await run(call, control, kind: .stream) { answer in
             let reader = BodyReader(answer, control: control, byteLimit: call.options.bodyLimit?.bytes)
             for validator in validators ?? call.validators { try await validator.admit(answer, control, reader) }
@@ -158,7 +158,7 @@ public actor HTTPSession {
     @discardableResult @_disfavoredOverload  // A feature's function of this name is used where both fit.
     public nonisolated func download(
         _ target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
-        query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none,
+        query: ParameterValue = .null, body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(),
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil,
         progress: ((TransferProgress) -> Void)? = nil
     ) async throws -> HTTPExchange {
@@ -171,7 +171,7 @@ public actor HTTPSession {
 
     /// Runs a call and writes its response to a file.
     package nonisolated func download(
-        _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl, head: Outcome<HTTPResponse>? = nil
+        _ call: Call, to path: FilePath, overwrites: Bool, control: TransferControl, head: Promise<HTTPResponse>? = nil
     ) async throws -> HTTPExchange {
         // A delegate may choose another name when the response arrives.
         let isNameFinal = settings.configuration.delegate == nil
@@ -223,7 +223,8 @@ public actor HTTPSession {
     /// share the change. The initial limits are ``SessionConfiguration/bandwidth``, none by default.
     ///
     /// ```swift
-    /// session.setBandwidthLimits(BandwidthLimits(total: BandwidthLimit(download: .bytesPerSecond(2_000_000))))
+    /// let total = BandwidthLimit(download: .bytesPerSecond(2_000_000))
+    /// session.setBandwidthLimits(BandwidthLimits(total: total))
     /// ```
     public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 

@@ -131,8 +131,8 @@ extension HTTPSession {
     /// Returns the request that a call would send, for features that store or repeat it. It does not contain the user
     /// name and password.
     package nonisolated func request(
-        for target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none
+        for target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        headers: HTTPHeaders = HTTPHeaders()
     ) throws -> HTTPRequest {
         let target = target.httpTarget
         if case .request(var request) = target {

@@ -12,8 +12,8 @@ public actor HTTPTask {
         /// A download: the body of the response is written to a file.
         case download
         /// A body that is read as it arrives:
-        /// ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)``,
-        /// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)``, event streams. Tasks are never
+        /// ``HTTPSession/stream(_:method:query:body:headers:timeout:options:validate:_:)``,
+        /// ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)``, event streams. Tasks are never
         /// of this kind.
         case stream
     }
@@ -55,14 +55,14 @@ public actor HTTPTask {
     nonisolated let start = MonotonicTime.now()
     private nonisolated let events: EventBroadcaster<SessionEvent>
     nonisolated let control: TransferControl
-    private nonisolated let outcome = Outcome<HTTPExchange>()
-    private nonisolated let head = Outcome<HTTPResponse>()
+    private nonisolated let outcome = Promise<HTTPExchange>()
+    private nonisolated let head = Promise<HTTPResponse>()
 
     /// Creates the task of a call and starts it.
     /// - Parameter callNumber: The number of the call; `nil` if the call could not be made.
     package init(
         kind: Kind, request: HTTPRequest, callNumber: UInt64?, core: SessionCore,
-        run: @escaping @Sendable (TransferControl, Outcome<HTTPResponse>) async throws -> HTTPExchange
+        run: @escaping @Sendable (TransferControl, Promise<HTTPResponse>) async throws -> HTTPExchange
     ) {
         givenKind = kind
         self.request = request
@@ -125,19 +125,19 @@ public actor HTTPTask {
     /// A task that waits for a connection leaves the queue, so that a paused task does not keep a connection from other
     /// calls. When it resumes, it returns to its old position by age. The timeout ``Timeouts/poolWait`` is suspended
     /// during the pause.
-    public func pause() { if control.pause() { tell(.suspended) } }
+    public func pause() { if control.pause() { emit(.suspended) } }
 
     /// Continues after a pause.
-    public func resume() { if control.resume() { tell(.resumed) } }
+    public func resume() { if control.resume() { emit(.resumed) } }
 
     /// Changes the priority of the call. In the queue for a connection, it moves to the position that it would have had
     /// with that priority from the start. A request that has its connection is not affected; requests that follow it,
     /// as after a redirect, have the new priority.
     public func setPriority(_ priority: RequestPriority) { control.setPriority(priority) }
 
-    private func tell(_ kind: SessionEvent.Kind) {
+    private func emit(_ kind: SessionEvent.Kind) {
         guard outcome.settled == nil else { return }
-        events.tell(SessionEvent(kind, call: id, elapsed: MonotonicTime.now().since(start)))
+        events.emit(SessionEvent(kind, call: id, elapsed: MonotonicTime.now().since(start)))
     }
 
     /// Turns the task into a download, before its response arrives or during its body. The collected part of the body,
@@ -166,7 +166,7 @@ public actor HTTPTask {
         guard control.claimDestination() else { return }
         let download = FileDownload(path: path, overwrites: overwrites, call: nil)
         do { try await download.write(exchange.body) } catch let error as HTTPError {
-            control.refuseDestination(error.about(exchange.request.method, exchange.url))
+            control.rejectDestination(error.about(exchange.request.method, exchange.url))
             throw control.takeFailure(of: destination) ?? error
         }
     }
@@ -180,11 +180,11 @@ extension HTTPSession {
     /// Starts a call and returns it.
     ///
     /// It is an upload if it has a body, otherwise a data task. The parameters are those of
-    /// ``stream(_:method:query:headers:body:timeout:options:validate:_:)``. If the request is invalid,
+    /// ``stream(_:method:query:body:headers:timeout:options:validate:_:)``. If the request is invalid,
     /// ``HTTPTask/value`` throws the error.
     public func task(
         for target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
-        headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
+        body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
         options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) -> HTTPTask {
         let call = Result { try self.call(method, target, query, headers, body, timeout, options, validate) }
@@ -192,7 +192,7 @@ extension HTTPSession {
     }
 
     /// Starts a download to a file and returns it; otherwise like
-    /// ``download(_:to:overwrites:query:headers:body:timeout:options:validate:progress:)``.
+    /// ``download(_:to:overwrites:query:body:headers:timeout:options:validate:progress:)``.
     public func downloadTask(
         for target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
         query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
@@ -207,7 +207,7 @@ extension HTTPSession {
 
     private func task(
         _ kind: HTTPTask.Kind, _ call: Result<Call, any Error>, _ target: some HTTPTarget,
-        _ run: @escaping @Sendable (Call, TransferControl, Outcome<HTTPResponse>) async throws -> HTTPExchange
+        _ run: @escaping @Sendable (Call, TransferControl, Promise<HTTPResponse>) async throws -> HTTPExchange
     ) -> HTTPTask {
         let made = try? call.get()
         // The request has no URL if that could not be parsed.

@@ -2,9 +2,9 @@ public import FoundationEssentials
 
 /// A response whose body is not read yet.
 ///
-/// The response of ``HTTPSession/stream(_:method:query:headers:body:timeout:options:validate:_:)`` can be read within
+/// The response of ``HTTPSession/stream(_:method:query:body:headers:timeout:options:validate:_:)`` can be read within
 /// the closure it is passed to. The response of
-/// ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)`` outlives the call: the response and its
+/// ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)`` outlives the call: the response and its
 /// ``body`` together hold the connection, which returns to the pool when the body has been read to its end. When all
 /// copies of both are released, a small rest of the body is read in the background. A larger rest closes the
 /// connection, as after the closure of a stream. ``cancel()`` closes it immediately.
@@ -86,7 +86,7 @@ extension HTTPSession {
     /// - Throws: An ``HTTPError``; `CancellationError`. Errors of the body are thrown where it is read.
     public nonisolated func open(
         _ target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
-        headers: HTTPHeaders = HTTPHeaders(), body: HTTPBody = .none, timeout: Duration? = nil,
+        body: HTTPBody = .none, headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil,
         options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> OpenResponse {
         try await open(call(method, target, query, headers, body, timeout, options, validate), nil)
@@ -95,7 +95,7 @@ extension HTTPSession {
     /// Opens the response of a call.
     /// - Parameter validators: The conditions for the head; `nil` to use those of the call.
     package nonisolated func open(_ call: Call, _ validators: [ResponseValidator]?) async throws -> OpenResponse {
-        let control = TransferControl(tellsProgress: false)
+        let control = TransferControl(reportsProgress: false)
         let lease = BodyLease(control, limit: call.timeouts.unread, totalDeadline: call.totalDeadline)
         let loop = core.loop
         // Unstructured, because the call outlives its caller. It ends with the body: see ``BodyLease``.

@@ -99,7 +99,8 @@ extension HTTPSession {
 /// To receive the progress of a verb as an `AsyncStream`:
 ///
 /// ```swift
-/// let (values, continuation) = AsyncStream.makeStream(of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
+/// let (values, continuation) = AsyncStream.makeStream(
+///     of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
 /// async let uploaded = session.upload(body, to: url) { continuation.yield($0) }
 /// for await progress in values {
 ///     show(progress.fractionCompleted)

@@ -12,7 +12,7 @@ public struct RunningCall: Identifiable, Sendable {
     private let source: Source
     let start: MonotonicTime
 
-    /// The task, if the call was made by ``HTTPSession/task(for:method:query:headers:body:timeout:options:validate:)``
+    /// The task, if the call was made by ``HTTPSession/task(for:method:query:body:headers:timeout:options:validate:)``
     /// or ``HTTPSession/downloadTask(for:to:overwrites:query:headers:timeout:options:validate:)``.
     public var task: HTTPTask? { if case .task(let task) = source { task } else { nil } }
     /// The number of the call, as in ``HTTPExchange/callNumber``.

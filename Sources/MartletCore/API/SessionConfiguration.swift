@@ -163,7 +163,7 @@ public struct SessionConfiguration: Sendable {
 /// it; see ``merged(over:)``.
 ///
 /// ```swift
-/// let response = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })
+/// let response = try await session.get(url, options: .init { $0.priority = .high })
 /// ```
 public struct RequestOptions: Sendable {
     /// The timeouts. An assigned timeout overrides the session's; none is assigned by default.

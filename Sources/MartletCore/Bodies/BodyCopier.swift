@@ -16,18 +16,18 @@ package struct BodyCopier: Sendable {
     }
 
     /// Writes the rest of a body, until it ends or the sink accepts no more.
-    func pour(_ reader: BodyReader) async throws {
+    func copy(_ reader: BodyReader) async throws {
         if let exchange = reader.plainExchange {
             try await copyReceived(reader, exchange)
         } else {
-            while !writer.isSated, let piece = try await reader.next() { try await append(piece[...]) }
+            while !writer.hasEnough, let piece = try await reader.next() { try await append(piece[...]) }
         }
     }
 
     /// Receives directly into the blocks that are written.
     private func copyReceived(_ reader: BodyReader, _ exchange: Exchange) async throws {
         var hasMore = true
-        while hasMore, !writer.isSated {
+        while hasMore, !writer.hasEnough {
             let block = try await emptyBlock()
             // Received bytes are written when no more bytes are available; while a write runs, more bytes are gathered.
             do {
@@ -84,19 +84,19 @@ extension ResponseBody {
     /// is not reused. When it returns or throws, no write runs.
     /// - Parameter expected: The expected number of bytes, if it is known.
     /// - Throws: An ``HTTPError``, such as `.fileFailed` and `.diskFull`; `CancellationError`.
-    package func pour(into sink: any BlockSink, expected: UInt64?) async throws {
-        let pouring = BodyCopier(sink, expected: expected, call: reader.call)
+    package func copy(into sink: any BlockSink, expected: UInt64?) async throws {
+        let copier = BodyCopier(sink, expected: expected, call: reader.call)
         do {
-            try await pouring.pour(reader)
-            try await pouring.finish()
+            try await copier.copy(reader)
+            try await copier.finish()
         } catch {
-            await pouring.waitForWorker()
+            await copier.waitForWorker()
             throw error
         }
     }
 
     /// Ends the body: no more of it is read, and its connection is not reused.
-    package func refuse() { reader.channel.refuse() }
+    package func reject() { reader.channel.reject() }
 }
 
 /// The destination of the blocks of a body. Its functions block: they are called on a worker thread, one at a time.
@@ -191,7 +191,7 @@ final class BlockWriter: Sendable {
     }
 
     /// Whether the sink accepts no more.
-    var isSated: Bool { if case .success(false) = state.withLock({ $0.wantsMore }) { true } else { false } }
+    var hasEnough: Bool { if case .success(false) = state.withLock({ $0.wantsMore }) { true } else { false } }
 
     /// Waits until everything is written.
     /// - Throws: The error of a write.

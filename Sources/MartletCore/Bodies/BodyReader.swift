@@ -9,7 +9,7 @@ extension StreamedResponse {
     ///
     /// It is not inlined, so that its variables take no memory in calls that wait for their response.
     /// - Parameter outcome: Receives the head.
-    @inline(never) func collected(_ control: TransferControl, head outcome: Outcome<HTTPResponse>?) async throws
+    @inline(never) func collected(_ control: TransferControl, head outcome: Promise<HTTPResponse>?) async throws
         -> HTTPExchange
     {
         control.enter(.receiving)
@@ -44,7 +44,7 @@ extension StreamedResponse {
                         where [.fileFailed, .fileExists].contains(error.code) && !reader.hasLostBytes
                     {
                         // The file could not be created: the body continues in memory, and another file may be tried.
-                        control.refuseDestination(error)
+                        control.rejectDestination(error)
                         continue
                     }
                 }
@@ -99,7 +99,7 @@ package final class BodyReader: Sendable {
         var pieceByteCount = 16 * 1024
         var deliveredByteCount: UInt64 = 0
         /// The end of waits for more bytes, if it is sooner than the timeouts.
-        var patience: MonotonicTime?
+        var deadline: MonotonicTime?
         /// The maximum number of bytes to deliver; `nil` for no limit.
         var byteLimit: Int?
         /// The delivered bytes, if they are buffered.
@@ -173,7 +173,7 @@ package final class BodyReader: Sendable {
         var isFruitless = false
         while true {
             let piece: [UInt8]?
-            do throws(ContentDecodingError) { piece = try decoded() } catch { throw await refusal(error) }
+            do throws(ContentDecodingError) { piece = try decoded() } catch { throw await rejection(error) }
             if let piece { return piece.isEmpty ? nil : try await deliver(piece) }
             // The decoder needs more input, or the body has no decoder.
             guard let received = try await receive() else {
@@ -237,7 +237,7 @@ package final class BodyReader: Sendable {
             switch channel {
             case .exchange(let exchange): return try await receive(from: exchange)
             case .stored(let body):
-                bytes = try await body.next(for: call, control: control, patience: state.withLock(\.patience))
+                bytes = try await body.next(for: call, control: control, deadline: state.withLock(\.deadline))
             case .made(let body):
                 bytes = try await body.next()
                 // Bytes from the network were counted when they were received.
@@ -258,7 +258,7 @@ package final class BodyReader: Sendable {
             do throws(ExchangeError) {
                 let (allowed, isHeldBack) = try await allowance(of: size, from: exchange)
                 let received = try attempt(allowed, exchange)
-                if isHeldBack { exchange.giveBack(allowed - (received?.count ?? 0)) }
+                if isHeldBack { exchange.refund(allowed - (received?.count ?? 0)) }
                 if let bytes = received {
                     if bytes.isEmpty { return nil }
                     control.bodyReceived(bytes.count)
@@ -269,8 +269,8 @@ package final class BodyReader: Sendable {
                     }
                     return bytes
                 }
-                if let patience = state.withLock(\.patience) {
-                    try await exchange.wait(until: patience, .idle)
+                if let deadline = state.withLock(\.deadline) {
+                    try await exchange.wait(until: deadline, .idle)
                 } else {
                     try await exchange.waitForBody()
                 }
@@ -287,7 +287,7 @@ package final class BodyReader: Sendable {
             guard exchange.isHeldBack(.down) else { return (size, false) }
             let allowed = try await exchange.allowance(of: size)
             guard exchange.isPaused else { return (allowed, true) }
-            exchange.giveBack(allowed)
+            exchange.refund(allowed)
         }
     }
 
@@ -339,7 +339,7 @@ package final class BodyReader: Sendable {
                     if case .bytes(let count) = attempt { return (count, attempt) }
                     return (0, attempt)
                 }
-                if isHeldBack { exchange.giveBack(allowed - (block.count - before)) }
+                if isHeldBack { exchange.refund(allowed - (block.count - before)) }
                 if case .wouldBlock = attempt {
                     if block.count == 0 {
                         try await exchange.waitForBody()
@@ -390,10 +390,10 @@ package final class BodyReader: Sendable {
     }
 
     /// Returns the beginning of a body whose rest is not needed: the bytes that arrive within a time, up to a limit.
-    func beginning(upTo limit: Int, within patience: Duration) async -> [UInt8] {
-        let end = min(MonotonicTime.now().advanced(by: patience), call.totalDeadline)
+    func beginning(upTo limit: Int, within timeout: Duration) async -> [UInt8] {
+        let end = min(MonotonicTime.now().advanced(by: timeout), call.totalDeadline)
         // The bytes are limited here: the caller's limit does not apply to a rejected body.
-        state.withLock { ($0.patience, $0.byteLimit) = (end, nil) }
+        state.withLock { ($0.deadline, $0.byteLimit) = (end, nil) }
         var beginning: [UInt8] = []
         do {
             while beginning.count < limit, MonotonicTime.now() < end, let piece = try await next() {
@@ -442,12 +442,12 @@ package final class BodyReader: Sendable {
     func reason(of error: HTTPError) async -> any Error { await lease?.reason(of: error) ?? error }
 
     func tooLarge(_ limit: Int) -> HTTPError {
-        refusal(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
+        rejection(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
     }
 
     /// Returns the error of an invalid response; the connection is not reused.
-    package func refusal(_ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil) -> HTTPError {
-        channel.refuse()
+    package func rejection(_ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil) -> HTTPError {
+        channel.reject()
         loseBytes()
         let error = bodyError(code, message, underlying: underlying)
         lease?.end(.failure(error))
@@ -461,10 +461,10 @@ package final class BodyReader: Sendable {
     }
 
     /// Returns the error of a body that cannot be decoded. A stored body is removed: the next reader would fail too.
-    private func refusal(_ error: ContentDecodingError) async -> HTTPError {
-        if error.isOfBody, case .stored(let body) = channel { await body.withdraw() }
+    private func rejection(_ error: ContentDecodingError) async -> HTTPError {
+        if error.appliesToBody, case .stored(let body) = channel { await body.withdraw() }
         let isTooLarge = if case .tooLarge = error { true } else { false }
-        return refusal(isTooLarge ? .bodyTooLarge : .contentDecodingFailed, error.description, underlying: error)
+        return rejection(isTooLarge ? .bodyTooLarge : .contentDecodingFailed, error.description, underlying: error)
     }
 }
 

@@ -100,7 +100,7 @@ package final class SingleUseSource: Sendable {
 
     /// Takes the source back: an earlier opening can read nothing more.
     /// - Returns: Whether the source is unread.
-    func takeBack() -> Bool { open() != nil }
+    func rewind() -> Bool { open() != nil }
 
     private func begin(_ number: UInt64) -> Bool {
         state.withLock { state in

@@ -15,22 +15,22 @@ package struct FileDownload: Sendable {
     /// - Parameter beginning: The part of the body that was already read.
     func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
         guard !reader.hasLostBytes else {
-            throw reader.refusal(
+            throw reader.rejection(
                 .truncated, "an earlier read or write lost bytes of the body, so the file would be incomplete")
         }
         let file = try await open()
         reader.beginWriting()
         let expected = reader.expectedByteCount.map { max($0, UInt64(beginning.count)) }
-        let pouring = BodyCopier(file, expected: expected, call: call)
+        let copier = BodyCopier(file, expected: expected, call: call)
         do {
-            try await pouring.append(beginning)
-            try await pouring.pour(reader)
-            try await pouring.finish()
+            try await copier.append(beginning)
+            try await copier.copy(reader)
+            try await copier.finish()
             try Task.checkCancellation()
             try await publish(file)
         } catch {
             reader.loseBytes()
-            await pouring.waitForWorker()
+            await copier.waitForWorker()
             await BlockingThreadPool.shared.run { file.discard() }
             throw error
         }
@@ -78,7 +78,9 @@ package struct FileDownload: Sendable {
         do throws(HTTPError) {
             try await blocking { () throws(StorageError) in try file.publish(collision: collision) }
         } catch {
-            guard let fault = error.underlying as? StorageError, ["rename", "link"].contains(fault.operation) else {
+            guard let storageError = error.underlying as? StorageError,
+                ["rename", "link"].contains(storageError.operation)
+            else {
                 throw error
             }
             let kept = await BlockingThreadPool.shared.run { file.keep() }

@@ -122,10 +122,10 @@ public struct HTTPBody: Sendable {
     /// Takes the body back from the exchange that opened it. That exchange can read no more of a body that can be read
     /// only once.
     /// - Returns: Whether the body can be sent again, as ``isWhole``.
-    func takeBack() -> Bool {
+    func rewind() -> Bool {
         switch storage {
-        case .once(_, let once): once.takeBack()
-        case .multipart(let content): content.takeBack()
+        case .once(_, let once): once.rewind()
+        case .multipart(let content): content.rewind()
         case .none, .bytes, .file, .stream, .value, .failure: true
         }
     }

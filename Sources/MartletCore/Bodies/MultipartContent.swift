@@ -70,7 +70,7 @@ package struct MultipartContent: Sendable {
 
     /// Takes back the bodies that can be read only once.
     /// - Returns: Whether they are unread.
-    func takeBack() -> Bool { bodies.allSatisfy { $0.takeBack() } }
+    func rewind() -> Bool { bodies.allSatisfy { $0.rewind() } }
 
     /// The length in bytes, if it is known without opening the files.
     var length: UInt64? {

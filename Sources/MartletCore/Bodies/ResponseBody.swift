@@ -6,7 +6,7 @@ public import FoundationEssentials
 /// size needs less than 1 MiB. It can be read once, by one task at a time: a pass continues where the previous one
 /// stopped. After the end of the body, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`, unless
 /// the body is empty. The body of a stream can be read only within the closure it was passed to, and throws after that.
-/// The body of a response from ``HTTPSession/open(_:method:query:headers:body:timeout:options:validate:)`` can be read
+/// The body of a response from ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)`` can be read
 /// at any time, and in any task.
 public struct ResponseBody: AsyncSequence, Sendable {
     /// A piece of the body; never empty.
@@ -128,7 +128,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         var taken: [UInt8] = []
         if extent == .whole {
             guard let remembered = reader.remembered else {
-                throw reader.refusal(
+                throw reader.rejection(
                     .limitExceeded,
                     "the part that was already read is not buffered, so the whole body cannot be written")
             }

@@ -72,7 +72,7 @@ final class GuardedState<State: Sendable>: Sendable {
 /// A result that any number of tasks can wait for. Each of them can be cancelled alone.
 ///
 /// `Task.value` cannot be used: a cancelled waiter does not return early there.
-package final class Outcome<Value: Sendable>: Sendable {
+package final class Promise<Value: Sendable>: Sendable {
     private let state = GuardedState<Result<Value, any Error>?>(nil)
 
     package init() {}

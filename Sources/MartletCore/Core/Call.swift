@@ -295,7 +295,7 @@ package struct RequestAdditions: Equatable, Sendable {
     /// The reason why the request may not be sent; `nil` if it may.
     package var networkDenial: NetworkDenial?
     /// Whether the body waits until the server has accepted or declined it (RFC 9110 §10.1.1).
-    var asksFirst = false
+    var expectsChallenge = false
     /// Whether the request is sent with an empty body first. Its own body follows after the response.
     var withholdsBody = false
 }

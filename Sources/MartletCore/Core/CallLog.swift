@@ -1,7 +1,7 @@
 import Logging
 
 /// The messages that a call logs. Their metadata has the keys of the page on observing calls: `call`, `method`,
-/// `origin`, `path`, and, if known, `status`, `attempt`, `duration`, `source` and `error`.
+/// `origin`, `path`, and, if known, `status`, `attempt`, `duration`, `source`, `cache` and `error`.
 ///
 /// Nothing is computed unless the logger's level requires it.
 extension Call {
@@ -12,6 +12,7 @@ extension Call {
             metadata: answer.call.metadata(attempt: answer.attempts + answer.call.hops.count) {
                 $0["status"] = "\(answer.head.status)"
                 $0["source"] = "\(answer.source.rawValue)"
+                $0["cache"] = (answer.provenance?.cacheStatus).map { "\($0)" }
                 $0["reused"] = "\(answer.channel.isReused)"
             })
     }

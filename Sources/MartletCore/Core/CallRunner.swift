@@ -39,7 +39,7 @@ package struct CallRunner: Sendable {
                 exchange = attempts.begin(self, on: lease, since: attempts.asked)
             case let acquisition:
                 var lease = try await connection(acquisition, &attempts)
-                if attempts.refuses(lease, call) { lease = try await freshConnection(&attempts, instead: lease) }
+                if attempts.rejects(lease, call) { lease = try await freshConnection(&attempts, instead: lease) }
                 exchange = attempts.begin(self, on: lease, since: MonotonicTime.now())
             }
             do {
@@ -50,12 +50,12 @@ package struct CallRunner: Sendable {
                     switch try attempts.receive(self, from: exchange) {
                     case .answer(let answer): return answer
                     case .again: break receiving
-                    case .wait(let deadline, let clock):
+                    case .wait(let deadline, let timeout):
                         if core.spinsBriefly, exchange.arrives(within: core.briefWait) { continue }
-                        try await exchange.wait(until: deadline, clock)
+                        try await exchange.wait(until: deadline, timeout)
                     }
                 }
-            } catch let error as ExchangeError { try attempts.judge(self, error, exchange) }
+            } catch let error as ExchangeError { try attempts.handle(self, error, exchange) }
         }
     }
 
@@ -123,7 +123,7 @@ package struct CallRunner: Sendable {
         -> Lease
     {
         var lease = given
-        while attempts.refuses(lease, call) {
+        while attempts.rejects(lease, call) {
             lease = try await connection(try attempts.acquire(self, insteadOf: lease), &attempts)
         }
         return lease
@@ -141,14 +141,14 @@ struct CallAttemptState {
         /// The request must be sent again.
         case again
         /// No bytes were received.
-        case wait(until: MonotonicTime, ExchangeError.Clock)
+        case wait(until: MonotonicTime, ExchangeError.Timeout)
     }
 
     /// The number of attempts to send the request.
     private(set) var number = 0
     private(set) var composer: RequestComposer
     /// Whether credentials were sent after a 407.
-    private var hasConvinced = false
+    private var hasAuthorizedProxy = false
     /// The number of attempts caused by a response, rather than by a closed connection.
     private var wantedRepeats = 0
     private var interim: [ResponseHead] = []
@@ -200,7 +200,7 @@ struct CallAttemptState {
     private mutating func announce(_ runner: CallRunner) {
         guard let request else { return }
         expectsContinue = request.expectsContinue
-        runner.control.watcher?.sent(request.head)
+        runner.control.tracer?.sent(request.head)
         // If a 303 led to a request without a body, the progress remains that of the body that was sent before.
         if case .none = request.body, !runner.call.hops.isEmpty { return }
         let length: UInt64? =
@@ -232,22 +232,26 @@ struct CallAttemptState {
     // MARK: The connection
 
     /// Whether a connection from the queue is too old, or has ended since it was returned.
-    func refuses(_ lease: Lease, _ call: Call) -> Bool {
+    func rejects(_ lease: Lease, _ call: Call) -> Bool {
         guard lease.connection.hasCarriedExchange else { return false }
         return needsFreshConnection || (!call.maySendAgain && !lease.isQuiet)
     }
 
     /// Requests a connection.
     /// - Parameters:
-    ///   - refused: A connection from the queue that was not accepted.
+    ///   - rejected: A connection from the queue that was not accepted.
     ///   - former: The lease or queue position that was released for a pause. The pause does not count as waiting.
     @inline(never) mutating func acquire(
-        _ runner: CallRunner, insteadOf refused: Lease? = nil, again former: ConnectionPool.Acquisition? = nil,
+        _ runner: CallRunner, insteadOf rejected: Lease? = nil, again former: ConnectionPool.Acquisition? = nil,
         pausedSince: MonotonicTime? = nil
     ) throws -> ConnectionPool.Acquisition {
         // The start of the call is not used: redirects, credentials, middleware and pauses may have come before.
         let now = MonotonicTime.now()
-        if let pausedSince { asked = asked.advanced(by: now.since(pausedSince)) } else if refused == nil { asked = now }
+        if let pausedSince {
+            asked = asked.advanced(by: now.since(pausedSince))
+        } else if rejected == nil {
+            asked = now
+        }
         let call = runner.call
         if let denial = call.supplement?.networkDenial {
             throw call.error(denial.code, .waitingForConnection, denial.message)
@@ -260,11 +264,11 @@ struct CallAttemptState {
         request.waited = now.since(asked)
         if case .ticket(let ticket)? = former { request.arrival = ticket.arrival }
         do throws(ExchangeError) {
-            guard let refused else {
+            guard let rejected else {
                 return try runner.core.pool.acquire(call.destination, by: runner.dialer, through: call.proxy, request)
             }
             return try runner.core.pool.acquire(
-                call.destination, by: runner.dialer, through: call.proxy, request, insteadOf: refused)
+                call.destination, by: runner.dialer, through: call.proxy, request, insteadOf: rejected)
         } catch { throw HTTPError(error, call: call, attempts: number) }
     }
 
@@ -274,7 +278,7 @@ struct CallAttemptState {
         self.waited = runner.call.start.advanced(by: waited.since(asked))
         let exchange = makeExchange(runner, lease)
         runner.control.begin(.exchanging(exchange))
-        runner.control.watcher?.connected(exchange.isReused ? [] : lease.connection.tunnelHeads)
+        runner.control.tracer?.connected(exchange.isReused ? [] : lease.connection.tunnelHeads)
         runner.call.observer?.connected(lease.connection.stream.information, isReused: exchange.isReused)
         return exchange
     }
@@ -294,7 +298,7 @@ struct CallAttemptState {
         let bandwidth = runner.core.bandwidth
         return Exchange(
             lease: lease,
-            clocks: ExchangeTimeouts(
+            timeouts: ExchangeTimeouts(
                 head: call.timeouts.head, idle: call.timeouts.idle, totalDeadline: call.totalDeadline),
             loop: runner.core.loop, onUpload: onUpload,
             gate: runner.gate ?? (runner.control.isExposed ? runner.control : nil),
@@ -312,11 +316,11 @@ struct CallAttemptState {
     /// - Throws: ``ExchangeError``.
     @inline(never) mutating func receive(_ runner: CallRunner, from exchange: Exchange) throws -> Reception {
         switch try exchange.tryReceiveHead() {
-        case .wouldBlock(let deadline, let clock): return .wait(until: deadline, clock)
+        case .wouldBlock(let deadline, let timeout): return .wait(until: deadline, timeout)
         case .head(let head, let framing, let before):
             if !before.isEmpty { interim += before }
             if shouldResend(runner, after: head) {
-                runner.control.watcher?.repeated(interim + [head])
+                runner.control.tracer?.repeated(interim + [head])
                 interim = []
                 exchange.finish()
                 wantedRepeats += 1
@@ -348,17 +352,18 @@ struct CallAttemptState {
     private mutating func shouldResend(_ runner: CallRunner, after head: ResponseHead) -> Bool {
         guard head.status == 417 || head.status == 407 else { return false }
         let call = runner.call
-        if head.status == 417, expectsContinue, call.body.takeBack() {
+        if head.status == 417, expectsContinue, call.body.rewind() {
             // The server does not support the expectation, and has not read the body (RFC 9110 §15.5.18).
             composer.allowsExpectation = false
             call.logRepetition("417, without Expect", attempt: number + 1)
             return true
         }
-        if head.status == 407, !hasConvinced, let convincing = ProxyAuthorization(call: call, dialer: runner.dialer),
-            let value = convincing.answer(to: head, refused: composer.proxyAuthorization)
+        if head.status == 407, !hasAuthorizedProxy,
+            let authorization = ProxyAuthorization(call: call, dialer: runner.dialer),
+            let value = authorization.answer(to: head, rejected: composer.proxyAuthorization)
         {
             composer.proxyAuthorization = value
-            hasConvinced = true
+            hasAuthorizedProxy = true
             call.logRepetition("407, with credentials", attempt: number + 1)
             return true
         }
@@ -366,7 +371,7 @@ struct CallAttemptState {
     }
 
     /// Decides whether a failed exchange is retried; throws if it is not.
-    @inline(never) mutating func judge(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
+    @inline(never) mutating func handle(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
         let call = runner.call
         let hasReceivedAnyByte = exchange.hasReceivedAnyByte
         exchange.finish()
@@ -374,7 +379,7 @@ struct CallAttemptState {
         // An unsent request still has its body; otherwise the body is opened again, if it is unread.
         guard number - wantedRepeats == 1,
             call.maySendAgain(after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte),
-            request != nil || call.body.takeBack()
+            request != nil || call.body.rewind()
         else {
             var failure = HTTPError(error, call: call, attempts: number)
             failure.connection = FailedConnection(
@@ -401,7 +406,7 @@ package final class BandwidthGroup: Sendable {
     deinit { limiter.leave(number) }
 
     /// Returns how the limits of the group and of the session throttled the bodies received since the last check.
-    package func look() -> BandwidthThrottling { limiter.hold(transfer: number, .down) }
+    package func checkThrottling() -> BandwidthThrottling { limiter.hold(transfer: number, .down) }
 
     /// Changes the limit, also for waiting transfers.
     package func setLimit(_ limit: BandwidthLimit) { limiter.setLimit(limit, ofTransfer: number) }

@@ -46,9 +46,9 @@ extension HTTPError {
         }
         switch error.cause {
         case .transport(let cause): describe(cause, call)
-        case .proxy(let fault):
+        case .proxy(let handshakeError):
             code = .proxyFailed
-            let cause = ProxyError(fault, proxy: proxy ?? "")
+            let cause = ProxyError(handshakeError, proxy: proxy ?? "")
             message = cause.description
             underlying = cause
         case .wire(let cause):
@@ -69,14 +69,14 @@ extension HTTPError {
                 actual > announced
                 ? "the body was to have \(announced) bytes, and its source gave more"
                 : "the body was to have \(announced) bytes, and its source gave \(actual)"
-        case .timedOut(let clock):
+        case .timedOut(let expired):
             code = .timedOut
-            let timeout = Timeout(clock)
+            let timeout = Timeout(expired)
             self.timeout = timeout
             message =
                 "the \(timeout.rawValue) timeout expired while \(phase.words), after \(HTTPError.text(self.elapsed ?? elapsed))"
             if let shortage = error.shortage { message += ": \(shortage)" }
-            if clock == .total, let hop = call.hops.last, hop.reason == .retry, let status = hop.status {
+            if expired == .total, let hop = call.hops.last, hop.reason == .retry, let status = hop.status {
                 message += "; the previous response was \(status)"
             }
         case .cancelled: message = "the call was cancelled"
@@ -97,7 +97,7 @@ extension HTTPError {
             message =
                 "could not connect to \(target): \(HTTPError.text(failures, of: proxy ?? call.url.origin.description))"
             underlying = failures.first
-            connectFailures = failures
+            connectErrors = failures
         case .system(let error):
             code = HTTPError.isLocalShortage(error.code) ? .systemFailed : .connectionLost
             message = "the connection broke while \(phase.words): \(error)"
@@ -125,7 +125,7 @@ extension HTTPError {
     /// Returns the reasons of failed connection attempts, and advice on them. An address that the target names is not
     /// repeated.
     /// - Parameter target: The URL of the origin of the server or proxy.
-    private static func text(_ failures: [ConnectFailure], of target: String) -> String {
+    private static func text(_ failures: [ConnectError], of target: String) -> String {
         let port = target.split(separator: ":").last ?? ""
         let reasons = failures.map { failure in
             let reason = SystemError.text(of: failure.error.code).lowercased()
@@ -137,7 +137,7 @@ extension HTTPError {
         let advice: String? =
             if failures.contains(where: { isLocalShortage($0.error.code) }) {
                 "raise the limit on open files (ulimit -n), or lower the session's connection limits"
-            } else if failures.allSatisfy({ $0.error.isRefusal }) {
+            } else if failures.allSatisfy({ $0.error.isConnectionRefused }) {
                 "check that it is running and listens on this port"
             } else { nil }
         return (reasons + [advice].compactMap(\.self)).joined(separator: "; ")
@@ -190,8 +190,8 @@ extension HTTPError.Phase {
 }
 
 extension HTTPError.Timeout {
-    init(_ clock: ExchangeError.Clock) {
-        switch clock {
+    init(_ expired: ExchangeError.Timeout) {
+        switch expired {
         case .poolWait: self = .poolWait
         case .connect: self = .connect
         case .head: self = .head
@@ -204,7 +204,7 @@ extension HTTPError.Timeout {
 extension HTTPError.Code {
     init(_ error: WireError) {
         switch error.code {
-        case _ where error.isLocalFault: self = .invalidRequest
+        case _ where error.isLocalError: self = .invalidRequest
         case .emptyResponse: self = .emptyResponse
         case .truncated: self = .truncated
         case .headTooLarge, .lineTooLong, .tooManyLines, .tooManyInformationalResponses, .trailersTooLarge,
@@ -239,9 +239,9 @@ extension HTTPError {
     /// - Parameters:
     ///   - owner: The object that opens it, such as `download manager`.
     ///   - contents: The records, such as `downloads`.
-    package init(refusing refusal: RecordDirectory.Refusal, path: String, owner: String, contents: String) {
+    package init(opening openError: RecordDirectory.OpenError, path: String, owner: String, contents: String) {
         let reason: String
-        switch refusal {
+        switch openError {
         case .storage(let error):
             self.init(storing: error)
             return
@@ -254,7 +254,7 @@ extension HTTPError {
                 "is not a \(owner) directory (\(files)); it was not changed; choose a new or an empty one"
         case .inUse: reason = "another \(owner) uses this directory, in this process or another one"
         }
-        let isInUse = if case .inUse = refusal { true } else { false }
+        let isInUse = if case .inUse = openError { true } else { false }
         self.init(isInUse ? .alreadyInProgress : .fileFailed, phase: .preparing, message: "\(path): \(reason)")
     }
 }

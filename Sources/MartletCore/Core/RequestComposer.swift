@@ -29,10 +29,10 @@ struct RequestComposer {
     }
 
     func compose(_ prepared: PreparedBody) throws(HTTPError) -> ExchangeRequest {
-        do throws(WireError) { return try encode(prepared) } catch { throw refusal(error.description) }
+        do throws(WireError) { return try encode(prepared) } catch { throw rejection(error.description) }
     }
 
-    private func refusal(_ message: String) -> HTTPError { call.error(.invalidRequest, .preparing, message) }
+    private func rejection(_ message: String) -> HTTPError { call.error(.invalidRequest, .preparing, message) }
 
     private func encode(_ prepared: PreparedBody) throws(WireError) -> ExchangeRequest {
         let fields = call.fields
@@ -46,7 +46,7 @@ struct RequestComposer {
             try encoder.field(name: "Host", value: call.url.hostFieldValue)
         }
         var expectsContinue = try encodeFields(prepared, &encoder)
-        if call.supplement?.asksFirst == true, allowsExpectation, version == .http11, !expectsContinue,
+        if call.supplement?.expectsChallenge == true, allowsExpectation, version == .http11, !expectsContinue,
             prepared.length != 0, fields[.expect] == nil, !isOmitted(.expect)
         {
             try encoder.field(name: "Expect", value: "100-continue")
@@ -174,26 +174,26 @@ struct RequestComposer {
             // Most requests have no such field.
         } else if let coding = fields[.transferEncoding] {
             guard coding.lowercased() == "chunked", fields[.contentLength] == nil else {
-                throw refusal(
+                throw rejection(
                     "Transfer-Encoding may be “chunked” alone, and not beside Content-Length; it was “\(coding)”")
             }
             prepared.makeChunked()
         } else if let announced = fields[.contentLength] {
             guard let length = UInt64(announced), announced.utf8.allSatisfy({ (48...57).contains($0) }) else {
-                throw refusal("Content-Length must be one plain number; it was “\(announced)”")
+                throw rejection("Content-Length must be one plain number; it was “\(announced)”")
             }
             if let known = prepared.length, known != length {
-                throw refusal("Content-Length says \(length), but the body has \(known) bytes")
+                throw rejection("Content-Length says \(length), but the body has \(known) bytes")
             }
             if case .none = prepared.body {
-                guard length == 0 else { throw refusal("Content-Length says \(length), but there is no body") }
+                guard length == 0 else { throw rejection("Content-Length says \(length), but there is no body") }
                 prepared.length = 0
             } else if case .source(let source, nil) = prepared.body {
                 prepared = PreparedBody(body: .source(source, length: length), length: length)
             }
         }
         if prepared.isChunked, call.options.version == .http10 {
-            throw refusal("HTTP/1.0 does not support chunked bodies: the body needs a length")
+            throw rejection("HTTP/1.0 does not support chunked bodies: the body needs a length")
         }
         let impliesBody = call.method == .post || call.method == .put || call.method == .patch
         if prepared.length == nil, !prepared.isChunked, impliesBody {

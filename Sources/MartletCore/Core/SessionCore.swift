@@ -84,7 +84,7 @@ package actor SessionCore {
         guard !isPermanent else { return }
         let notified = phase == .open ? delegate : nil
         phase = max(phase, cancelling ? .cancelling : .finishing)
-        let running = calls.refuse()
+        let running = calls.reject()
         if cancelling { for control in running { control.cancel() } }
         // Unstructured, because it may cancel the very call that calls this function.
         let timer = limit.map { limit in Task { await cancelCalls(after: limit) } }
@@ -105,7 +105,7 @@ package actor SessionCore {
         let end = MonotonicTime.now().deadline(after: limit)
         guard case .timedOut = await OneShot<Void>().waitUnlessCancelled(until: end, on: loop) else { return }
         phase = max(phase, .cancelling)
-        for control in calls.refuse() { control.cancel() }
+        for control in calls.reject() { control.cancel() }
     }
 
     private func close(notifying delegate: (any SessionDelegate)?) async {
@@ -185,7 +185,7 @@ package final class CallRegistry: Sendable {
     private enum Admission {
         case open
         /// The session was invalidated.
-        case refused
+        case rejected
         /// No call runs, and no call can start.
         case over
     }
@@ -238,9 +238,9 @@ package final class CallRegistry: Sendable {
 
     /// Rejects new calls.
     /// - Returns: The running calls.
-    func refuse() -> [TransferControl] {
+    func reject() -> [TransferControl] {
         state.change { state in
-            if state.admission == .open { state.admission = .refused }
+            if state.admission == .open { state.admission = .rejected }
             return state.running.compactMap { $0?.control }
         }
     }

@@ -71,7 +71,7 @@ package final class StreamedResponse: Sendable {
     /// valid one.
     func isStoredBadly(_ error: HTTPError) -> Bool {
         guard error.code == .contentDecodingFailed, source != .network else { return false }
-        return (error.underlying as? ContentDecodingError)?.isOfBody == true
+        return (error.underlying as? ContentDecodingError)?.appliesToBody == true
     }
 
     /// The trailers of a chunked body; available after the body was read to its end.
@@ -83,8 +83,9 @@ package final class StreamedResponse: Sendable {
         if case .exchange(let exchange) = channel {
             return .measured(DeferredMetrics.Measurement(exchange, of: call, waited: waited, attempts: attempts))
         }
-        let (ended, attempts) = (MonotonicTime.now(), attempts + call.hops.count)
-        guard let transfer = provenance?.transfer else {
+        let transfer = provenance?.transfer
+        let (ended, attempts) = (MonotonicTime.now(), (transfer?.attempts ?? attempts) + call.hops.count)
+        guard let transfer else {
             return .stored(start: call.start, ended: ended, attempts: attempts, hops: call.hops)
         }
         return .made(transfer.metrics.stored(call.start, ended, attempts, call.hops))
@@ -124,11 +125,11 @@ package enum ResponseBodySource: Sendable {
     }
 
     /// Ends the response without reading even a small rest of it: its connection is not reused.
-    func refuse() {
+    func reject() {
         switch self {
-        case .exchange(let exchange): exchange.refuse()
+        case .exchange(let exchange): exchange.reject()
         case .stored(let body): body.leave()
-        case .made(let body): body.base?.channel.refuse()
+        case .made(let body): body.base?.channel.reject()
         }
     }
 
@@ -164,7 +165,8 @@ package enum ResponseBodySource: Sendable {
 package protocol ResponseProvenance: AnyObject, Sendable {
     /// The source of the response, such as `.cache`.
     var source: HTTPExchange.Source { get }
-    /// The network's response whose body calls share; `nil` if none is shared.
+    /// The network's response to this call's request if its body is shared, or if it validated a stored response;
+    /// `nil` for other calls, which share a transfer or a validation.
     var transfer: StreamedResponse? { get }
     /// The member of `Cache-Status` (RFC 9211) for the response.
     var cacheStatus: String { get }
@@ -194,9 +196,9 @@ package protocol StoredBody: AnyObject, Sendable {
     func collect()
     /// Returns the next bytes; `nil` at the end.
     ///
-    /// - Parameter patience: The end of the wait for more bytes, if it is sooner than the timeouts.
+    /// - Parameter deadline: The end of the wait for more bytes, if it is sooner than the timeouts.
     /// - Throws: ``HTTPError``; `CancellationError`.
-    func next(for call: Call, control: TransferControl, patience: MonotonicTime?) async throws -> [UInt8]?
+    func next(for call: Call, control: TransferControl, deadline: MonotonicTime?) async throws -> [UInt8]?
     /// Stops reading the body.
     func leave()
     /// Stops reading, and waits a moment for the rest of a small body.

@@ -58,7 +58,7 @@ package final class TransferControl: TransferPauseGate {
     /// The progress of the response's body; `nil` if nothing can query it.
     package let download: ProgressState?
     /// The tracer of the requests of the call; `nil` for most calls.
-    package let watcher: CallTracer?
+    package let tracer: CallTracer?
     /// The received and the expected number of bytes of the response's body (`UInt64.max` if it is not known). They
     /// replace ``download``, which most calls do not have.
     private let received = Atomic<UInt64>(0)
@@ -67,12 +67,12 @@ package final class TransferControl: TransferPauseGate {
     private static let noHead = UInt64.max - 1
 
     /// Creates the control of a call that has not started.
-    /// - Parameter tellsProgress: Whether something outside of the call holds the control; most calls are only awaited.
-    package init(tellsProgress: Bool = true, watcher: CallTracer? = nil) {
-        self.watcher = watcher
-        states = tellsProgress ? CurrentValue(.waiting) : nil
-        upload = tellsProgress ? ProgressState() : nil
-        download = tellsProgress ? ProgressState() : nil
+    /// - Parameter reportsProgress: Whether something outside the call holds the control; most calls are only awaited.
+    package init(reportsProgress: Bool = true, tracer: CallTracer? = nil) {
+        self.tracer = tracer
+        states = reportsProgress ? CurrentValue(.waiting) : nil
+        upload = reportsProgress ? ProgressState() : nil
+        download = reportsProgress ? ProgressState() : nil
     }
 
     /// Whether something outside of the call holds the control, and so may pause the call.
@@ -277,7 +277,7 @@ package final class TransferControl: TransferPauseGate {
     }
 
     /// Removes the destination, because its file could not be created and no byte was lost: another may be set.
-    func refuseDestination(_ error: HTTPError) {
+    func rejectDestination(_ error: HTTPError) {
         state.withLock { state in
             guard let destination = state.target.destination else { return }
             state.target = .none

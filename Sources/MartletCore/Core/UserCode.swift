@@ -76,7 +76,7 @@ package struct UserCode: Sendable {
     ///
     /// It is also notified if the call was cancelled or its timeout expired, and then has one second.
     /// - Returns: The result of the code; `nil` if it took too long.
-    @discardableResult func tell<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value? {
+    @discardableResult func notify<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value? {
         let outcome = OneShot<Result<Value, any Error>>()
         let task = start(body, outcome)
         let graceEnd = MonotonicTime.now().advanced(by: UserCode.grace)

@@ -176,7 +176,7 @@ extension HTTPExchange {
     ///
     /// ```swift
     /// let user: User = try await session.get("https://api.example.com/users/1").decode()
-    /// let users = try await session.get("https://api.example.com/users").decode([User].self)
+    /// let users = try await api.get("users").decode([User].self)
     /// let problem = try error.exchange?.decode(Problem.self, status: 400..<600)
     /// ```
     ///
@@ -219,8 +219,8 @@ extension HTTPExchange {
     /// (``ResponseDecoder/acceptableContentTypes``).
     ///
     /// ```swift
-    /// let settings = try await session.get(url).decode(using: .propertyList(Settings.self))
-    /// let problem = try error.exchange?.decode(using: .json(Problem.self), status: 400..<600)
+    /// let user = try await session.get(url).decode(using: .propertyList(User.self))
+    /// let problem = try exchange.decode(using: .json(Problem.self), status: 400..<600)
     /// ```
     ///
     /// A response without `Content-Type` is decoded (RFC 9110 §8.3).
@@ -258,7 +258,7 @@ extension HTTPExchange {
         let message =
             body.isEmpty
             ? "there is no value to decode: the response was \(outline(byteCount: nil)), without a body"
-            : "\(DecodingFailure.text(of: error, in: "the body")); the response was \(outline), \(beginning)"
+            : "\(DecodingErrorText.text(of: error, in: "the body")); the response was \(outline), \(beginning)"
         return mapped(
             error as? HTTPError
                 ?? HTTPError(
@@ -283,7 +283,7 @@ extension HTTPExchange {
 
     /// The first bytes of the body, for an error message.
     var beginning: String {
-        body.isEmpty ? "without a body" : "and its body begins with: \(DecodingFailure.beginning(of: body))"
+        body.isEmpty ? "without a body" : "and its body begins with: \(DecodingErrorText.beginning(of: body))"
     }
 }
 
@@ -318,7 +318,7 @@ package final class PartDecoder: Sendable {
                 HTTPError(
                     .decodingFailed, phase: .processingResponse,
                     message:
-                        "\(DecodingFailure.text(of: error, in: name)); \(name) begins with: \(DecodingFailure.beginning(of: bytes))",
+                        "\(DecodingErrorText.text(of: error, in: name)); \(name) begins with: \(DecodingErrorText.beginning(of: bytes))",
                     wasSent: true, method: call?.method, url: call?.url, status: call?.status, underlying: error))
         }
     }

@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// A decoder of a response into a value, based on its body and its fields.
 ///
 /// ```swift
-/// let settings = try await session.get(url).decode(using: .propertyList(Settings.self))
+/// let user = try await session.get(url).decode(using: .propertyList(User.self))
 /// ```
 ///
 /// A decoder is a value without mutable state: many tasks may use it concurrently. To write one, use

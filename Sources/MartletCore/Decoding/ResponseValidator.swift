@@ -1,7 +1,7 @@
 /// The conditions under which a response is accepted: by its status, content type or size, or by a closure.
 ///
 /// ```swift
-/// let exchange = try await session.get(url).validated(.status(200..<300), .contentType("application/json"))
+/// try await session.get(url).validated(.status(200..<300), .contentType("text/csv"))
 /// ```
 ///
 /// Validators compose: ``all(_:)`` and ``and(_:)`` check one after the other, and the first rejection is thrown.
@@ -101,7 +101,7 @@ extension ResponseValidator {
     /// The maximum size of the part of a rejected body that the error has, in bytes.
     static let beginningByteCount = 64 * 1024
     /// The maximum wait for that part.
-    static let beginningPatience = Duration.seconds(2)
+    static let beginningTimeout = Duration.seconds(2)
 
     /// Checks all conditions.
     /// - Parameters:
@@ -174,7 +174,7 @@ extension ResponseValidator {
         } catch var error as HTTPError {
             let reader = makeReader()
             let beginning = await reader.beginning(
-                upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningPatience)
+                upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningTimeout)
             if reader.isCancelled { throw CancellationError() }
             error.exchange = answer.exchange(with: beginning)
             throw error
@@ -214,7 +214,7 @@ struct ValidationSubject: Sendable {
 
     func checkStatus(_ ranges: [ClosedRange<Int>]) throws(HTTPError) {
         guard !ranges.contains(where: { $0.contains(exchange.statusCode) }) else { return }
-        throw refusal(.unacceptableStatus, exchange.outline(byteCount: byteCount))
+        throw rejection(.unacceptableStatus, exchange.outline(byteCount: byteCount))
     }
 
     /// Checks the content type, unless an empty body was received: it has no type then, even if the field names one.
@@ -227,7 +227,7 @@ struct ValidationSubject: Sendable {
         if byteCount == 0, exchange.storage.isBodyCollected { return }
         func reject(_ type: String) -> HTTPError {
             let wanted = list.ranges.map { "\($0.type)/\($0.subtype)" }.prefix(8).joined(separator: ", ")
-            return refusal(
+            return rejection(
                 .unacceptableContentType,
                 "the content type is \(type), and not one of \(wanted)"
                     + (shown.map { "; the response was \($0.outline), \($0.beginning)" } ?? ""))
@@ -251,14 +251,15 @@ struct ValidationSubject: Sendable {
     private func checkSize(_ range: ClosedRange<Int>) throws(HTTPError) {
         guard let count = byteCount else { return }
         if count > UInt64(range.upperBound) {
-            throw refusal(.bodyTooLarge, "the body has \(count) bytes, more than the \(range.upperBound) accepted")
+            throw rejection(.bodyTooLarge, "the body has \(count) bytes, more than the \(range.upperBound) accepted")
         }
         if count < UInt64(range.lowerBound) {
-            throw refusal(.unacceptableBody, "the body has \(count) bytes, fewer than the \(range.lowerBound) accepted")
+            throw rejection(
+                .unacceptableBody, "the body has \(count) bytes, fewer than the \(range.lowerBound) accepted")
         }
     }
 
-    private func refusal(_ code: HTTPError.Code, _ message: String) -> HTTPError {
+    private func rejection(_ code: HTTPError.Code, _ message: String) -> HTTPError {
         HTTPError(
             code, phase: .processingResponse, message: message, wasSent: true, method: exchange.storage.method,
             url: exchange.url, attempts: exchange.metrics.attempts, exchange: exchange)

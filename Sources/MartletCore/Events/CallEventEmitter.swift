@@ -43,11 +43,11 @@ package final class CallEventEmitter: Sendable {
 
     // MARK: Events
 
-    func tell(_ kind: SessionEvent.Kind, hop: HTTPHop? = nil) {
+    func emit(_ kind: SessionEvent.Kind, hop: HTTPHop? = nil) {
         guard !counts.withLock({ $0.isOver }) else { return }
         let event = SessionEvent(kind, call: number, elapsed: MonotonicTime.now().since(start))
         for instrument in instruments { instrument.observe(event, hop: hop) }
-        hub.tell(event)
+        hub.emit(event)
         guard !middleware.isEmpty else { return }
         let context = context
         for middleware in middleware { middleware.observe(event, in: context) }
@@ -58,19 +58,19 @@ package final class CallEventEmitter: Sendable {
             counts.begun += 1
             return counts.begun
         }
-        tell(.requestSent(attempt: attempt))
+        emit(.requestSent(attempt: attempt))
     }
 
     func connected(_ connection: ConnectionInformation, isReused: Bool) {
-        tell(isReused ? .connectionReused(connection) : .connectionOpened(connection))
+        emit(isReused ? .connectionReused(connection) : .connectionOpened(connection))
     }
 
     /// Reports that another request follows.
     func follows(_ hop: HTTPHop, to target: HTTPURL?) {
         switch hop.reason {
-        case .redirect: tell(.redirected(status: hop.status ?? 0, to: (target ?? hop.url).bare.absoluteForm), hop: hop)
-        case .challenge: tell(.challenged(status: hop.status ?? 0), hop: hop)
-        case .retry, .middleware: tell(.retrying(status: hop.status, error: hop.error, delay: hop.delay), hop: hop)
+        case .redirect: emit(.redirected(status: hop.status ?? 0, to: (target ?? hop.url).bare.absoluteForm), hop: hop)
+        case .challenge: emit(.challenged(status: hop.status ?? 0), hop: hop)
+        case .retry, .middleware: emit(.retrying(status: hop.status, error: hop.error, delay: hop.delay), hop: hop)
         }
     }
 
@@ -111,7 +111,7 @@ package final class CallEventEmitter: Sendable {
     private func notify(_ body: @escaping @Sendable (any SessionDelegate, CallContext) async -> Void) async {
         guard let delegate else { return }
         let context = context
-        await userCode.tell { await body(delegate, context) }
+        await userCode.notify { await body(delegate, context) }
     }
 
     /// Makes the delegate handle challenges before the handler.
@@ -129,7 +129,7 @@ package final class CallEventEmitter: Sendable {
 
     /// Reports the progress of the request's body to the delegate, until its end or until the task is cancelled.
     /// - Returns: Whether the end was reported.
-    private func tellUpload() async -> Bool {
+    private func notifyUpload() async -> Bool {
         guard let upload, delegate != nil else { return true }
         var isComplete = false
         for await progress in ProgressSequence(state: upload) {
@@ -142,7 +142,7 @@ package final class CallEventEmitter: Sendable {
     /// Passes a response whose head was received to the delegate for its decision.
     /// - Returns: The response to continue with.
     func admit(_ answer: StreamedResponse, _ control: TransferControl) async throws -> StreamedResponse {
-        tell(.responseReceived(status: answer.head.status, byteCount: answer.expectedContentLength))
+        emit(.responseReceived(status: answer.head.status, byteCount: answer.expectedContentLength))
         guard delegate != nil else { return answer }
         let response = HeadConversion.response(answer.head)
         let disposition = try await ask(
@@ -154,7 +154,7 @@ package final class CallEventEmitter: Sendable {
         case .allow: return answer
         case .cancel:
             // No more of the body is needed: its connection is closed.
-            answer.channel.refuse()
+            answer.channel.reject()
             throw answer.call.error(
                 .cancelledByDelegate, .processingResponse,
                 "the session's delegate cancelled the call after the head of the response", wasSent: true,
@@ -201,18 +201,18 @@ package final class CallEventEmitter: Sendable {
     func accompany<Value>(_ call: Call, _ body: () async throws -> (result: Value, exchange: HTTPExchange?))
         async throws -> Value
     {
-        tell(.started(method: call.method, url: call.url.bare.absoluteForm))
-        async let told = tellUpload()
+        emit(.started(method: call.method, url: call.url.bare.absoluteForm))
+        async let wasNotified = notifyUpload()
         let ended: Result<(result: Value, exchange: HTTPExchange?), any Error>
         do { ended = .success(try await body()) } catch { ended = .failure(error) }
         upload?.update { $0.isFinished = true }
         // A cancelled task has not reported the last state.
-        if !(await told), let progress = upload?.value { await notify { await $0.bodySent(progress, in: $1) } }
+        if !(await wasNotified), let progress = upload?.value { await notify { await $0.bodySent(progress, in: $1) } }
         switch ended {
         case .success(let (result, exchange)):
             guard let exchange else { return result }
             let metrics = exchange.metrics
-            tell(.finished(metrics.bare))
+            emit(.finished(metrics.bare))
             counts.withLock { $0.isOver = true }
             await notify { delegate, context in
                 await delegate.metricsCollected(metrics, in: context)
@@ -221,7 +221,7 @@ package final class CallEventEmitter: Sendable {
             return result
         case .failure(let failure):
             let error = ResponseValidationError.reason(of: failure)
-            tell(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
+            emit(error is CancellationError ? .cancelled : .failed((error as? HTTPError)?.code))
             counts.withLock { $0.isOver = true }
             await notify { await $0.completed(.failed(error), in: $1) }
             throw failure

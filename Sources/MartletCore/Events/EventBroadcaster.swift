@@ -21,7 +21,7 @@ package final class EventBroadcaster<Event: Sendable>: Sendable {
     var count: Int { subscriberCount.load(ordering: .relaxed) }
 
     /// Passes an event to each subscriber.
-    package func tell(_ event: Event) {
+    package func emit(_ event: Event) {
         guard isWatched else { return }
         let queues = state.withLock { $0.queues }
         for queue in queues.values { queue.append(event) }

@@ -63,7 +63,7 @@ package final class AuthenticationStage: CallStage {
             supplement.identity = flow.machine.identity(for: asked)
             // The challenge should come before the body is sent, because the body may be readable only once.
             supplement.withholdsBody = !hasProbed && call.mayWithholdBody && flow.machine.probes(asked)
-            supplement.asksFirst =
+            supplement.expectsChallenge =
                 !supplement.withholdsBody && call.shouldExpectContinue && flow.machine.expectsChallenge(asked)
         }
     }
@@ -74,7 +74,7 @@ package final class AuthenticationStage: CallStage {
         let exchange = answer.channel.heldExchange
         var authenticated = call.authenticated
         if answer.head.status == 401 {
-            if flow.asksProgram || progress.observer?.delegate != nil { await progress.readAhead(answer) }
+            if flow.callsUserCode || progress.observer?.delegate != nil { await progress.readAhead(answer) }
             authenticated.isRepeatable = try await progress.isRepeatable(call, holding: exchange)
         }
         do {
@@ -97,7 +97,7 @@ package final class AuthenticationStage: CallStage {
         return switch error {
         case let error as AuthenticationError: failed(.authenticationFailed, error.description, error)
         case let error as CredentialsError: failed(.invalidRequest, error.description, error)
-        case let error as ProviderFailure:
+        case let error as ProviderError:
             failed(.authenticationFailed, "\(error.function) failed: \(error.cause)", error.cause)
         default: error
         }
@@ -106,7 +106,7 @@ package final class AuthenticationStage: CallStage {
 
 /// The error of a request that a token provider or a handler made for the call. It names that request and not the
 /// call's.
-private struct ProviderFailure: Error {
+private struct ProviderError: Error {
     let function: String
     let cause: HTTPError
 }
@@ -141,7 +141,7 @@ package struct AuthenticationFlow {
     }
 
     /// Whether a handler or a token provider may reply to a challenge.
-    var asksProgram: Bool { machine.sources.handler != nil || machine.sources.tokens != nil }
+    var callsUserCode: Bool { machine.sources.handler != nil || machine.sources.tokens != nil }
 
     /// Decides whether the request is sent again after a response, with the new value of ``value(for:)``; `false` if
     /// the response is the call's.
@@ -156,19 +156,19 @@ package struct AuthenticationFlow {
             switch decision {
             case .deliver: return false
             case .resend: return true
-            case .refuse(let error): throw error
+            case .reject(let error): throw error
             case .ask(let challenge):
                 let handler = machine.sources.handler
                 let credentials = try await run("the authentication handler", .processingResponse, exchange) {
                     try await handler?(challenge)
                 }
                 decision = try machine.received(credentials: credentials, for: request)
-            case .refresh(let refused):
+            case .refresh(let rejected):
                 guard let tokens = machine.sources.tokens else { return false }
                 let token = try await run("the token provider's refresh(after:)", .processingResponse, exchange) {
-                    try await tokens.refresh(after: refused)
+                    try await tokens.refresh(after: rejected)
                 }
-                decision = machine.received(token: token, after: refused)
+                decision = machine.received(token: token, after: rejected)
             }
         }
     }
@@ -180,7 +180,7 @@ package struct AuthenticationFlow {
         guard let userCode else { return try await body() }
         return try await userCode.run(name, phase, holding: exchange, sentCount: phase == .preparing ? 0 : 1) {
             do { return try await body() } catch let error as HTTPError {
-                throw ProviderFailure(function: name, cause: error)
+                throw ProviderError(function: name, cause: error)
             }
         }
     }

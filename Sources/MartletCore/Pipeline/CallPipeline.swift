@@ -116,8 +116,11 @@ extension HTTPSession {
                     let result = try await consume(admitted)
                     return (result, result as? HTTPExchange ?? admitted.exchange(with: []))
                 }
-            } catch let error as HTTPError where isRestartable {
-                guard let another = try await pipeline.answer(after: error, in: answer) else { throw error }
+            } catch {
+                let failure = pipeline.redirected(error)
+                guard isRestartable, let known = failure as? HTTPError,
+                    let another = try await pipeline.answer(after: known, in: answer)
+                else { throw failure }
                 control.restartBody()
                 answer = another
             }
@@ -185,6 +188,12 @@ struct CallPipeline: Sendable {
             guard let stale = try await progress.staleAnswer() else { throw error }
             return stale
         }
+    }
+
+    /// Returns the error of a response's body with the URL that was redirected, if the call was.
+    func redirected(_ error: any Error) -> any Error {
+        guard let failure = error as? HTTPError else { return error }
+        return progress.redirected(failure)
     }
 
     /// Sends the request again after a response whose body was truncated or corrupt.

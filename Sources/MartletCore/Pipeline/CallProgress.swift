@@ -111,6 +111,13 @@ package final class CallProgress: Sendable {
 
     // MARK: Failures
 
+    /// Returns an error about the last target of redirects with the URL that was redirected first.
+    func redirected(_ error: HTTPError) -> HTTPError {
+        let (call, hops) = state.withLock { ($0.call, $0.hops) }
+        guard let first = hops.first(where: { $0.reason == .redirect }) else { return error }
+        return error.redirected(from: first.url, to: call.url)
+    }
+
     /// Marks an error as the failure of a request of this call. Errors of calls that the program's code makes have no
     /// such mark.
     package func own(_ error: HTTPError) -> HTTPError {
@@ -158,7 +165,7 @@ package final class CallProgress: Sendable {
     /// Whether the request's body can be sent again. If it cannot, the delegate is asked for another body, which
     /// ``renewed(_:)`` then uses.
     func isRepeatable(_ request: Call, holding exchange: Exchange? = nil) async throws -> Bool {
-        if request.body.takeBack() { return true }
+        if request.body.rewind() { return true }
         guard let observer, observer.delegate != nil else { return false }
         let given = request.publicRequest
         let body = try await observer.ask(
@@ -177,7 +184,7 @@ package final class CallProgress: Sendable {
         // A response that another request follows is short, and worth a moment; other responses must not be delayed.
         let prepareFollowUp = answer.head.status >= 300 || answer.expectedContentLength != nil
         await answer.channel.heldExchange?.readAhead(
-            until: prepareFollowUp ? MonotonicTime.now().advanced(by: CallProgress.patience) : nil)
+            until: prepareFollowUp ? MonotonicTime.now().advanced(by: CallProgress.gracePeriod) : nil)
     }
 
     /// Discards a response that is not the call's, before the next request starts, so that the connection can be reused
@@ -185,8 +192,8 @@ package final class CallProgress: Sendable {
     func give(up answer: StreamedResponse, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil)
         async
     {
-        let patience = MonotonicTime.now().advanced(by: CallProgress.patience)
-        await answer.channel.finish(waitingUntil: min(patience, answer.call.totalDeadline), for: control)
+        let deadline = MonotonicTime.now().advanced(by: CallProgress.gracePeriod)
+        await answer.channel.finish(waitingUntil: min(deadline, answer.call.totalDeadline), for: control)
         note(reason, answer.call, answer, status: answer.head.status, delay: delay, target: target)
     }
 
@@ -202,7 +209,7 @@ package final class CallProgress: Sendable {
             state.hops.append(hop)
             return state.hops.count
         }
-        control.watcher?.followed(hop, answer?.exchange(with: []))
+        control.tracer?.followed(hop, answer?.exchange(with: []))
         observer?.follows(hop, to: target)
         request.log(hop, error, attempt: attempt)
     }
@@ -220,5 +227,5 @@ package final class CallProgress: Sendable {
 
     /// The maximum wait for the rest of a response that is not the call's, so that its connection can be reused. On
     /// most paths a new connection takes longer.
-    private static let patience = Duration.milliseconds(50)
+    private static let gracePeriod = Duration.milliseconds(50)
 }

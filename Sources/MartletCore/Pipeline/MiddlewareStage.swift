@@ -47,6 +47,11 @@ private final class MiddlewareRun: Sendable {
 
     /// Releases the previous response and sends a request.
     func send(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
+        if let rejection = request.headers.rejection {
+            throw call.error(
+                .invalidHeader, .preparing, rejection, wasSent: progress.sentCount > 0,
+                attempts: max(1, progress.sentCount))
+        }
         let former = try state.withLock { state throws -> OpenMiddlewareResponse? in
             if state.isOver { throw CancellationError() }
             guard !state.isSending else {
@@ -62,7 +67,7 @@ private final class MiddlewareRun: Sendable {
             await progress.give(up: former.answer, reason: .middleware)
         }
         if progress.control.isCancelled { throw CancellationError() }
-        if request.body.replay == .once, !request.body.takeBack() {
+        if request.body.replay == .once, !request.body.rewind() {
             throw call.error(
                 .bodyNotReplayable, .preparing, "a middleware tried to send a body again that can be read only once",
                 wasSent: progress.sentCount > 0, attempts: max(1, progress.sentCount))

@@ -6,13 +6,12 @@ struct RedirectStage: CallStage {
         var call = call
         while true {
             let answer: StreamedResponse
-            do { answer = try await next(call) } catch var error as HTTPError
-                where progress.hasChangedMethod(to: call) && progress.isOwn(error)
-            {
+            do { answer = try await next(call) } catch let error as HTTPError {
+                var failure = progress.redirected(error)
                 // The request before a redirect that changed the method had a response. So it was sent, even if this
                 // one was not (RFC 9110 §15.4).
-                error.wasSent = true
-                throw error
+                if progress.hasChangedMethod(to: call), progress.isOwn(error) { failure.wasSent = true }
+                throw failure
             }
             guard RedirectRule.mayFollow(answer.head.status) else { return answer }
             do {
@@ -40,7 +39,7 @@ struct RedirectStage: CallStage {
         if progress.observer?.delegate != nil { await progress.readAhead(answer) }
         // No more of the redirected request's body is sent.
         let call = progress.renewed(call)
-        let isReplayable = call.body.takeBack() && request.body.isWhole
+        let isReplayable = call.body.rewind() && request.body.isWhole
         var decided = decision(isReplayable: isReplayable)
         if decided == .deliver, !isReplayable, progress.observer?.delegate != nil {
             let other = decision(isReplayable: true)
@@ -50,7 +49,7 @@ struct RedirectStage: CallStage {
         }
         switch decided {
         case .deliver: return nil
-        case .fail(let refusal): throw failure(refusal, answer)
+        case .fail(let rejection): throw failure(rejection, answer)
         case .follow(var redirect):
             // The caller's fields are for the call's own origin, even if a middleware sent the redirected request to
             // another one: a redirect within another origin also leads away from the first one.
@@ -74,15 +73,15 @@ struct RedirectStage: CallStage {
         return try chosen.map { try next.adapted($0) }
     }
 
-    private func failure(_ refusal: RedirectRule.Refusal, _ answer: StreamedResponse) -> HTTPError {
+    private func failure(_ rejection: RedirectRule.Rejection, _ answer: StreamedResponse) -> HTTPError {
         let code: HTTPError.Code
-        switch refusal {
+        switch rejection {
         case .tooMany: code = .tooManyRedirects
         case .ambiguous: code = .protocolViolation
-        case .downgrade, .refusedScheme, .unsupportedScheme, .malformed: code = .redirectRejected
+        case .downgrade, .rejectedScheme, .unsupportedScheme, .malformed: code = .redirectRejected
         }
         return answer.call.error(
-            code, .processingResponse, refusal.description, wasSent: true, attempts: progress.sentCount,
-            underlying: refusal.parseError, exchange: answer.exchange(with: []))
+            code, .processingResponse, rejection.description, wasSent: true, attempts: progress.sentCount,
+            underlying: rejection.parseError, exchange: answer.exchange(with: []))
     }
 }

@@ -4,12 +4,12 @@ public struct ProxyError: Error, Sendable {
     public enum Kind: Hashable, Sendable {
         /// An HTTP proxy responded to CONNECT with this status, which is not 2xx; ``ProxyError/response`` is the
         /// response.
-        case refused(status: Int)
+        case rejected(status: Int)
         /// A SOCKS proxy replied with this code (RFC 1928 §6), such as 2 not allowed, 3 network unreachable, 4 host
         /// unreachable, 5 connection refused.
-        case socksRefused(code: Int)
+        case socksRejected(code: Int)
         /// A SOCKS proxy accepts no supported authentication, or rejected the user and password.
-        case socksCredentialsRefused
+        case socksCredentialsRejected
         /// The reply of the proxy is invalid, or exceeds a limit.
         case protocolViolation
         /// The proxy closed the connection.
@@ -34,28 +34,28 @@ public struct ProxyError: Error, Sendable {
     public var message: String
 
     /// Whether credentials were missing or rejected.
-    public var wantsCredentials: Bool { kind == .refused(status: 407) || kind == .socksCredentialsRefused }
+    public var wantsCredentials: Bool { kind == .rejected(status: 407) || kind == .socksCredentialsRejected }
 
-    init(_ fault: ProxyHandshakeError, proxy: String) {
+    init(_ handshakeError: ProxyHandshakeError, proxy: String) {
         self.proxy = proxy
-        message = fault.description
-        switch fault {
-        case .refused(let refusal):
-            kind = .refused(status: refusal.head.status)
-            response = HeadConversion.response(refusal.head)
-            heads = refusal.earlier + [refusal.head]
-            body = refusal.body
-            isBodyComplete = refusal.isBodyComplete
+        message = handshakeError.description
+        switch handshakeError {
+        case .rejected(let rejection):
+            kind = .rejected(status: rejection.head.status)
+            response = HeadConversion.response(rejection.head)
+            heads = rejection.earlier + [rejection.head]
+            body = rejection.body
+            isBodyComplete = rejection.isBodyComplete
         case .wire(let error):
             kind =
                 switch error.code {
                 case .emptyResponse, .truncated: .connectionLost
                 default: .protocolViolation
                 }
-        case .socks(let fault):
-            switch fault {
-            case .refused(let reply): kind = .socksRefused(code: Int(reply.rawValue))
-            case .noAcceptableMethod, .credentialsRefused: kind = .socksCredentialsRefused
+        case .socks(let handshakeError):
+            switch handshakeError {
+            case .rejected(let reply): kind = .socksRejected(code: Int(reply.rawValue))
+            case .noAcceptableMethod, .credentialsRejected: kind = .socksCredentialsRejected
             case .truncated: kind = .connectionLost
             case .invalidName, .invalidCredentials: kind = .unsendable
             case .wrongVersion, .unofferedMethod, .invalidAddressType: kind = .protocolViolation
@@ -81,9 +81,9 @@ extension ProxyError: CustomStringConvertible, CustomDebugStringConvertible, Cus
     var isTransient: Bool {
         switch kind {
         case .connectionLost: true
-        case .refused(let status): (502...504).contains(status)
-        case .socksRefused(let code): [1, 3, 4, 5, 6].contains(code)
-        case .socksCredentialsRefused, .protocolViolation, .unsendable: false
+        case .rejected(let status): (502...504).contains(status)
+        case .socksRejected(let code): [1, 3, 4, 5, 6].contains(code)
+        case .socksCredentialsRejected, .protocolViolation, .unsendable: false
         }
     }
 }
@@ -101,7 +101,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
         return value(&machine, authenticated(request))
     }
 
-    func value(answering challenges: [String], refused: String?, for request: ProxyAuthenticationRequest) -> String? {
+    func value(answering challenges: [String], rejected: String?, for request: ProxyAuthenticationRequest) -> String? {
         guard let credentials = request.proxy.credentials else { return nil }
         var machine = machine(credentials, isAsked: true)
         let authenticated = authenticated(request)
@@ -111,7 +111,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
         guard case .resend = machine.received(answer, to: authenticated) else { return nil }
         let value = value(&machine, authenticated)
         // A rejected value is not sent again.
-        return value == refused ? nil : value
+        return value == rejected ? nil : value
     }
 
     private func machine(_ credentials: ProxyCredentials, isAsked: Bool) -> AuthenticationMachine {
@@ -160,9 +160,9 @@ struct ProxyAuthorization {
     var unasked: String? { authenticator.preemptiveValue(for: request) }
 
     /// Returns the field's value for another attempt after a 407; `nil` to return the response to the caller.
-    func answer(to head: ResponseHead, refused: String?) -> String? {
-        guard body.takeBack() else { return nil }
+    func answer(to head: ResponseHead, rejected: String?) -> String? {
+        guard body.rewind() else { return nil }
         return authenticator.value(
-            answering: head.fields.values(of: "Proxy-Authenticate"), refused: refused, for: request)
+            answering: head.fields.values(of: "Proxy-Authenticate"), rejected: rejected, for: request)
     }
 }

@@ -2,9 +2,9 @@
 ///
 /// ```swift
 /// configuration.proxy = .environment                                   // the default
-/// configuration.proxy = try .http("http://proxy.example:3128").bypassing("localhost, 10.0.0.0/8")
+/// configuration.proxy = try .http("http://proxy.example:3128").bypassing("10.0.0.0/8")
 /// configuration.proxy = try .socks5("127.0.0.1", port: 9050, names: .resolvedRemotely)
-/// configuration.proxy = .selector { request in request.authority == "intranet" ? nil : proxy }
+/// configuration.proxy = .selector { $0.authority == "intranet" ? nil : proxy }
 /// ```
 ///
 /// An HTTP proxy forwards requests for `http` URLs, and opens a tunnel to the server for `https` URLs. TLS inside the

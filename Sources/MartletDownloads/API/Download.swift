@@ -135,8 +135,8 @@ public struct DownloadID: Hashable, Sendable, Codable, Comparable, CustomStringC
     public var description: String { "\(number)" }
 }
 
-/// The state of a download.
-public enum DownloadState: Sendable {
+/// The state of a download. Two failures are equal if their codes are, since errors cannot be compared.
+public enum DownloadState: Equatable, Sendable {
     /// It is queued.
     case waiting
     /// It runs, or waits for a retry.
@@ -162,6 +162,18 @@ public enum DownloadState: Sendable {
 
     /// Whether it can no longer change: a failed download can be resumed.
     var isFinal: Bool { if case .failed = self { false } else { hasEnded } }
+
+    /// Whether both are the same state, with the same result or the same ``HTTPError/code``.
+    public static func == (left: DownloadState, right: DownloadState) -> Bool {
+        switch (left, right) {
+        case (.finished(let left), .finished(let right)): left == right
+        case (.failed(let left), .failed(let right)): left.code == right.code
+        case (.waiting, .waiting), (.running, .running), (.verifying, .verifying), (.paused, .paused),
+            (.cancelled, .cancelled):
+            true
+        default: false
+        }
+    }
 }
 
 /// The priority of a download among the waiting ones. It rises with the time that a download waits, so that none waits

@@ -54,7 +54,7 @@ public actor DownloadManager {
     /// Opens a directory with a factory of downloads other than ``DownloadJob``.
     package init(
         session: HTTPSession, directory: FilePath, limits: DownloadLimits = DownloadLimits(),
-        prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil, ageing: Duration = .seconds(60),
+        prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil, aging: Duration = .seconds(60),
         files: any FileSystem = LinuxFileSystem(),
         now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() }, make: @escaping DownloadFactory
     ) async throws {
@@ -66,7 +66,7 @@ public actor DownloadManager {
         self.make = make
         self.now = now
         slots = HostConnectionSlots(limit: limits.connectionsPerHost)
-        machine = DownloadQueueMachine(limits: limits, ageing: ageing)
+        machine = DownloadQueueMachine(limits: limits, aging: aging)
         lastNumber = contents.lastNumber
         lastOrder = contents.items.last?.order ?? 0
         if limits.bandwidth != nil || limits.bandwidthPerHost != nil { limitBandwidth() }
@@ -131,16 +131,20 @@ public actor DownloadManager {
     public nonisolated var allFinished: DownloadSummary {
         get async throws {
             guard await isAllFinished.becomesTrue() else { throw CancellationError() }
-            var summary = DownloadSummary(cancelledCount: cancelledCount.load(ordering: .relaxed))
-            for id in registry.ids {
-                switch registry.entry(of: id)?.status.state {
-                case .finished(let result): summary.finished[id] = result
-                case .failed(let error): summary.failed[id] = error
-                case .waiting, .running, .verifying, .paused, .cancelled, nil: continue
-                }
-            }
             return summary
         }
+    }
+
+    private nonisolated var summary: DownloadSummary {
+        var summary = DownloadSummary(cancelledCount: cancelledCount.load(ordering: .relaxed))
+        for id in registry.ids {
+            switch registry.entry(of: id)?.status.state {
+            case .finished(let result): summary.finished[id] = result
+            case .failed(let error): summary.failed[id] = error
+            case .waiting, .running, .verifying, .paused, .cancelled, nil: continue
+            }
+        }
+        return summary
     }
 
     // MARK: Closing
@@ -150,10 +154,11 @@ public actor DownloadManager {
     /// SIGTERM, and not ``pauseAll()``, after which they stay paused.
     ///
     /// It waits for the downloads, so the closure that prepares their requests must not await it.
-    public func close() async {
+    /// - Returns: The results so far. Unfinished downloads are not included.
+    @discardableResult public func close() async -> DownloadSummary {
         guard !isClosing else {
             await isClosed.becomesTrue()
-            return
+            return summary
         }
         isClosing = true
         machine.close()
@@ -163,6 +168,7 @@ public actor DownloadManager {
         await store.close(lastNumber: lastNumber)
         end()
         isClosed.update { true }
+        return summary
     }
 
     private nonisolated func end() {
@@ -172,7 +178,8 @@ public actor DownloadManager {
     }
 }
 
-/// The downloads of a ``DownloadManager`` when all of them were over. Removed downloads are not included.
+/// The finished and failed downloads of a ``DownloadManager`` when all of them were over, or when it was closed. Removed
+/// downloads are not included.
 public struct DownloadSummary: Sendable {
     /// The complete files.
     public var finished: [DownloadID: DownloadResult] = [:]
@@ -253,7 +260,7 @@ public enum DownloadEvent: Sendable {
 /// 1 count as 1.
 ///
 /// ```swift
-/// let limits = DownloadLimits(concurrentFiles: 4, bandwidth: .bytesPerSecond(2_000_000))
+/// let limits = DownloadLimits(concurrentFiles: 4, bandwidth: .bytesPerSecond(500_000))
 /// ```
 ///
 /// A rate is a ``BandwidthRate`` in bytes per second. That of one download is ``DownloadOptions/bandwidth``; those of a

@@ -159,8 +159,8 @@ extension DownloadOptions: Codable {
 /// failures are those of ``RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504.
 /// Each retry waits for a random part of a span that doubles (full jitter), or for the time in `Retry-After`.
 public struct DownloadRetry: Hashable, Sendable, Codable {
-    /// The maximum number of consecutive failures without a new byte; 5 by default, 0 for none.
-    public var maximumAttempts: Int
+    /// The maximum number of consecutive retries without a new byte; 5 by default, 0 for none.
+    public var maximumRetries: Int
     /// The span before the first retry; 500 ms by default.
     public var initialDelay: Duration
     /// The maximum span; 30 s by default.
@@ -170,13 +170,19 @@ public struct DownloadRetry: Hashable, Sendable, Codable {
 
     /// The settings; the properties document the defaults.
     public init(
-        maximumAttempts: Int = 5, initialDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(30),
+        maximumRetries: Int = 5, initialDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(30),
         maximumRetryAfter: Duration = .seconds(120)
     ) {
-        self.maximumAttempts = maximumAttempts
+        self.maximumRetries = maximumRetries
         self.initialDelay = initialDelay
         self.maximumDelay = maximumDelay
         self.maximumRetryAfter = maximumRetryAfter
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        // The former name, so that stored downloads can still be read.
+        case maximumRetries = "maximumAttempts"
+        case initialDelay, maximumDelay, maximumRetryAfter
     }
 }
 

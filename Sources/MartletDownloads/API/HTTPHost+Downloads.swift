@@ -57,7 +57,9 @@ extension DownloadManager {
     /// (``HTTPHost/addHeaders(to:for:)``), and the session has the credentials:
     ///
     /// ```swift
-    /// let downloads = try await DownloadManager(session: api.session, directory: folder) { fields, url in
+    /// let downloads = try await DownloadManager(
+    ///     session: api.session, directory: folder
+    /// ) { fields, url in
     ///     api.addHeaders(to: &fields, for: url)
     /// }
     /// ```

@@ -96,7 +96,7 @@ extension PartFile {
 
     private func settle(_ name: String, removing others: [String]) -> PublishedName {
         do throws(StorageError) { try files.syncFolder(names.folderPath) } catch {
-            return PublishedName(path: name, fault: error)
+            return PublishedName(path: name, syncError: error)
         }
         // A record without its bytes is useless. A killed process may have left the start of other files.
         for path in others { try? files.remove(path) }
@@ -136,7 +136,7 @@ package struct PublicationRecord: Hashable, Sendable {
         let names = PartNames(target: result.path.string)
         guard let name = try name(among: names.candidates(collision), files) else { return nil }
         do throws(StorageError) { try files.syncFolder(names.folderPath) } catch {
-            return PublishedName(path: name, fault: error)
+            return PublishedName(path: name, syncError: error)
         }
         // Another part belongs to a later download, and so does the record.
         if let present = try files.statusIfPresent(at: names.part) {
@@ -163,5 +163,5 @@ package struct PublicationRecord: Hashable, Sendable {
 package struct PublishedName: Sendable {
     package var path: String
     /// The error of the directory's sync. A power cut may undo the rename, so the record is retained.
-    package var fault: StorageError?
+    package var syncError: StorageError?
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// calls block: they belong on a worker.
 package final class PartFile: Sendable {
     /// The reason why a record was not written.
-    package enum RecordFault: Error {
+    package enum RecordError: Error {
         /// The download was restarted, or the file got its name: the claimed bytes no longer exist.
         case outdated
         /// Another process writes the record: the lock does not work, as on some network file systems.
@@ -70,7 +70,7 @@ package final class PartFile: Sendable {
             let opened = try files.status(of: file)
             guard opened.kind == .file else { throw StorageError(operation: "open", path: names.part, code: EEXIST) }
             // Checked before the lock, which the user who planted the file may hold.
-            guard opened.access.isOfThisUserAlone else {
+            guard opened.access.isWritableOnlyByThisUser else {
                 _ = try removeForeign(names, files)
                 continue
             }
@@ -87,7 +87,7 @@ package final class PartFile: Sendable {
     /// - Returns: Whether the name is free now.
     private static func removeForeign(_ names: PartNames, _ files: any FileSystem) throws(StorageError) -> Bool {
         guard let status = try files.statusIfPresent(at: names.part) else { return true }
-        guard status.kind == .file, !status.access.isOfThisUserAlone else { return false }
+        guard status.kind == .file, !status.access.isWritableOnlyByThisUser else { return false }
         try files.remove(names.part)
         return true
     }
@@ -149,16 +149,17 @@ package final class PartFile: Sendable {
     package static func record(at path: String, files: any FileSystem) throws -> ResumeRecord {
         let file = try files.open(path, for: .reading)
         let status = try files.status(of: file)
-        guard status.kind == .file, status.access.isOfThisUserAlone, status.byteCount <= UInt64(ResumeRecord.byteLimit)
-        else { throw RecordEnvelope.Fault.length }
+        guard status.kind == .file, status.access.isWritableOnlyByThisUser,
+            status.byteCount <= UInt64(ResumeRecord.byteLimit)
+        else { throw RecordEnvelope.FormatError.length }
         return try ResumeRecord.decode(try files.read(file, count: Int(status.byteCount), at: 0))
     }
 
     /// Syncs the bytes, then replaces the record; does nothing while there are more earlier bytes than the record
     /// claims.
     /// - Parameter epoch: the generation of the claimed bytes, counted from 1.
-    package func note(_ record: ResumeRecord, epoch: UInt32) throws(RecordFault) {
-        try state.withLock { state throws(RecordFault) in
+    package func note(_ record: ResumeRecord, epoch: UInt32) throws(RecordError) {
+        try state.withLock { state throws(RecordError) in
             guard state.epoch == epoch, !state.isPublished else { throw .outdated }
             if state.earlier != nil, record.writtenCount < state.claimedCount { return }
             do throws(StorageError) { try sync(&state) } catch { throw .unsynced(error) }

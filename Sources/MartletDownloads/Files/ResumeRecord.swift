@@ -61,13 +61,13 @@ package struct ResumeRecord: Hashable, Sendable {
 
     /// Decodes a record.
     /// - Throws: The fault: another format or version, damage, ranges out of order or past the end of the file.
-    package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> ResumeRecord {
-        try envelope.decode(bytes) { reader, _ throws(RecordReader.Fault) in try ResumeRecord(&reader) }
+    package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> ResumeRecord {
+        try envelope.decode(bytes) { reader, _ throws(RecordReader.FieldError) in try ResumeRecord(&reader) }
     }
 }
 
 extension ResumeRecord {
-    private init(_ reader: inout RecordReader) throws(RecordReader.Fault) {
+    private init(_ reader: inout RecordReader) throws(RecordReader.FieldError) {
         owner = try reader.number("owner")
         generation = try reader.number("generation")
         isUnproven = try reader.flag("unproven")
@@ -75,7 +75,7 @@ extension ResumeRecord {
         representation = Representation()
         if try reader.flag("entity tag") {
             representation.entityTag = EntityTag(try reader.counted(limit: ResumeRecord.textLimit, "entity tag"))
-            guard representation.entityTag != nil else { throw reader.fault("entity tag") }
+            guard representation.entityTag != nil else { throw reader.makeError("entity tag") }
         }
         representation.lastModified = try reader.optionalText(limit: ResumeRecord.textLimit, "Last-Modified")
         representation.isLastModifiedStrong = try reader.flag("strong date")
@@ -84,14 +84,14 @@ extension ResumeRecord {
         modified = try reader.optionalNumber("modified")
         digests = try reader.checksums()
         let rangeCount: UInt32 = try reader.number("ranges")
-        guard rangeCount <= ResumeRecord.rangeLimit else { throw reader.fault("ranges") }
+        guard rangeCount <= ResumeRecord.rangeLimit else { throw reader.makeError("ranges") }
         written = RangeSet<UInt64>()
         var end: UInt64 = 0
         for index in 0..<rangeCount {
             let lower: UInt64 = try reader.number("range")
             let upper: UInt64 = try reader.number("range")
             guard lower < upper, upper <= total ?? .max - 1, index == 0 || lower > end else {
-                throw reader.fault("range")
+                throw reader.makeError("range")
             }
             written.insert(contentsOf: lower..<upper)
             end = upper
@@ -116,12 +116,12 @@ extension RecordWriter {
 
 extension RecordReader {
     /// Reads the number of checksums and the checksums.
-    mutating func checksums() throws(Fault) -> [Checksum] {
-        try list(of: UInt8.self, limit: checksumLimit, "checksums") { reader throws(Fault) in
+    mutating func checksums() throws(FieldError) -> [Checksum] {
+        try list(of: UInt8.self, limit: checksumLimit, "checksums") { reader throws(FieldError) in
             let name = try reader.text(limit: 64, "hash function")
             let bytes = Array(try reader.counted(limit: 64, "hash"))
             guard let algorithm = DigestSink.Algorithm(rawValue: name), let checksum = Checksum(algorithm, bytes) else {
-                throw reader.fault("hash")
+                throw reader.makeError("hash")
             }
             return checksum
         }

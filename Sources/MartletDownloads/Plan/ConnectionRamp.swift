@@ -17,7 +17,7 @@ package struct ConnectionRamp: Sendable {
     /// The maximum time between two trials.
     package static let longestRest = Duration.seconds(320)
     /// The time until another addition after the server or the session had no slot.
-    package static let refusalRest = Duration.seconds(10)
+    package static let rejectionRest = Duration.seconds(10)
 
     private enum Phase: Sendable {
         /// Connections are added.
@@ -40,7 +40,7 @@ package struct ConnectionRamp: Sendable {
     private var bytes: UInt64 = 0
     private var rest = ConnectionRamp.firstRest
     private var ceilingLifts: MonotonicTime?
-    private var wasRefused = false
+    private var wasRejected = false
 
     /// A ramp that starts now.
     package init(limit: Int, now: MonotonicTime) {
@@ -57,7 +57,7 @@ package struct ConnectionRamp: Sendable {
 
     /// Updates the wanted number, given the number of receiving connections. No connection is added while our own rate
     /// limit applies.
-    package mutating func look(active: Int, isHeldBack: Bool = false, now: MonotonicTime) {
+    package mutating func update(active: Int, isHeldBack: Bool = false, now: MonotonicTime) {
         if let lifts = ceilingLifts, now >= lifts {
             ceilingLifts = nil
             ceiling = min(limit, allowance)
@@ -72,7 +72,7 @@ package struct ConnectionRamp: Sendable {
                 return
             }
             guard !isHeldBack else { return }
-            target = min(wasRefused ? target + 1 : target * ConnectionRamp.growth, ceiling)
+            target = min(wasRejected ? target + 1 : target * ConnectionRamp.growth, ceiling)
             enter(.growing, now)
         case .steady:
             guard target > 1, active >= target, span >= rest else { return }
@@ -101,11 +101,11 @@ package struct ConnectionRamp: Sendable {
     }
 
     /// Records that the server or the session had no slot for another connection: for a while none is added.
-    package mutating func refused(active: Int, now: MonotonicTime) {
-        wasRefused = true
+    package mutating func rejected(active: Int, now: MonotonicTime) {
+        wasRejected = true
         ceiling = max(1, active)
         target = min(target, ceiling)
-        ceilingLifts = now.advanced(by: ConnectionRamp.refusalRest)
+        ceilingLifts = now.advanced(by: ConnectionRamp.rejectionRest)
         enter(.steady, now)
     }
 

@@ -2,27 +2,27 @@ package import MartletCore
 
 extension DownloadMachine {
     /// The use of a response, the outcome of its transfer if that ends, and the effects.
-    package typealias Response = (ResponseAction, End?, [Effect])
+    package typealias Response = (ResponseAction, TransferOutcome?, [Effect])
 
     /// Handles the response of a transfer.
     package mutating func answered(_ id: UInt64, _ facts: DownloadResponseHead, now: MonotonicTime) -> Response {
         guard !isOver, let question = transfers[id] else { return (.leave, .cancelled, []) }
-        let verdict = DownloadResponseRule.verdict(
+        let decision = DownloadResponseRule.decision(
             question.asked, facts, known: known, former: former, total: plan?.total)
-        if isAdditional(id), !verdict.isUsableByAdditional { return (.leave, .crowded, []) }
-        switch verdict {
+        if isAdditional(id), !decision.isUsableByAdditional { return (.leave, .crowded, []) }
+        switch decision {
         case .part(let skipped, let range, let total): return part(question, facts, skipped, range, total, now)
         case .whole: return whole(question, facts, .rangesRejected, now)
         case .changedWhole: return whole(question, facts, .changed, now)
         case .unproven:
-            if isVouchedFor(facts) { return whole(question, facts, .changed, now) }
+            if isProvenChange(facts) { return whole(question, facts, .changed, now) }
             let why = "the response has no validator by which it could be another state of the file"
             let error = error(.representationChanged, question, facts, why)
             let action: DownloadRetryRule.Action =
-                isCrossOrigin(question) ? .askOriginal : .retry(after: facts.retryAfter)
-            return (.leave, .refused(error, action), [])
+                isCrossOrigin(question) ? .requestOriginal : .retry(after: facts.retryAfter)
+            return (.leave, .rejected(error, action), [])
         case .changedPart: return restart(.changed, question, facts, now)
-        case .unwilling:
+        case .rangeIgnored:
             // The entity tag of each later part is the proof.
             dropsCondition = true
             return (.leave, .cancelled, [])
@@ -32,14 +32,14 @@ extension DownloadMachine {
                 supportsRanges = false
                 return (.leave, .cancelled, [])
             }
-            if plan.total == nil, let total, plan.prefixCount == total, !isOfAnotherState(facts) {
+            if plan.total == nil, let total, plan.prefixCount == total, !hasOtherEntityTag(facts) {
                 self.plan?.end(at: total)
                 return (.leave, .finished, [])
             }
             return restart(.changed, question, facts, now)
-        case .refused(let why):
+        case .rejected(let why):
             guard question.range != nil, supportsRanges else {
-                return (.leave, .refused(error(.rangeRejected, question, facts, why), .fail), [])
+                return (.leave, .rejected(error(.rangeRejected, question, facts, why), .fail), [])
             }
             supportsRanges = false
             guard plan != nil else { return (.leave, .cancelled, []) }
@@ -49,22 +49,22 @@ extension DownloadMachine {
             if its.entityTag == nil, its.lastModified == nil { former = nil }
             return result
         case .failed:
-            if asksOnceMoreWithoutRange(question, facts) { return (.leave, .cancelled, []) }
+            if retriesWithoutRange(question, facts) { return (.leave, .cancelled, []) }
             let action = DownloadRetryRule.action(
                 status: facts.status, retryAfter: facts.retryAfter, isCrossOrigin: isCrossOrigin(question))
-            return (.leave, .refused(statusError(question, facts), action), [])
+            return (.leave, .rejected(statusError(question, facts), action), [])
         }
     }
 
     /// Whether a status is the rejection of a probe, and the file is requested without `Range` immediately. That is
     /// done once; if it fails too, the status had another reason. After a transient status there is a delay first, as
     /// always.
-    private mutating func asksOnceMoreWithoutRange(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> Bool {
+    private mutating func retriesWithoutRange(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> Bool {
         guard plan == nil else { return false }
         switch plainRequest {
         case .notMade where question.range != nil && DownloadRetryRule.rejectingRange.contains(facts.status):
             (supportsRanges, plainRequest) = (false, .made)
-            return !DownloadRetryRule.passing.contains(facts.status) || options.retry.maximumAttempts <= 0
+            return !DownloadRetryRule.passing.contains(facts.status) || options.retry.maximumRetries <= 0
         case .made where question.range == nil:
             (supportsRanges, plainRequest) = (true, .failed)
             return false
@@ -78,9 +78,9 @@ extension DownloadMachine {
     ) -> Response {
         let id = question.id
         guard plan != nil else {
-            if let refusal = tooLarge(total) { return (.leave, nil, fail(refusal)) }
+            if let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
             adopt(facts, total: total)
-            guard range.upperBound == total || mayAskForParts else {
+            guard range.upperBound == total || mayRequestRanges else {
                 // Nothing could prove that the rest belongs to the same representation, so the file is requested in one
                 // piece.
                 forget()
@@ -103,7 +103,7 @@ extension DownloadMachine {
         guard range.byteCount > question.overlap || (range.byteCount == question.overlap && plan?.isComplete == true)
         else {
             let why = "the response has too few bytes to be compared"
-            return (.leave, .refused(error(.rangeRejected, question, facts, why), .fail), [])
+            return (.leave, .rejected(error(.rangeRejected, question, facts, why), .fail), [])
         }
         return (.take(passingOver: skipped, comparing: question.overlap, restartsTransfer: false), nil, fill(now))
     }
@@ -119,14 +119,14 @@ extension DownloadMachine {
 
     /// Whether a digest proves that a response has another representation: it is the expected checksum, or differs from
     /// the one that the server announced before.
-    private func isVouchedFor(_ facts: DownloadResponseHead) -> Bool {
+    private func isProvenChange(_ facts: DownloadResponseHead) -> Bool {
         facts.digests.contains { digest in
             digest == options.checksum || digests.contains { $0.algorithm == digest.algorithm && $0 != digest }
         }
     }
 
     /// Whether a response without bytes names another representation than the known one.
-    private func isOfAnotherState(_ facts: DownloadResponseHead) -> Bool {
+    private func hasOtherEntityTag(_ facts: DownloadResponseHead) -> Bool {
         guard let mine = known?.entityTag, let its = facts.representation.entityTag else { return false }
         return !mine.matchesWeakly(its)
     }
@@ -148,7 +148,7 @@ extension DownloadMachine {
     }
 
     private mutating func takeWhole(_ id: UInt64, _ facts: DownloadResponseHead, _ now: MonotonicTime) -> Response {
-        if let total = facts.byteCount, let refusal = tooLarge(total) { return (.leave, nil, fail(refusal)) }
+        if let total = facts.byteCount, let rejection = tooLarge(total) { return (.leave, nil, fail(rejection)) }
         adopt(facts, total: facts.byteCount)
         plan?.claim(id, 0..<(facts.byteCount ?? .max), now: now)
         receiving.insert(id)
@@ -197,7 +197,9 @@ extension DownloadMachine {
 
     /// Handles the end of a transfer.
     /// - Parameter random: between 0 and 1, for a delay; evaluated only if there is one.
-    package mutating func ended(_ id: UInt64, _ end: End, now: MonotonicTime, random: @autoclosure () -> Double)
+    package mutating func ended(
+        _ id: UInt64, _ end: TransferOutcome, now: MonotonicTime, random: @autoclosure () -> Double
+    )
         -> [Effect]
     {
         guard let question = transfers.removeValue(forKey: id) else { return [] }
@@ -212,12 +214,12 @@ extension DownloadMachine {
             if let claim, plan?.total == nil { plan?.end(at: claim.writtenEnd) }
             if plan?.isComplete == true { return complete() }
             if let claim, !claim.range.isEmpty, claim.writtenEnd == claim.range.lowerBound {
-                return failed(question, fruitless(question), .retry(after: nil), now, random())
+                return failed(question, emptyResponseError(question), .retry(after: nil), now, random())
             }
             return proceed(now)
         case .cancelled: return proceed(now)
         case .crowded:
-            ramp.refused(active: transfers.count, now: now)
+            ramp.rejected(active: transfers.count, now: now)
             return proceed(now)
         case .differs:
             if let error = hasReachedVersionLimit(.overlapDiffers, asked: question, nil) { return fail(error) }
@@ -225,14 +227,14 @@ extension DownloadMachine {
         case .failed(let error):
             let action = DownloadRetryRule.action(error, isCrossOrigin: isCrossOrigin(question))
             return failed(question, error, action, now, random())
-        case .refused(let error, let action): return failed(question, error, action, now, random())
+        case .rejected(let error, let action): return failed(question, error, action, now, random())
         }
     }
 
     /// Requests the missing bytes. Restarts if a broken transfer cannot be resumed.
     /// - Parameter isBroken: whether the reason is a failure that the options tolerate.
     private mutating func proceed(afterFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
-        guard let plan, transfers.isEmpty, !plan.isComplete, !mayAskForParts,
+        guard let plan, transfers.isEmpty, !plan.isComplete, !mayRequestRanges,
             !(options.resumption == .unverified && supportsRanges)
         else { return fill(now) }
         let reason: DownloadEvent.RestartReason = supportsRanges ? .notResumable : .rangesRejected
@@ -254,13 +256,13 @@ extension DownloadMachine {
         if action == .fail, !isBeyond { return fail(error) }
         if isBeyond || !receiving.isEmpty {
             // The others continue, including those that wait for their responses; for a while no connection is added.
-            ramp.refused(active: transfers.count, now: now)
-            if action == .askOriginal { place = nil }
+            ramp.rejected(active: transfers.count, now: now)
+            if action == .requestOriginal { place = nil }
             return fill(now)
         }
         failures = hasProgressed ? 1 : failures + 1
         hasProgressed = false
-        guard failures <= options.retry.maximumAttempts else { return fail(error) }
+        guard failures <= options.retry.maximumRetries else { return fail(error) }
         var delay = Duration.zero
         if case .retry(let asked) = action {
             delay = DownloadRetryRule.delay(failures, asked: asked, options.retry, random: random())
@@ -272,12 +274,12 @@ extension DownloadMachine {
         for effect in effects { if case .cancel(let id) = effect { plan?.release(id, now: now) } }
         ramp.restart(now: now)
         if delay > .zero { retryAt = now.advanced(by: delay) }
-        return effects + [.tell(.retrying(error, after: delay, failures: failures))] + proceed(afterFailure: true, now)
+        return effects + [.emit(.retrying(error, after: delay, failures: failures))] + proceed(afterFailure: true, now)
     }
 
     // MARK: Errors
 
-    private func fruitless(_ question: DownloadRequest) -> HTTPError {
+    private func emptyResponseError(_ question: DownloadRequest) -> HTTPError {
         HTTPError(
             .truncated, phase: .receivingBody, message: "asked for \(question.asked.words), and no byte of them came",
             wasSent: true, method: .get, url: question.url)

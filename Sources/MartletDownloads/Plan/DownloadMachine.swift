@@ -16,17 +16,17 @@ package struct DownloadMachine: Sendable {
         /// End the download without the file.
         case fail(HTTPError)
         /// Emit an event.
-        case tell(DownloadEvent)
+        case emit(DownloadEvent)
     }
 
     /// The outcome of a transfer.
-    package enum End: Sendable {
+    package enum TransferOutcome: Sendable {
         /// Its body ended, or the rest is not wanted.
         case finished
         /// It failed with this error.
         case failed(HTTPError)
         /// The response has a status that is not a success, or is not a valid one.
-        case refused(HTTPError, DownloadRetryRule.Action)
+        case rejected(HTTPError, DownloadRetryRule.Action)
         /// It was cancelled.
         case cancelled
         /// No connection was opened for it, since there are enough.
@@ -85,7 +85,7 @@ package struct DownloadMachine: Sendable {
     package var generation: UInt32 = 1
     /// The number of starts that count against ``generationLimit``. Starts after a failure do not count; the options
     /// limit them.
-    var refusedGenerations = 1
+    var rejectedGenerations = 1
     /// The end of the received bytes since the last start.
     private var reached: UInt64 = 0
     /// The same for all earlier starts with the same file: receiving those bytes again does not count as progress.
@@ -105,7 +105,7 @@ package struct DownloadMachine: Sendable {
     var checkpointBegan: MonotonicTime?
     /// The duration of the last checkpoint.
     private var checkpointTime = Duration.zero
-    var hasNews = false
+    var hasUnsavedProgress = false
     /// Whether the file has bytes of several requests that are not proven to belong to one representation.
     package var isUnproven = false
     var isOver = false
@@ -127,7 +127,7 @@ package struct DownloadMachine: Sendable {
     /// Whether a later run could reuse the bytes.
     package var isResumable: Bool {
         guard let plan, plan.writtenCount > 0 else { return false }
-        return plan.isComplete || supportsRanges && (mayAskForParts || options.resumption == .unverified)
+        return plan.isComplete || supportsRanges && (mayRequestRanges || options.resumption == .unverified)
     }
 
     /// Whether all bytes are written by the only transfer, and there is nothing to verify them by.
@@ -136,16 +136,16 @@ package struct DownloadMachine: Sendable {
     }
 
     /// Whether parts can be requested whose representation is certain, or will be verified.
-    var mayAskForParts: Bool {
+    var mayRequestRanges: Bool {
         guard supportsRanges, let known else { return false }
         return known.hasCondition || (options.checksum != nil && known.coding == nil)
     }
 
-    private var isSegmented: Bool { mayAskForParts && known?.coding == nil && !isLastGeneration }
+    private var isSegmented: Bool { mayRequestRanges && known?.coding == nil && !isLastGeneration }
 
     /// Whether it may restart only after a failure. It then uses one connection: the nodes of a server may each have
     /// their own tag for the file, so that another connection always gets another representation.
-    var isLastGeneration: Bool { refusedGenerations >= DownloadMachine.generationLimit }
+    var isLastGeneration: Bool { rejectedGenerations >= DownloadMachine.generationLimit }
 
     // MARK: Starting
 
@@ -161,13 +161,13 @@ package struct DownloadMachine: Sendable {
             self.plan = plan
             isUnproven = record.isUnproven || known?.hasCondition != true
             resumedByteCount = plan.writtenCount
-            if plan.isComplete { return [.tell(.started(resumedByteCount: resumedByteCount))] + complete() }
+            if plan.isComplete { return [.emit(.started(resumedByteCount: resumedByteCount))] + complete() }
             if !isResumable {
                 forget()
-                effects.append(.tell(.restarted(.notResumable)))
+                effects.append(.emit(.restarted(.notResumable)))
             }
         }
-        effects.insert(.tell(.started(resumedByteCount: resumedByteCount)), at: 0)
+        effects.insert(.emit(.started(resumedByteCount: resumedByteCount)), at: 0)
         return effects + fill(now)
     }
 
@@ -195,7 +195,7 @@ package struct DownloadMachine: Sendable {
         resumedByteCount = 0
         dropsCondition = false
         isUnproven = false
-        hasNews = false
+        hasUnsavedProgress = false
     }
 
     /// Counts a restart, and forgets the file.
@@ -206,11 +206,11 @@ package struct DownloadMachine: Sendable {
         generation += 1
         furthest = isBroken ? max(furthest, reached) : 0
         reached = 0
-        if !isBroken { refusedGenerations += 1 }
+        if !isBroken { rejectedGenerations += 1 }
         forget()
         receiving = []
         ramp.restart(now: now)
-        return [.tell(.restarted(reason))]
+        return [.emit(.restarted(reason))]
     }
 
     // MARK: Requests
@@ -235,14 +235,14 @@ package struct DownloadMachine: Sendable {
         }
         let id = lastTransfer + 1
         // Under our own rate limit, taking over a range only discards bytes in transit.
-        let (takesOver, inOnePiece) = (!pacing.isHeldBack, !mayAskForParts)
+        let (takesOver, inOnePiece) = (!pacing.isHeldBack, !mayRequestRanges)
         let others = transfers.isEmpty || !takesOver ? 0 : ramp.room(beside: transfers.count + 1)
         let claim = self.plan?.claim(id, takesOver: takesOver, inOnePiece: inOnePiece, others: others, now: now)
         guard let range = claim else { return nil }
         lastTransfer = id
         var question = DownloadRequest(
             id: id, url: place ?? original, range: range, condition: dropsCondition ? nil : known?.condition, time: now)
-        if !mayAskForParts {
+        if !mayRequestRanges {
             // Only the bytes themselves can show that the file is unchanged.
             let written = self.plan?.writtenCount(before: range.lowerBound) ?? 0
             question.overlap = min(written, DownloadMachine.overlapByteCount)
@@ -253,9 +253,9 @@ package struct DownloadMachine: Sendable {
 
     private mutating func first(_ now: MonotonicTime) -> DownloadRequest {
         lastTransfer += 1
-        let asksForPart = supportsRanges && ramp.limit > 1 && !isWhole && !isLastGeneration
+        let requestsRange = supportsRanges && ramp.limit > 1 && !isWhole && !isLastGeneration
         return DownloadRequest(
-            id: lastTransfer, url: place ?? original, range: asksForPart ? 0..<DownloadMachine.probeByteCount : nil,
+            id: lastTransfer, url: place ?? original, range: requestsRange ? 0..<DownloadMachine.probeByteCount : nil,
             condition: nil, time: now)
     }
 
@@ -266,12 +266,12 @@ package struct DownloadMachine: Sendable {
     /// - Parameter hold: the effect of our own limits on the transfers since the last tick.
     package mutating func tick(_ now: MonotonicTime, hold: BandwidthThrottling = .unlimited) -> [Effect] {
         guard !isOver else { return [] }
-        pacing.look(hold)
+        pacing.sample(hold)
         if let retryAt, now >= retryAt { self.retryAt = nil }
-        if isSegmented { ramp.look(active: receiving.count, isHeldBack: pacing.isHeldBack, now: now) }
+        if isSegmented { ramp.update(active: receiving.count, isHeldBack: pacing.isHeldBack, now: now) }
         var effects = fill(now)
-        if hasNews, checkpointBegan == nil, now.since(lastCheckpoint) >= interval {
-            (hasNews, checkpointBegan) = (false, now)
+        if hasUnsavedProgress, checkpointBegan == nil, now.since(lastCheckpoint) >= interval {
+            (hasUnsavedProgress, checkpointBegan) = (false, now)
             effects.append(.checkpoint)
         }
         return effects
@@ -317,7 +317,7 @@ package struct DownloadMachine: Sendable {
     package mutating func wrote(_ id: UInt64, _ range: Range<UInt64>) -> [Effect] {
         guard !isOver, transfers[id] != nil else { return [] }
         // Not set when bytes are received: a record claims only written bytes.
-        hasNews = true
+        hasUnsavedProgress = true
         return plan?.wrote(id, range).map { [.cancel($0)] } ?? []
     }
 

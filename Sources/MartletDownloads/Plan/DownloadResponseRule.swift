@@ -14,7 +14,7 @@ package enum DownloadResponseRule {
     }
 
     /// The meaning of a response.
-    package enum Verdict: Equatable, Sendable {
+    package enum Decision: Equatable, Sendable {
         /// Bytes of the known file: the number to skip at the start of the body, and the range of the rest.
         case part(passingOver: UInt64, Range<UInt64>, total: UInt64)
         /// The whole file from its first byte, in the known representation or in the only one.
@@ -27,11 +27,11 @@ package enum DownloadResponseRule {
         /// A part of the file in another representation than the known one.
         case changedPart
         /// The whole file in the known representation, although a part was requested with `If-Range`.
-        case unwilling
+        case rangeIgnored
         /// The requested range is unsatisfiable; the total is the length of the file.
         case unsatisfied(total: UInt64?)
         /// A response that no server should send.
-        case refused(String)
+        case rejected(String)
         /// A status that is not a success.
         case failed
 
@@ -39,8 +39,8 @@ package enum DownloadResponseRule {
         /// failed connection.
         package var isUsableByAdditional: Bool {
             switch self {
-            case .part, .unwilling, .failed: true
-            case .whole, .changedWhole, .unproven, .changedPart, .unsatisfied, .refused: false
+            case .part, .rangeIgnored, .failed: true
+            case .whole, .changedWhole, .unproven, .changedPart, .unsatisfied, .rejected: false
             }
         }
     }
@@ -50,10 +50,10 @@ package enum DownloadResponseRule {
     ///   - known: the representation of the received bytes; `nil` without any.
     ///   - former: the representation with a strong validator that was discarded, if no other has been seen since.
     ///   - total: the length of the file, if it is known.
-    package static func verdict(
+    package static func decision(
         _ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, former: Representation? = nil,
         total: UInt64?
-    ) -> Verdict {
+    ) -> Decision {
         switch facts.status {
         case 206: return part(asked, facts, known: known, total: total)
         case 200, 203:
@@ -66,7 +66,7 @@ package enum DownloadResponseRule {
             guard let known else { return .whole }
             guard asked.range != nil else { return known.differs(from: facts.representation) ? .changedWhole : .whole }
             guard known.isProven(by: facts.representation) else { return .changedWhole }
-            return asked.isConditional ? .unwilling : .whole
+            return asked.isConditional ? .rangeIgnored : .whole
         case 416:
             guard asked.range != nil else { return .failed }
             // Another representation may have the same length.
@@ -78,41 +78,41 @@ package enum DownloadResponseRule {
     }
 
     private static func part(_ asked: Asked, _ facts: DownloadResponseHead, known: Representation?, total: UInt64?)
-        -> Verdict
+        -> Decision
     {
         guard let range = asked.range else {
-            return .refused("the response is partial, but the whole file was requested")
+            return .rejected("the response is partial, but the whole file was requested")
         }
-        guard !facts.isMultipart else { return .refused("the response has several parts, but one was requested") }
+        guard !facts.isMultipart else { return .rejected("the response has several parts, but one was requested") }
         if let known, known.differs(from: facts.representation) { return .changedPart }
         let came: Range<UInt64>
         let length: UInt64
         switch facts.part {
-        case .none: return .refused("the response does not say which bytes it has")
-        case .unreadable: return .refused("Content-Range is invalid")
-        case .range(.unsatisfied): return .refused("the response says that it has no bytes")
-        case .range(.satisfied(_, nil)): return .refused("the response does not say how long the file is")
+        case .none: return .rejected("the response does not say which bytes it has")
+        case .unreadable: return .rejected("Content-Range is invalid")
+        case .range(.unsatisfied): return .rejected("the response says that it has no bytes")
+        case .range(.satisfied(_, nil)): return .rejected("the response does not say how long the file is")
         case .range(.satisfied(let bytes, let count?)): (came, length) = (bytes, count)
         }
         if let total, length != total {
-            return .refused("the file is \(total) bytes long, but the response says \(length)")
+            return .rejected("the file is \(total) bytes long, but the response says \(length)")
         }
         guard came.lowerBound <= range.lowerBound, came.upperBound > range.lowerBound else {
-            return .refused("the response has other bytes than those requested")
+            return .rejected("the response has other bytes than those requested")
         }
         if let announced = facts.byteCount, announced < came.byteCount {
-            return .refused("the response is \(announced) bytes long, but says that it has \(came.byteCount)")
+            return .rejected("the response is \(announced) bytes long, but says that it has \(came.byteCount)")
         }
         if known == nil, facts.representation.coding != nil {
             // Another request may get the rest of the file without the coding.
-            return .refused("the part has a content coding, but none was requested")
+            return .rejected("the part has a content coding, but none was requested")
         }
         if let known, !asked.isConditional, known.hasCondition, !known.isProven(by: facts.representation) {
-            return .refused("nothing in the response proves that its bytes are those of the file as it was")
+            return .rejected("nothing in the response proves that its bytes are those of the file as it was")
         }
         if let tag = known?.entityTag, !tag.isWeak, facts.representation.entityTag == nil {
             // A part has the tag of the whole (RFC 9110 §15.3.7): a server that omits it may ignore If-Range too.
-            return .refused("the response has no entity tag, but the file had one")
+            return .rejected("the response has no entity tag, but the file had one")
         }
         let end = min(came.upperBound, range.upperBound)
         return .part(passingOver: range.lowerBound - came.lowerBound, range.lowerBound..<end, total: length)

@@ -6,7 +6,7 @@ package enum DownloadRetryRule {
         /// Retry a transient failure, after the time in `Retry-After` or a growing delay.
         case retry(after: Duration?)
         /// Request the original URL again: the file is no longer at the URL of a redirect.
-        case askOriginal
+        case requestOriginal
         /// Fail the download with the error.
         case fail
     }
@@ -22,19 +22,19 @@ package enum DownloadRetryRule {
     /// - Parameter isCrossOrigin: whether a redirect led to another URL than the original one.
     package static func action(status: Int, retryAfter: Duration?, isCrossOrigin: Bool) -> Action {
         if passing.contains(status) { return .retry(after: retryAfter) }
-        return isCrossOrigin && expired.contains(status) ? .askOriginal : .fail
+        return isCrossOrigin && expired.contains(status) ? .requestOriginal : .fail
     }
 
     /// The action after an error of a call.
     package static func action(_ error: HTTPError, isCrossOrigin: Bool) -> Action {
         switch error.code {
         case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated:
-            return isCrossOrigin && error.isConnectFailure ? .askOriginal : .retry(after: nil)
+            return isCrossOrigin && error.isConnectFailure ? .requestOriginal : .retry(after: nil)
         case .tlsFailed where error.phase == .receivingBody || error.phase == .awaitingHead:
             // An alert after the handshake means a lost connection, unlike a failed handshake.
             return .retry(after: nil)
         case .proxyFailed where error.isTransient, .tlsFailed where error.isCutHandshake:
-            return isCrossOrigin ? .askOriginal : .retry(after: nil)
+            return isCrossOrigin ? .requestOriginal : .retry(after: nil)
         case .timedOut: return error.timeout == .total ? .fail : .retry(after: nil)
         default: return .fail
         }
@@ -52,10 +52,7 @@ package enum DownloadRetryRule {
     /// The delay before a retry, after consecutive failures without a new byte; `random` is between 0 and 1.
     package static func delay(_ failures: Int, asked: Duration?, _ retry: DownloadRetry, random: Double) -> Duration {
         if let asked { return min(max(.zero, asked), max(.zero, retry.maximumRetryAfter)) }
-        var span = max(.zero, retry.initialDelay)
-        let longest = max(.zero, retry.maximumDelay)
-        for _ in 1..<max(2, min(failures, 40)) where failures > 1 && span < longest { span = span * 2 }
-        return min(span, longest) * min(max(random, 0), 1)
+        return RetryRule.fullJitter(retry.initialDelay, upTo: retry.maximumDelay, retry: failures, random: random)
     }
 }
 
@@ -64,9 +61,9 @@ package enum DownloadRetryRule {
 /// proves nothing.
 package struct ThrottlingDetector: Sendable {
     /// The number of samples without a wait after which the limit does not apply.
-    package static let freeLooks = 3
+    package static let freeSampleCount = 3
     /// The number of samples without a request after which the transfers stall for another reason.
-    package static let idleLooks = 20
+    package static let idleSampleCount = 20
 
     private var isLimited = false
     private var free = 0
@@ -74,16 +71,16 @@ package struct ThrottlingDetector: Sendable {
 
     /// Whether the limit slows down the transfers.
     package var isHeldBack: Bool {
-        isLimited && free < ThrottlingDetector.freeLooks && idle < ThrottlingDetector.idleLooks
+        isLimited && free < ThrottlingDetector.freeSampleCount && idle < ThrottlingDetector.idleSampleCount
     }
 
     /// Adds a sample of the limit's effect.
-    package mutating func look(_ hold: BandwidthThrottling) {
+    package mutating func sample(_ hold: BandwidthThrottling) {
         isLimited = hold != .unlimited
         switch hold {
         case .unlimited, .held: (free, idle) = (0, 0)
-        case .free: (free, idle) = (min(free + 1, ThrottlingDetector.freeLooks), 0)
-        case .idle: idle = min(idle + 1, ThrottlingDetector.idleLooks)
+        case .free: (free, idle) = (min(free + 1, ThrottlingDetector.freeSampleCount), 0)
+        case .idle: idle = min(idle + 1, ThrottlingDetector.idleSampleCount)
         }
     }
 }

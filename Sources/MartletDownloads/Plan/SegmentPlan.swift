@@ -27,7 +27,7 @@ package struct SegmentPlan: Sendable {
     /// The intended duration of a chunk.
     package static let chunkSeconds = 3.0
     /// The minimum range that is taken over from a transfer: 64 KiB. Two transfers race for a smaller rest.
-    package static let smallestTheft: UInt64 = 64 << 10
+    package static let minimumSplitByteCount: UInt64 = 64 << 10
     /// The remaining time below which a transfer keeps its range: four response times, within these bounds. Initially
     /// the upper bound.
     package static let patience = Duration.milliseconds(100)...Duration.milliseconds(500)
@@ -127,7 +127,9 @@ package struct SegmentPlan: Sendable {
     ) -> Range<UInt64>? {
         let gaps = missing()
         // If the window is full, the transfer of the first missing byte delays the others.
-        guard let gap = gaps.first, gap.lowerBound < windowEnd else { return takesOver ? takeOver(id, now: now) : nil }
+        guard let gap = gaps.first, gap.lowerBound < windowEnd else {
+            return takesOver ? splitSlowest(id, now: now) : nil
+        }
         // Without a known end, one transfer continues to it.
         let isWhole = total == nil || inOnePiece
         let share = others > 0 ? gaps.reduce(0) { $0 + $1.byteCount } / UInt64(others + 1) : .max
@@ -170,7 +172,7 @@ package struct SegmentPlan: Sendable {
 
     /// Takes over a share, in proportion to the rates, of the range that will take longest. Races for all of a small
     /// range.
-    private mutating func takeOver(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
+    private mutating func splitSlowest(_ id: UInt64, now: MonotonicTime) -> Range<UInt64>? {
         // A range without an end cannot be divided.
         guard total != nil else { return nil }
         var rates = claims.mapValues { $0.rate.value(at: now) }
@@ -194,12 +196,12 @@ package struct SegmentPlan: Sendable {
         // Both finish at the same time, if their rates stay the same.
         let share = mine + theirs > 0 ? mine / (mine + theirs) : 0.5
         let rest = victim.claim.rest
-        if rest >= 2 * SegmentPlan.smallestTheft {
+        if rest >= 2 * SegmentPlan.minimumSplitByteCount {
             // A stalled transfer also keeps a small range. A race for it leaves the rest free to be divided further.
-            let most = rest - SegmentPlan.smallestTheft / 4
+            let most = rest - SegmentPlan.minimumSplitByteCount / 4
             let fair = UInt64(min(Double(rest) * share, Double(most)))
-            let theft = min(most, max(SegmentPlan.smallestTheft, fair))
-            let middle = victim.claim.range.upperBound - theft
+            let taken = min(most, max(SegmentPlan.minimumSplitByteCount, fair))
+            let middle = victim.claim.range.upperBound - taken
             claims[victim.id]?.range = victim.claim.range.lowerBound..<middle
             return claim(id, middle..<victim.claim.range.upperBound, now: now)
         }

@@ -16,7 +16,7 @@ package enum DownloadItemCodec {
     package static func encode(_ item: DownloadItem) throws(HTTPError) -> [UInt8] {
         var writer = envelope.begun()
         try write(item, to: &writer)
-        do throws(RecordEnvelope.Fault) { return try envelope.sealed(writer) } catch {
+        do throws(RecordEnvelope.FormatError) { return try envelope.sealed(writer) } catch {
             let count = writer.bytes.count
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
@@ -25,8 +25,10 @@ package enum DownloadItemCodec {
     }
 
     /// The download in the bytes of a file.
-    package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> DownloadItem {
-        try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in try item(&reader, version: version) }
+    package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> DownloadItem {
+        try envelope.decode(bytes) { reader, version throws(RecordReader.FieldError) in
+            try item(&reader, version: version)
+        }
     }
 
     // MARK: Writing
@@ -113,18 +115,20 @@ package enum DownloadItemCodec {
 
     // MARK: Reading
 
-    private static func item(_ reader: inout RecordReader, version: UInt16) throws(RecordReader.Fault) -> DownloadItem {
+    private static func item(_ reader: inout RecordReader, version: UInt16) throws(RecordReader.FieldError)
+        -> DownloadItem
+    {
         let id = DownloadID(try reader.number("number"))
         let order: UInt64 = try reader.number("order")
         let level: UInt8 = try reader.number("priority")
-        guard let priority = DownloadPriority(rawValue: Int(level)) else { throw reader.fault("priority") }
+        guard let priority = DownloadPriority(rawValue: Int(level)) else { throw reader.makeError("priority") }
         let url = try url(&reader, "URL")
         let movedURLs = try reader.list(of: UInt8.self, limit: DownloadItem.moveLimit, "moves") {
-            reader throws(RecordReader.Fault) in try Self.url(&reader, "moved URL")
+            reader throws(RecordReader.FieldError) in try Self.url(&reader, "moved URL")
         }
         let kind: UInt8 = try reader.number("target")
         let name = try path(&reader, "target")
-        guard name.isAbsolute, kind < 2 else { throw reader.fault("target") }
+        guard name.isAbsolute, kind < 2 else { throw reader.makeError("target") }
         var item = DownloadItem(id: id, order: order, url: url, target: kind == 0 ? .file(name) : .directory(name))
         item.priority = priority
         for url in movedURLs { item.move(to: url) }
@@ -133,7 +137,7 @@ package enum DownloadItemCodec {
         item.totalByteCount = try reader.optionalNumber("total")
         let options = try reader.counted(limit: byteLimit, "options")
         do { item.options = try JSONDecoder().decode(DownloadOptions.self, from: Data(options)) } catch {
-            throw reader.fault("options")
+            throw reader.makeError("options")
         }
         item.stage =
             switch try reader.number("state") as UInt8 {
@@ -142,11 +146,11 @@ package enum DownloadItemCodec {
             case 2: .cancelled
             case 3: .finished(try result(&reader))
             case 4: .failed(try failure(&reader))
-            default: throw reader.fault("state")
+            default: throw reader.makeError("state")
             }
         if version > 1, try reader.flag("publication") {
             let result = try result(&reader)
-            guard result.path.isAbsolute else { throw reader.fault("file") }
+            guard result.path.isAbsolute else { throw reader.makeError("file") }
             let part = try mark(&reader)
             item.publication = PublicationRecord(
                 result: result, part: part, copy: try reader.flag("copy") ? try mark(&reader) : nil)
@@ -154,13 +158,13 @@ package enum DownloadItemCodec {
         return item
     }
 
-    private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault) -> FileIdentity {
+    private static func mark(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> FileIdentity {
         FileIdentity(
             number: try reader.number("mark"), device: try reader.number("mark"),
             modificationTime: try reader.number("mark"))
     }
 
-    private static func result(_ reader: inout RecordReader) throws(RecordReader.Fault) -> DownloadResult {
+    private static func result(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> DownloadResult {
         let path = try path(&reader, "file")
         let byteCount: UInt64 = try reader.number("length")
         let resumed: UInt64 = try reader.number("resumed")
@@ -171,7 +175,7 @@ package enum DownloadItemCodec {
             verified: try reader.checksums(), url: url)
     }
 
-    private static func failure(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPError {
+    private static func failure(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> HTTPError {
         // A code that this version does not know is preserved.
         let code = HTTPError.Code(rawValue: try reader.text(limit: textLimit, "code"))
         let phase = HTTPError.Phase(rawValue: try reader.text(limit: textLimit, "phase")) ?? .processingResponse
@@ -184,15 +188,16 @@ package enum DownloadItemCodec {
         return error
     }
 
-    private static func url(_ reader: inout RecordReader, _ field: String) throws(RecordReader.Fault) -> HTTPURL {
+    private static func url(_ reader: inout RecordReader, _ field: String) throws(RecordReader.FieldError) -> HTTPURL {
         let text = try reader.text(limit: textLimit, field)
-        guard let url = try? HTTPURL(text, pathAsIs: true) else { throw reader.fault(field) }
+        guard let url = try? HTTPURL(text, pathAsIs: true) else { throw reader.makeError(field) }
         return url
     }
 
-    private static func path(_ reader: inout RecordReader, _ field: String) throws(RecordReader.Fault) -> FilePath {
+    private static func path(_ reader: inout RecordReader, _ field: String) throws(RecordReader.FieldError) -> FilePath
+    {
         let path = FilePath(try reader.text(limit: textLimit, field))
-        guard !path.isEmpty else { throw reader.fault(field) }
+        guard !path.isEmpty else { throw reader.makeError(field) }
         return path
     }
 }

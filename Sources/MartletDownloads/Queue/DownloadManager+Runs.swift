@@ -93,7 +93,7 @@ extension DownloadManager {
         let order = ManagedRun.Order(
             plan: entry.item.plan, movedURLs: entry.item.movedURLs, status: entry.status, slots: slots,
             prepare: prepare, make: make, named: { [weak self] path in await self?.name(id, path) },
-            noting: { [weak self] publication in
+            onPublication: { [weak self] publication in
                 // Without the manager the note cannot be written; the next manager continues.
                 guard let self else { throw CancellationError() }
                 await self.note(id, run, publication)
@@ -111,16 +111,16 @@ extension DownloadManager {
         guard let entry = managed[id] else { return }
         let job = entry.job ?? make(entry.item.plan, entry.status, slots)
         runs.add { [weak self, store] in
-            var fault: HTTPError?
+            var fileError: HTTPError?
             do { try await job.discard() } catch {
-                fault =
+                fileError =
                     error as? HTTPError
                     ?? HTTPError(
                         .fileFailed, phase: .preparing, message: "the received bytes could not be removed",
                         underlying: error
                     )
             }
-            await self?.discarded(id, fault)
+            await self?.discarded(id, fileError)
             withExtendedLifetime(store) {}
         }
     }
@@ -151,7 +151,7 @@ extension DownloadManager {
         managed[id]?.item.totalByteCount = progress.totalByteCount
         if let path = run.job?.path { managed[id]?.item.path = path }
         var isQueued = false
-        let effects = machine.end(id, outcome.ending, now: now())
+        let effects = machine.end(id, outcome.machineOutcome, now: now())
         switch (machine.phase(of: id), outcome) {
         case (.recording, .finished(let result)):
             managed[id]?.item.stage = .finished(result)
@@ -178,8 +178,8 @@ extension DownloadManager {
         if !isQueued || isClosing { await save([id]) }
     }
 
-    private func discarded(_ id: DownloadID, _ fault: HTTPError?) async {
-        if let fault { log.add(.fileFailed(id, fault)) }
+    private func discarded(_ id: DownloadID, _ fileError: HTTPError?) async {
+        if let fileError { log.add(.fileFailed(id, fileError)) }
         do throws(HTTPError) { try await store.remove(id) } catch { log.add(.fileFailed(id, error)) }
         guard let entry = managed[id] else { return }
         let effects = machine.discarded(id)
@@ -291,12 +291,12 @@ extension DownloadManager {
     /// Writes the records of downloads. A failure is reported, and retried with the next change and at the end.
     func save(_ ids: [DownloadID]) async {
         let items = ids.compactMap { snapshot($0) }
-        let faults = await store.save(items)
+        let fileErrors = await store.save(items)
         for item in items {
             guard managed[item.id] != nil else { continue }
-            if let fault = faults[item.id] {
+            if let fileError = fileErrors[item.id] {
                 unsaved.insert(item.id)
-                log.add(.fileFailed(item.id, fault))
+                log.add(.fileFailed(item.id, fileError))
             } else {
                 unsaved.remove(item.id)
             }

@@ -13,7 +13,7 @@ package import MartletCore
 /// | failed | it is over, unless it is resumed | resume, cancel, removal |
 /// | finished | it is over | removal |
 ///
-/// Waiting downloads are ordered by level: the priority, plus one for each ageing interval that they have waited, up to
+/// Waiting downloads are ordered by level: the priority, plus one for each aging interval that they have waited, up to
 /// the highest; within a level, FIFO. So no download waits forever, even if others are added after it.
 package struct DownloadQueueMachine: Sendable {
     package enum Phase: Hashable, Sendable {
@@ -38,7 +38,7 @@ package struct DownloadQueueMachine: Sendable {
     }
 
     /// The outcome of a run.
-    package enum Ending: Hashable, Sendable {
+    package enum Outcome: Hashable, Sendable {
         /// The file is complete.
         case finished
         /// It failed, and can be resumed.
@@ -95,7 +95,7 @@ package struct DownloadQueueMachine: Sendable {
     }
 
     private(set) var limits: DownloadLimits
-    private let ageing: Duration
+    private let aging: Duration
     private(set) var entries: [DownloadID: Entry] = [:]
     /// The waiting downloads by host and priority, each lane in FIFO order: its first download never starts after
     /// another one of the lane.
@@ -107,10 +107,10 @@ package struct DownloadQueueMachine: Sendable {
     private var isClosed = false
 
     /// An empty queue.
-    /// - Parameter ageing: the waiting time after which the level rises by one; at least 1 ms.
-    package init(limits: DownloadLimits, ageing: Duration = .seconds(60)) {
+    /// - Parameter aging: the waiting time after which the level rises by one; at least 1 ms.
+    package init(limits: DownloadLimits, aging: Duration = .seconds(60)) {
         self.limits = limits
-        self.ageing = max(.milliseconds(1), ageing)
+        self.aging = max(.milliseconds(1), aging)
     }
 
     /// The phase of a download; `nil` if it is unknown.
@@ -213,7 +213,7 @@ package struct DownloadQueueMachine: Sendable {
     /// Handles the end of a run. The outcome takes precedence over the request: a complete file is finished, and a
     /// failure counts even if a pause was requested; a cancelled download is removed unless it is finished. One that
     /// stopped without a request has failed, unless the queue is closed.
-    package mutating func end(_ id: DownloadID, _ ending: Ending, now: MonotonicTime) -> Effects {
+    package mutating func end(_ id: DownloadID, _ outcome: Outcome, now: MonotonicTime) -> Effects {
         var effects = Effects()
         let goal: Goal?
         switch entries[id]?.phase {
@@ -222,7 +222,7 @@ package struct DownloadQueueMachine: Sendable {
         case .waiting, .paused, .recording, .removing, .failed, .finished, nil: return effects
         }
         freeSlot(id)
-        switch (ending, goal) {
+        switch (outcome, goal) {
         case (.finished, _): entries[id]?.phase = .recording
         case (_, .cancel):
             entries[id]?.phase = .removing
@@ -342,7 +342,7 @@ package struct DownloadQueueMachine: Sendable {
     }
 
     func level(of priority: DownloadPriority, since: MonotonicTime, _ now: MonotonicTime) -> Int {
-        let risen = now.since(since) / ageing
+        let risen = now.since(since) / aging
         return min(DownloadPriority.high.rawValue, priority.rawValue + Int(min(risen, 2)))
     }
 

@@ -97,9 +97,9 @@ final class DownloadRegistry: Sendable {
 /// The download of one file, as a manager runs it: any number of times.
 package protocol RunnableDownload: Sendable {
     /// Runs until the file is complete. Cancelling the task retains the received bytes and throws `CancellationError`.
-    /// - Parameter noting: receives the note of the file before it gets its name; returns when the note is on disk.
-    /// - Throws: An ``HTTPError``; `CancellationError`; errors of `noting`.
-    func run(noting: DownloadJob.Noting?) async throws -> DownloadResult
+    /// - Parameter onPublication: receives the note of the file before it gets its name; returns when that is on disk.
+    /// - Throws: An ``HTTPError``; `CancellationError`; errors of `onPublication`.
+    func run(onPublication: DownloadJob.PublicationHandler?) async throws -> DownloadResult
     /// Changes the URL for the next run.
     func move(to url: HTTPURL)
     /// Changes the maximum rate immediately.

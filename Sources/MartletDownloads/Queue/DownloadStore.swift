@@ -31,9 +31,9 @@ package final class DownloadStore: Sendable {
         let (folder, contents) = try await workers.run { () throws(HTTPError) in
             let path = try HTTPError.storing { () throws(StorageError) in try WorkingDirectory.absolute(path) }
             let folder: RecordDirectory
-            do throws(RecordDirectory.Refusal) {
+            do throws(RecordDirectory.OpenError) {
                 folder = try RecordDirectory(path: path, kind: "item", files: files)
-            } catch { throw HTTPError(refusing: error, path: path, owner: "download manager", contents: "downloads") }
+            } catch { throw HTTPError(opening: error, path: path, owner: "download manager", contents: "downloads") }
             var contents = Contents()
             let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
             for number in numbers { read(number, folder, into: &contents) }
@@ -52,7 +52,7 @@ package final class DownloadStore: Sendable {
             contents.findings.append(.itemSkipped(path: here, reason: error.description))
             return
         }
-        do throws(RecordEnvelope.Fault) {
+        do throws(RecordEnvelope.FormatError) {
             let item = try DownloadItemCodec.decode(bytes)
             guard item.id.number == number else { throw .field("number", offset: 0) }
             contents.items.append(item)
@@ -80,17 +80,17 @@ package final class DownloadStore: Sendable {
     package func save(_ items: [DownloadItem]) async -> [DownloadID: HTTPError] {
         guard !items.isEmpty else { return [:] }
         return await workers.run { [folder] in
-            var faults: [DownloadID: HTTPError] = [:]
+            var fileErrors: [DownloadID: HTTPError] = [:]
             for item in items {
                 do throws(HTTPError) {
                     let bytes = try DownloadItemCodec.encode(item)
                     try HTTPError.storing { () throws(StorageError) in try folder.replace(item.id.number, bytes) }
-                } catch { faults[item.id] = error }
+                } catch { fileErrors[item.id] = error }
             }
             do throws(StorageError) { try folder.syncNames() } catch {
-                for item in items where faults[item.id] == nil { faults[item.id] = HTTPError(storing: error) }
+                for item in items where fileErrors[item.id] == nil { fileErrors[item.id] = HTTPError(storing: error) }
             }
-            return faults
+            return fileErrors
         }
     }
 

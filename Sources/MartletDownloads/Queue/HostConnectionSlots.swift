@@ -18,7 +18,7 @@ package final class HostConnectionSlots: Sendable {
         var lastNumber: UInt64 = 0
 
         /// Acquires a slot if one is free and there are no waiters.
-        mutating func tryTake(_ name: String) -> Bool {
+        mutating func tryAcquire(_ name: String) -> Bool {
             let host = hosts[name] ?? Host()
             guard host.waiters.isEmpty, host.count < limit else { return false }
             hosts[name, default: Host()].count += 1
@@ -55,22 +55,22 @@ package final class HostConnectionSlots: Sendable {
 
     /// Waits for a slot of an origin in FIFO order, and acquires it.
     /// - Throws: `CancellationError` when the task is cancelled; no slot is acquired then.
-    package func take(_ origin: HTTPURL.Origin) async throws(CancellationError) {
+    package func acquire(_ origin: HTTPURL.Origin) async throws(CancellationError) {
         let name = HostConnectionSlots.name(origin)
         let number = state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
         }
-        let isTaken = await withTaskCancellationHandler {
+        let isAcquired = await withTaskCancellationHandler {
             await suspend { (waiter: Waiter<Bool>) in
-                let isTaken = state.withLock { state -> Bool? in
+                let isAcquired = state.withLock { state -> Bool? in
                     // If the task was cancelled before it was queued, the handler has not found it.
                     if Task.isCancelled { return false }
-                    if state.tryTake(name) { return true }
+                    if state.tryAcquire(name) { return true }
                     state.hosts[name, default: Host()].waiters.append((number, waiter))
                     return nil
                 }
-                if let isTaken { waiter.resume(returning: isTaken) }
+                if let isAcquired { waiter.resume(returning: isAcquired) }
             }
         } onCancel: {
             let waiter = state.withLock { state -> Waiter<Bool>? in
@@ -81,16 +81,16 @@ package final class HostConnectionSlots: Sendable {
             }
             waiter?.resume(returning: false)
         }
-        guard isTaken else { throw CancellationError() }
+        guard isAcquired else { throw CancellationError() }
     }
 
     /// Acquires a slot if one is free and there are no waiters.
     package func tryAcquire(_ origin: HTTPURL.Origin) -> Bool {
-        state.withLock { $0.tryTake(HostConnectionSlots.name(origin)) }
+        state.withLock { $0.tryAcquire(HostConnectionSlots.name(origin)) }
     }
 
     /// Releases a slot. One that was not acquired is not counted.
-    package func giveBack(_ origin: HTTPURL.Origin) {
+    package func release(_ origin: HTTPURL.Origin) {
         let name = HostConnectionSlots.name(origin)
         let served = state.withLock { state -> [Waiter<Bool>] in
             guard let count = state.hosts[name]?.count, count > 0 else { return [] }

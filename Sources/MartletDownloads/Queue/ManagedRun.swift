@@ -9,7 +9,7 @@ final class ManagedRun: Sendable {
         /// Its task was cancelled, and the received bytes are retained.
         case stopped
 
-        var ending: DownloadQueueMachine.Ending {
+        var machineOutcome: DownloadQueueMachine.Outcome {
             switch self {
             case .finished: .finished
             case .failed: .failed
@@ -30,7 +30,7 @@ final class ManagedRun: Sendable {
         /// Receives the path of the file as soon as it is known, if it was not.
         var named: @Sendable (FilePath) async -> Void
         /// Receives the note of the file before it gets its name.
-        var noting: DownloadJob.Noting
+        var onPublication: DownloadJob.PublicationHandler
     }
 
     private enum Signal: Sendable {
@@ -46,17 +46,17 @@ final class ManagedRun: Sendable {
     }
 
     private let stopping = CurrentValue(false)
-    private let ending = CurrentValue(false)
+    private let isSettled = CurrentValue(false)
     /// Guards the above: the run, and the manager.
     private let state = Mutex(State())
 
     func stop() { stopping.update { true } }
 
     /// Records that the manager has handled the end.
-    func settle() { ending.update { true } }
+    func settle() { isSettled.update { true } }
 
     /// Waits until the manager has handled the end, or the task is cancelled.
-    func settled() async { await ending.becomesTrue() }
+    func settled() async { await isSettled.becomesTrue() }
 
     /// The job, once it exists.
     var job: (any RunnableDownload)? { state.withLock { $0.job } }
@@ -122,7 +122,7 @@ final class ManagedRun: Sendable {
                 return state.bandwidth
             }
             if let bandwidth { job.setBandwidth(bandwidth) }
-            return .finished(try await job.run(noting: order.noting))
+            return .finished(try await job.run(onPublication: order.onPublication))
         } catch is CancellationError { return .stopped } catch let error as HTTPError { return .failed(error) } catch {
             return .failed(
                 HTTPError(.systemFailed, phase: .processingResponse, message: "\(type(of: error))", underlying: error))

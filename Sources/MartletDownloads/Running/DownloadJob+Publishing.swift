@@ -9,20 +9,21 @@ extension DownloadJob {
     /// - Parameters:
     ///   - result: the result; its path is the requested name.
     ///   - modified: `Last-Modified`, in seconds since 1970.
-    ///   - noting: receives the note of the file before it gets its name.
+    ///   - onPublication: receives the note of the file before it gets its name.
     /// - Returns: The result with the name that the file got.
     /// - Throws: An `HTTPError` without a name; ``UnsyncedName`` if a power cut may undo it; `CancellationError`.
-    func publish(_ part: PartFile, _ result: DownloadResult, modified: Int64?, noting: Noting?) async throws
+    func publish(_ part: PartFile, _ result: DownloadResult, modified: Int64?, onPublication: PublicationHandler?)
+        async throws
         -> DownloadResult
     {
         let collision = plan.options.collision
         var publication: PublicationRecord
         var name: PublishedName?
-        if let noting {
+        if let onPublication {
             publication = try await step(part) { () throws(StorageError) in
                 try self.seal(part, result, modified: modified)
             }
-            try await note(publication, noting)
+            try await note(publication, onPublication)
             name = try await step(part) { () throws(StorageError) in try part.publish(collision) }
         } else {
             // In one step, since nothing has to be recorded in between.
@@ -35,7 +36,7 @@ extension DownloadJob {
                 try part.copy(total: result.byteCount, modified: self.kept(modified))
             }
             state.withLock { $0.publication = publication }
-            do { if let noting { try await note(publication, noting) } } catch {
+            do { if let onPublication { try await note(publication, onPublication) } } catch {
                 await BlockingThreadPool.shared.run { part.removeCopy() }
                 throw error
             }
@@ -101,8 +102,8 @@ extension DownloadJob {
         return publication
     }
 
-    private func note(_ publication: PublicationRecord, _ noting: Noting) async throws {
-        try await noting(publication)
+    private func note(_ publication: PublicationRecord, _ onPublication: PublicationHandler) async throws {
+        try await onPublication(publication)
         // The run may have been stopped since.
         try Task.checkCancellation()
     }
@@ -113,13 +114,13 @@ extension DownloadJob {
     func take(_ name: PublishedName, _ result: DownloadResult) throws -> DownloadResult {
         state.withLock { state in
             state.target = name.path
-            if name.fault == nil { state.publication = nil }
+            if name.syncError == nil { state.publication = nil }
         }
-        if let fault = name.fault {
-            var error = failure(fault)
+        if let syncError = name.syncError {
+            var error = failure(syncError)
             error.message =
                 "\(name.path): the file is complete, and may be gone after a power cut, since its folder could not be"
-                + " synced: \(fault)"
+                + " synced: \(syncError)"
             error.unpublishedFile = FilePath(name.path)
             error.resumableByteCount = result.byteCount
             throw UnsyncedName(error: error)

@@ -20,7 +20,7 @@ package final class DownloadJob: Sendable {
 
     /// Receives the note of a file before it gets its name; `nil` if the previous note is no longer valid. An error that
     /// it throws ends the run; the received bytes are retained.
-    package typealias Noting = @Sendable (PublicationRecord?) async throws -> Void
+    package typealias PublicationHandler = @Sendable (PublicationRecord?) async throws -> Void
 
     struct State {
         var url: HTTPURL
@@ -81,15 +81,15 @@ package final class DownloadJob: Sendable {
     /// Runs until the file is complete. When the task is cancelled, the bytes that another run can reuse are retained,
     /// and no connection or file is open. If an earlier run gave the file its name and could not report that, this is
     /// detected, and nothing is fetched.
-    /// - Parameter noting: receives the note of the file before it gets its name.
-    /// - Throws: An `HTTPError`; `CancellationError`; errors of `noting`.
-    package func run(noting: Noting? = nil) async throws -> DownloadResult {
+    /// - Parameter onPublication: receives the note of the file before it gets its name.
+    /// - Throws: An `HTTPError`; `CancellationError`; errors of `onPublication`.
+    package func run(onPublication: PublicationHandler? = nil) async throws -> DownloadResult {
         if let publication = state.withLock({ $0.publication }) {
             if let result = try await complete(publication) { return result }
             state.withLock { $0.publication = nil }
-            try await noting?(nil)
+            try await onPublication?(nil)
         }
-        do { return try await DownloadRun(self, noting: noting).run() } catch let error as HTTPError {
+        do { return try await DownloadRun(self, onPublication: onPublication).run() } catch let error as HTTPError {
             guard error.code == .fileExists, let present = state.withLock({ $0.present }) else { throw error }
             // The file appeared during the transfer, and the received bytes are useless.
             if error.unpublishedFile != nil { try? await discard() }
@@ -109,7 +109,7 @@ package final class DownloadJob: Sendable {
     package func setBandwidth(_ rate: BandwidthRate?) { bandwidth.setLimit(BandwidthLimit(download: rate)) }
 
     /// The effect of limits on the transfers since the last call.
-    var hold: BandwidthThrottling { bandwidth.look() }
+    var hold: BandwidthThrottling { bandwidth.checkThrottling() }
 
     /// Removes the received bytes while the download does not run.
     /// - Throws: An `HTTPError` with the code `.alreadyInProgress` if it runs elsewhere.
@@ -127,7 +127,7 @@ package final class DownloadJob: Sendable {
             part.discard()
             return true
         }
-        if !isFree { throw DownloadJob.busy(target) }
+        if !isFree { throw DownloadJob.targetInUseError(target) }
     }
 
     // MARK: Requests
@@ -187,14 +187,14 @@ package final class DownloadJob: Sendable {
 
     /// Whether the bytes of a record may be reused: its URL is this one, except for the signature of the query, or an
     /// earlier one.
-    func vouches(for record: ResumeRecord) -> Bool {
+    func isValid(_ record: ResumeRecord) -> Bool {
         let (url, earlier) = state.withLock { ($0.url, $0.earlier) }
         return ([url] + earlier).contains { known in
             record.url == known.absoluteForm || SignedURL.unsigned(record.url) == SignedURL.unsigned(known.absoluteForm)
         }
     }
 
-    static func busy(_ target: String) -> HTTPError {
+    static func targetInUseError(_ target: String) -> HTTPError {
         HTTPError(.alreadyInProgress, phase: .preparing, message: "\(target): another download is about this file")
     }
 
@@ -237,7 +237,7 @@ package final class DownloadJob: Sendable {
             let target =
                 usual.record == folder + name ? usual.target : folder + name.dropLast(PartNames.recordSuffix.count)
             guard PartNames(target: target).record == folder + name,
-                let record = try? PartFile.record(at: folder + name, files: files), vouches(for: record)
+                let record = try? PartFile.record(at: folder + name, files: files), isValid(record)
             else { continue }
             return PartNames(target: target)
         }
@@ -269,7 +269,7 @@ package final class DownloadJob: Sendable {
                     state.withLock { $0.target = names.target }
                     return part
                 }
-                guard collision == .rename else { throw DownloadJob.busy(names.target) }
+                guard collision == .rename else { throw DownloadJob.targetInUseError(names.target) }
             }
             names = first.numbered(number)
         }

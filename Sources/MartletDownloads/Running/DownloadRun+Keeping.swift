@@ -10,15 +10,15 @@ extension DownloadRun {
         }
         switch await note(record, in: part, epoch: epoch) {
         case nil, .outdated: signals.send(.checkpointed)
-        case .taken: signals.send(.broken(DownloadJob.busy(part.names.target), keeps: true))
+        case .taken: signals.send(.broken(DownloadJob.targetInUseError(part.names.target), keeps: true))
         case .unsynced(let error): signals.send(.broken(failure(error), keeps: false))
         case .unwritten(let error): signals.send(.broken(failure(error), keeps: true))
         }
     }
 
-    private func note(_ record: ResumeRecord, in part: PartFile, epoch: UInt32) async -> PartFile.RecordFault? {
+    private func note(_ record: ResumeRecord, in part: PartFile, epoch: UInt32) async -> PartFile.RecordError? {
         await BlockingThreadPool.disk.run {
-            do throws(PartFile.RecordFault) {
+            do throws(PartFile.RecordError) {
                 try part.note(record, epoch: epoch)
                 return nil
             } catch { return error }
@@ -102,12 +102,12 @@ extension DownloadRun {
         }
         if let name = file.name { return try job.take(name, file.result) }
         try Task.checkCancellation()
-        return try await job.publish(file.part, file.result, modified: file.modified, noting: noting)
+        return try await job.publish(file.part, file.result, modified: file.modified, onPublication: onPublication)
     }
 
     /// Publishes a complete file on the worker that wrote its end. Blocks. After a failure ``finish()`` repeats it.
     func publishAtOnce() {
-        guard noting == nil else { return }
+        guard onPublication == nil else { return }
         let file = state.withLock { state in state.keeps && state.machine.isOneComplete ? complete(state) : nil }
         guard let file, let name = try? job.publishAtOnce(file.part, file.result, modified: file.modified).name else {
             return
@@ -138,7 +138,7 @@ extension DownloadRun {
         let origin = question.url.origin
         do throws(CancellationError) {
             if mayWait {
-                try await job.slots?.take(origin)
+                try await job.slots?.acquire(origin)
             } else if job.slots?.tryAcquire(origin) == false {
                 signals.send(.ended(question.id, .crowded))
                 return
@@ -147,9 +147,9 @@ extension DownloadRun {
             signals.send(.ended(question.id, .cancelled))
             return
         }
-        defer { job.slots?.giveBack(origin) }
+        defer { job.slots?.release(origin) }
         state.withLock { $0.metrics.requestCount += 1 }
-        var end: DownloadMachine.End
+        var end: DownloadMachine.TransferOutcome
         do {
             let request = try job.request(question)
             end = try await session.streamDetailed(
@@ -173,7 +173,8 @@ extension DownloadRun {
         signals.send(.ended(question.id, end))
     }
 
-    private func receive(_ question: DownloadRequest, _ response: DetailedResponse) async throws -> DownloadMachine.End
+    private func receive(_ question: DownloadRequest, _ response: DetailedResponse) async throws
+        -> DownloadMachine.TransferOutcome
     {
         let facts = DownloadResponseHead(
             response.head, byteCount: response.body.expectedContentLength, url: response.url, now: Int64(time(nil)))
@@ -188,19 +189,19 @@ extension DownloadRun {
         }
         if !effects.isEmpty { signals.send(.effects(effects)) }
         guard case .take(let passing, let comparing, _) = reception else {
-            if case .refused(var error, .fail)? = end, error.code == .unacceptableStatus {
+            if case .rejected(var error, .fail)? = end, error.code == .unacceptableStatus {
                 error.exchange = await response.withBeginning()
-                return .refused(error, .fail)
+                return .rejected(error, .fail)
             }
             // A short body is read to its end, which keeps the connection reusable.
-            if facts.byteCount.map({ $0 > 65_536 }) ?? true { response.body.refuse() }
+            if facts.byteCount.map({ $0 > 65_536 }) ?? true { response.body.reject() }
             return end ?? .cancelled
         }
         let opening = opening(for: facts, place)
         let sink = SegmentSink(
             question.id, of: self, files: files, passing: passing, comparing: comparing,
             at: question.range?.lowerBound ?? 0, announced: facts.byteCount, opening: opening)
-        do { try await response.body.pour(into: sink, expected: facts.byteCount) } catch {
+        do { try await response.body.copy(into: sink, expected: facts.byteCount) } catch {
             // The received part of a broken response is unusable if it differs.
             if sink.progress.differs { return .differs }
             throw sink.progress.failure ?? error
@@ -209,10 +210,10 @@ extension DownloadRun {
         if let failure = progress.failure { throw failure }
         // Without any byte, nothing was written.
         if progress.file == nil { _ = try await BlockingThreadPool.shared.run { Result { try opening() } }.get() }
-        if let announced = facts.byteCount, announced != progress.consumed { response.body.refuse() }
+        if let announced = facts.byteCount, announced != progress.consumed { response.body.reject() }
         if progress.differs { return .differs }
         if progress.exceedsLimit {
-            return .refused(
+            return .rejected(
                 HTTPError(
                     .bodyTooLarge, phase: .receivingBody,
                     message: "the file is longer than the limit of \(options.byteLimit.bytes) bytes", wasSent: true,

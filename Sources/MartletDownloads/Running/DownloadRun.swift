@@ -10,7 +10,7 @@ final class DownloadRun: Sendable {
     enum Signal: Sendable {
         /// Effects of a worker's call to the machine.
         case effects([DownloadMachine.Effect])
-        case ended(UInt64, DownloadMachine.End)
+        case ended(UInt64, DownloadMachine.TransferOutcome)
         case tick
         case checkpointed
         /// The written bytes can no longer be trusted, or not be recorded.
@@ -37,7 +37,7 @@ final class DownloadRun: Sendable {
         var shown: (generation: UInt32, byteCount: UInt64) = (0, 0)
         let began: MonotonicTime
         var metrics = DownloadMetrics()
-        var toldAt = MonotonicTime(nanoseconds: 0)
+        var lastPublished = MonotonicTime(nanoseconds: 0)
         var keeps = true
         /// The number of bytes left at the end of the run, if it is not that of the last generation.
         var leftByteCount: UInt64?
@@ -71,16 +71,16 @@ final class DownloadRun: Sendable {
     let files: any FileSystem
     let url: HTTPURL
     let options: DownloadOptions
-    let noting: DownloadJob.Noting?
+    let onPublication: DownloadJob.PublicationHandler?
     let signals = Mailbox<Signal>()
     /// Guards the above: the tasks of transfers, and their workers.
     let state: Mutex<State>
     /// Held by the worker that opens the part file.
     let opening = Mutex(())
 
-    init(_ job: DownloadJob, noting: DownloadJob.Noting?) {
+    init(_ job: DownloadJob, onPublication: DownloadJob.PublicationHandler?) {
         self.job = job
-        self.noting = noting
+        self.onPublication = onPublication
         session = job.session
         files = job.files
         url = job.url
@@ -102,10 +102,10 @@ final class DownloadRun: Sendable {
         defer {
             // Workers may still hold files that they have written to.
             state.withLock { $0.part }?.close()
-            tellProgress(isLast: true)
+            publishProgress(isLast: true)
         }
         do {
-            var result = try await run(from: try await job.openPart { part in self.takeUp(part) })
+            var result = try await run(from: try await job.openPart { part in self.resume(from: part) })
             result.metrics = state.withLock { state in
                 state.metrics.duration = MonotonicTime.now().since(state.began)
                 state.metrics.restartCount = Int(state.machine.generation) - 1
@@ -120,9 +120,9 @@ final class DownloadRun: Sendable {
 
     /// Uses a part file that was opened.
     /// - Returns: The record of its bytes, if they can be reused. Blocks.
-    private func takeUp(_ part: PartFile) -> ResumeRecord? {
+    private func resume(from part: PartFile) -> ResumeRecord? {
         state.withLock { $0.part = part }
-        guard options.resumption != .restart, let record = part.record(), job.vouches(for: record) else { return nil }
+        guard options.resumption != .restart, let record = part.record(), job.isValid(record) else { return nil }
         part.take(record)
         return record
     }
@@ -177,7 +177,7 @@ final class DownloadRun: Sendable {
                     outcome = end
                     break
                 }
-                tellProgress()
+                publishProgress()
             }
             group.cancelAll()
             // In addition to cancelling the group, this ends the calls immediately.
@@ -221,7 +221,7 @@ final class DownloadRun: Sendable {
         for effect in effects {
             switch effect {
             case .begin(let question):
-                let control = TransferControl(tellsProgress: false)
+                let control = TransferControl(reportsProgress: false)
                 let isAlone = state.withLock { state in
                     state.transfers[question.id] = Transfer(control: control)
                     return state.machine.transfers.count == 1
@@ -231,7 +231,7 @@ final class DownloadRun: Sendable {
             case .checkpoint: group.addTask { await self.checkpoint() }
             case .complete: outcome = .complete
             case .fail(let error): outcome = .failed(error)
-            case .tell(let event):
+            case .emit(let event):
                 job.report(event, total: state.withLock { $0.machine.plan?.total })
                 guard case .retrying(_, let delay, _) = event else { continue }
                 state.withLock { $0.metrics.retryCount += 1 }
@@ -252,10 +252,10 @@ final class DownloadRun: Sendable {
         let now = MonotonicTime.now()
         let (place, isDue) = state.withLock { state in
             state.transfers[id]?.handledByteCount += count
-            let isDue = now.since(state.toldAt) >= .milliseconds(100)
+            let isDue = now.since(state.lastPublished) >= .milliseconds(100)
             return (state.machine.accept(id, count, now: now), isDue)
         }
-        if isDue { tellProgress() }
+        if isDue { publishProgress() }
         return place
     }
 
@@ -266,7 +266,7 @@ final class DownloadRun: Sendable {
         if !effects.isEmpty { signals.send(.effects(effects)) }
     }
 
-    func tellProgress(isLast: Bool = false) {
+    func publishProgress(isLast: Bool = false) {
         let now = MonotonicTime.now()
         job.status.updateProgress { state.withLock { $0.progress(isLast: isLast, at: now) } }
     }
@@ -288,7 +288,7 @@ private final class RunClock: TimerTarget {
 extension DownloadRun.State {
     /// The progress, and the rate up to now.
     fileprivate mutating func progress(isLast: Bool, at now: MonotonicTime) -> DownloadProgress {
-        toldAt = now
+        lastPublished = now
         let waiting =
             isLast ? [:] : transfers.filter { machine.receiving.contains($0.key) }.mapValues(\.waitingByteCount)
         var progress = DownloadProgress()

@@ -10,7 +10,7 @@
             var image = unsafe png_image()
             unsafe martlet_png_prepare(&image)
             defer { unsafe png_image_free(&image) }
-            var fault: ImageError?
+            var decodingError: ImageError?
             // The library stores the address between the calls.
             let pixels = unsafe bytes.withUnsafeBytes { input in
                 do throws(ImageError) {
@@ -24,11 +24,11 @@
                     unsafe martlet_png_ask_for_rgba(&image)
                     return try unsafe readPixels(&image, byteCount, rowByteCount)
                 } catch {
-                    fault = error
+                    decodingError = error
                     return []
                 }
             }
-            if let fault { throw fault }
+            if let decodingError { throw decodingError }
             return PixelImage(size: info.size, pixels: pixels, orientation: info.orientation)
         }
 

@@ -21,31 +21,31 @@ struct MemoryPressureMachine: WatchMachine {
     /// The time at which the shares have to be read again; `nil` if the kernel sends a notification first.
     private(set) var nextEvent: MonotonicTime?
 
-    private let isCalled: Bool
+    private let hasTriggers: Bool
     private let interval: Duration
     private var warningEnd = MonotonicTime(nanoseconds: 0)
     private var criticalEnd = MonotonicTime(nanoseconds: 0)
 
-    /// - Parameter isCalled: Whether the kernel sends notifications.
-    init(isCalled: Bool, interval: Duration = MemoryPressureMachine.interval) {
-        self.isCalled = isCalled
+    /// - Parameter hasTriggers: Whether the kernel sends notifications.
+    init(hasTriggers: Bool, interval: Duration = MemoryPressureMachine.interval) {
+        self.hasTriggers = hasTriggers
         self.interval = interval
     }
 
-    mutating func looked(_ stall: MemoryStall, now: MonotonicTime) {
+    mutating func sampled(_ stall: MemoryStall, now: MonotonicTime) {
         let isCritical = MemoryPressureMachine.holds(stall.full, isHeld: level == .critical)
         let isWarning = MemoryPressureMachine.holds(stall.some, isHeld: level >= .warning)
         level = isCritical || now < criticalEnd ? .critical : isWarning || now < warningEnd ? .warning : .normal
-        nextEvent = isCalled && level == .normal ? nil : now.advanced(by: interval)
+        nextEvent = hasTriggers && level == .normal ? nil : now.advanced(by: interval)
     }
 
     /// Handles a notification of the kernel: tasks waited for longer than the limit of a trigger.
-    /// - Parameter called: The level of the trigger.
-    mutating func called(for called: MemoryPressure, now: MonotonicTime) {
+    /// - Parameter triggered: The level of the trigger.
+    mutating func triggerFired(level triggered: MemoryPressure, now: MonotonicTime) {
         let end = now.advanced(by: MemoryPressureMachine.holding)
-        if called == .critical { criticalEnd = end }
-        if called >= .warning { warningEnd = end }
-        level = max(level, called)
+        if triggered == .critical { criticalEnd = end }
+        if triggered >= .warning { warningEnd = end }
+        level = max(level, triggered)
         if nextEvent == nil, level > .normal { nextEvent = now.advanced(by: interval) }
     }
 

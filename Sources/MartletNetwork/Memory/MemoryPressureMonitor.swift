@@ -45,28 +45,28 @@ final class MemoryPressureMonitor: TimerTarget {
     var level: MemoryPressure { newest.value ?? .normal }
 
     /// Whether the kernel sends notifications; `false` without subscribers.
-    var isCalled: Bool { state.withLock { !$0.triggers.isEmpty } }
+    var hasTriggers: Bool { state.withLock { !$0.triggers.isEmpty } }
 
     private func subscribe() {
         guard let run = state.withLock({ $0.run.add() }) else { return }
         let files = findFiles()
         let triggers = files.flatMap { file in
-            PressureTrigger.Wish.all.compactMap { wish in
-                PressureTrigger(file, wish, loop: loop) { [self] level in
-                    change(run) { $0.called(for: level, now: MonotonicTime.now()) }
+            PressureTrigger.Threshold.all.compactMap { threshold in
+                PressureTrigger(file, threshold, loop: loop) { [self] level in
+                    change(run) { $0.triggerFired(level: level, now: MonotonicTime.now()) }
                 }
             }
         }
         // All triggers are necessary: without a notification for each level of each file, the files have to be polled.
-        let isCalled = triggers.count == files.count * PressureTrigger.Wish.all.count
+        let hasTriggers = triggers.count == files.count * PressureTrigger.Threshold.all.count
         // This subscriber prevents the end of the run in the meantime.
         state.withLock { state in
             state.files = files
             state.triggers = triggers
-            state.run.machine = MemoryPressureMachine(isCalled: isCalled, interval: interval)
+            state.run.machine = MemoryPressureMachine(hasTriggers: hasTriggers, interval: interval)
         }
         for trigger in triggers { trigger.watch() }
-        look(run)
+        sample(run)
     }
 
     private func unsubscribe() {
@@ -81,15 +81,15 @@ final class MemoryPressureMonitor: TimerTarget {
     }
 
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {
-        look(token, isTimer: true)
+        sample(token, isTimer: true)
         return nil
     }
 
     /// Reads the files. A file that was removed, or is no longer a pressure file, counts as no pressure.
-    private func look(_ run: UInt64, isTimer: Bool = false) {
+    private func sample(_ run: UInt64, isTimer: Bool = false) {
         let files = state.withLock { $0.run.isCurrent(run) ? $0.files : [] }
         let stall = files.reduce(MemoryStall()) { $0.joined($1.read() ?? MemoryStall()) }
-        change(run, isTimer: isTimer) { $0.looked(stall, now: MonotonicTime.now()) }
+        change(run, isTimer: isTimer) { $0.sampled(stall, now: MonotonicTime.now()) }
     }
 
     private func change(_ run: UInt64, isTimer: Bool = false, _ event: (inout MemoryPressureMachine) -> Void) {

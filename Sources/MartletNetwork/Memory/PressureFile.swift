@@ -35,7 +35,7 @@ struct PressureFile: Hashable, Sendable {
 /// A request to the kernel for a notification when tasks have waited for memory for longer than a limit. It is an open
 /// pressure file to which the limit was written, and lasts until the file is closed.
 final class PressureTrigger: IdleStreamObserver {
-    struct Wish: Sendable {
+    struct Threshold: Sendable {
         /// The level that a notification means.
         var level: MemoryPressure
         var share: String
@@ -50,11 +50,12 @@ final class PressureTrigger: IdleStreamObserver {
         func total(in stall: MemoryStall?) -> UInt64? { level == .critical ? stall?.fullTotal : stall?.someTotal }
 
         static let all = [
-            Wish(level: .warning, share: "some", limit: 150_000), Wish(level: .critical, share: "full", limit: 100_000),
+            Threshold(level: .warning, share: "some", limit: 150_000),
+            Threshold(level: .critical, share: "full", limit: 100_000),
         ]
     }
 
-    private let wish: Wish
+    private let threshold: Threshold
     private let file: PressureFile
     /// Used only by the loop's thread.
     private let growth: Mutex<StallDetector>
@@ -63,33 +64,36 @@ final class PressureTrigger: IdleStreamObserver {
     private let readiness: Readiness
     private let loop: EventLoop
     private let isClosed = Atomic(false)
-    private let called: @Sendable (MemoryPressure) -> Void
+    private let onTrigger: @Sendable (MemoryPressure) -> Void
 
     /// Creates a trigger; `nil` if the kernel does not accept it.
-    /// - Parameter called: Called on the loop's thread, after ``watch()``.
-    init?(_ file: PressureFile, _ wish: Wish, loop: EventLoop, called: @escaping @Sendable (MemoryPressure) -> Void) {
-        guard let descriptor = PressureTrigger.open(file, wish) else { return nil }
-        do throws(SystemError) { (readiness, number) = try loop.register(descriptor, interest: .news) } catch {
+    /// - Parameter onTrigger: Called on the loop's thread, after ``watch()``.
+    init?(
+        _ file: PressureFile, _ threshold: Threshold, loop: EventLoop,
+        onTrigger: @escaping @Sendable (MemoryPressure) -> Void
+    ) {
+        guard let descriptor = PressureTrigger.open(file, threshold) else { return nil }
+        do throws(SystemError) { (readiness, number) = try loop.register(descriptor, interest: .priority) } catch {
             Glibc.close(descriptor)
             return nil
         }
         self.descriptor = descriptor
         self.loop = loop
-        self.called = called
-        self.wish = wish
+        self.onTrigger = onTrigger
+        self.threshold = threshold
         self.file = file
-        growth = Mutex(StallDetector(limit: wish.limit, total: wish.total(in: file.read())))
+        growth = Mutex(StallDetector(limit: threshold.limit, total: threshold.total(in: file.read())))
     }
 
     deinit { close() }
 
-    private static func open(_ file: PressureFile, _ wish: Wish) -> Int32? {
+    private static func open(_ file: PressureFile, _ threshold: Threshold) -> Int32? {
         let descriptor = unsafe Glibc.open(file.path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         // Polling identifies a pressure file without a trigger. Nothing must be written to other files.
         var question = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
         if unsafe poll(&question, 1, 0) == 1, question.revents & Int16(POLLPRI) != 0 {
-            for text in wish.texts {
+            for text in threshold.texts {
                 // The kernel reads the text and the zero after it.
                 let count = unsafe text.withCString { unsafe Glibc.write(descriptor, $0, text.utf8.count + 1) }
                 if count > 0 { return descriptor }
@@ -114,7 +118,7 @@ final class PressureTrigger: IdleStreamObserver {
 
     func idleStreamBecameReadable() {
         guard !isClosed.load(ordering: .acquiring) else { return }
-        let total = wish.total(in: file.read())
-        if growth.withLock({ $0.counts(total) }) { called(wish.level) }
+        let total = threshold.total(in: file.read())
+        if growth.withLock({ $0.counts(total) }) { onTrigger(threshold.level) }
     }
 }

@@ -3,7 +3,7 @@ import MartletTransport
 
 /// A request for all objects of a kind, and the progress of its response, which has several datagrams.
 package struct NetlinkDump: Sendable {
-    package enum Question: Hashable, Sendable, CaseIterable {
+    package enum Query: Hashable, Sendable, CaseIterable {
         case links
         case addresses
         case routes4
@@ -18,20 +18,20 @@ package struct NetlinkDump: Sendable {
         case failed(Int32)
     }
 
-    private let question: Question
+    private let query: Query
     private let sequence: UInt32
     private var isInterrupted = false
 
     /// Creates a request.
     /// - Parameter sequence: The number that distinguishes its response from others on the same socket.
-    package init(_ question: Question, sequence: UInt32) {
-        self.question = question
+    package init(_ query: Query, sequence: UInt32) {
+        self.query = query
         self.sequence = sequence
     }
 
     /// The type of the messages in the response, and the family of their objects if only one is requested.
     private var answer: (type: UInt16, family: UInt8?) {
-        switch question {
+        switch query {
         case .links: (NetlinkMessage.Kind.newLink, nil)
         case .addresses: (NetlinkMessage.Kind.newAddress, nil)
         case .routes4: (NetlinkMessage.Kind.newRoute, IPAddress.Family.ipv4.number)
@@ -41,7 +41,7 @@ package struct NetlinkDump: Sendable {
 
     var request: [UInt8] {
         let body: [UInt8] =
-            switch question {
+            switch query {
             // ifinfomsg: family, padding, type, index, flags, change. The attribute IFLA_EXT_MASK omits the statistics
             // (RTEXT_FILTER_SKIP_STATS), a fifth of the response.
             case .links:
@@ -90,7 +90,7 @@ package enum NetlinkEventRule {
                 switch message.type {
                 case NetlinkMessage.Kind.newLink:
                     // Wireless drivers report every scan.
-                    if !(try LinkRecord(message.payload).isWirelessNews) { return true }
+                    if !(try LinkRecord(message.payload).isWirelessEvent) { return true }
                 case NetlinkMessage.Kind.deletedLink, NetlinkMessage.Kind.newAddress,
                     NetlinkMessage.Kind.deletedAddress, NetlinkMessage.Kind.overrun, NetlinkMessage.Kind.error:
                     return true
@@ -112,7 +112,7 @@ package enum RouteReply: Hashable, Sendable {
     /// There is no route to the address.
     case unreachable
     /// The kernel rejected the request, with this errno.
-    case refused(Int32)
+    case rejected(Int32)
 
     /// The bytes of a request for the current route to an address.
     static func request(to address: IPAddress, sequence: UInt32) -> [UInt8] {
@@ -136,7 +136,7 @@ package enum RouteReply: Hashable, Sendable {
                 switch try message.errorCode() {
                 case 0: continue
                 case ENETUNREACH, EHOSTUNREACH, EACCES, EINVAL: self = .unreachable
-                case let code: self = .refused(code)
+                case let code: self = .rejected(code)
                 }
                 return
             default: continue

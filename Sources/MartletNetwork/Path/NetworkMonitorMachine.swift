@@ -7,7 +7,7 @@ struct NetworkMonitorMachine: WatchMachine {
     /// The time without notifications before a query.
     private static let quiet = Duration.milliseconds(200)
     /// The maximum delay of a query after the first notification.
-    private static let patience = Duration.seconds(1)
+    private static let maximumDelay = Duration.seconds(1)
     /// The delay of another query after a failed one.
     private static let retry = Duration.seconds(1)
     /// The number of consecutive interrupted responses that are ignored; the next one is used, as no better one is
@@ -16,12 +16,12 @@ struct NetworkMonitorMachine: WatchMachine {
     /// The number of consecutive failures after which the view is unknown.
     private static let failureLimit = 3
 
-    enum Look: Sendable {
+    enum QueryOutcome: Sendable {
         case seen(NetworkSnapshot)
         /// The complete response, but something changed in the meantime.
         case interrupted(NetworkSnapshot)
         /// The kernel does not give this process such information, and never will.
-        case refused
+        case denied
         /// The query failed, or its response could not be read.
         case failed
     }
@@ -31,13 +31,13 @@ struct NetworkMonitorMachine: WatchMachine {
         /// Queries at `due`, which further notifications may delay until `latest`.
         case settling(due: MonotonicTime, latest: MonotonicTime)
         /// A query is running; with the times of the first and last notification since its start.
-        case looking(first: MonotonicTime?, last: MonotonicTime?)
+        case querying(first: MonotonicTime?, last: MonotonicTime?)
     }
 
     /// The current view; `nil` before the first response.
     private(set) var view: NetworkSnapshot?
     // The creator of a machine starts the first query.
-    private var state = State.looking(first: nil, last: nil)
+    private var state = State.querying(first: nil, last: nil)
     private var interruptionCount = 0
     private var failureCount = 0
 
@@ -47,12 +47,12 @@ struct NetworkMonitorMachine: WatchMachine {
         return due
     }
 
-    mutating func news(now: MonotonicTime) {
+    mutating func eventReceived(now: MonotonicTime) {
         switch state {
-        case .resting: settle(now, latest: now.advanced(by: NetworkMonitorMachine.patience))
+        case .resting: settle(now, latest: now.advanced(by: NetworkMonitorMachine.maximumDelay))
         case .settling(_, let latest): settle(now, latest: latest)
         // The response may have been created before or after the change.
-        case .looking(let first, _): state = .looking(first: first ?? now, last: now)
+        case .querying(let first, _): state = .querying(first: first ?? now, last: now)
         }
     }
 
@@ -64,16 +64,16 @@ struct NetworkMonitorMachine: WatchMachine {
     /// - Returns: Whether to query the kernel now.
     mutating func timePassed(now: MonotonicTime) -> Bool {
         guard case .settling(let due, _) = state, due <= now else { return false }
-        state = .looking(first: nil, last: nil)
+        state = .querying(first: nil, last: nil)
         return true
     }
 
     /// Handles the end of a query.
-    mutating func looked(_ look: Look, now: MonotonicTime) {
-        guard case .looking(let first, let last) = state else { return }
+    mutating func queryFinished(_ outcome: QueryOutcome, now: MonotonicTime) {
+        guard case .querying(let first, let last) = state else { return }
         state = .resting
-        if let first, let last { settle(last, latest: first.advanced(by: NetworkMonitorMachine.patience)) }
-        switch look {
+        if let first, let last { settle(last, latest: first.advanced(by: NetworkMonitorMachine.maximumDelay)) }
+        switch outcome {
         case .seen(let view):
             (interruptionCount, failureCount) = (0, 0)
             self.view = view
@@ -86,7 +86,7 @@ struct NetworkMonitorMachine: WatchMachine {
                 self.view = view
             }
             retry(now.advanced(by: NetworkMonitorMachine.quiet))
-        case .refused:
+        case .denied:
             state = .resting
             view = .unknown
         case .failed:

@@ -3,7 +3,7 @@ import MartletTransport
 /// Determines the path, and the interfaces, of a table of links, addresses and routes.
 package struct NetworkPathRule: Sendable {
     /// A usable default route over a link of the table.
-    private struct Way {
+    private struct DefaultRoute {
         var link: UInt32
         var family: IPAddress.Family
         /// The preference among the routes of a family: the lowest number is preferred.
@@ -17,7 +17,7 @@ package struct NetworkPathRule: Sendable {
 
     private let links: [UInt32: LinkRecord]
     private let addresses: [UInt32: [IPAddress]]
-    private let ways: [Way]
+    private let defaultRoutes: [DefaultRoute]
     private let traits: [UInt32: InterfaceTraits]
     private let overrides: [String: InterfaceOverride]
     /// The link of the best default route below all tunnels.
@@ -35,12 +35,12 @@ package struct NetworkPathRule: Sendable {
         let addresses = Dictionary(grouping: usable, by: \.link).mapValues { $0.map(\.address) }
         // An address counts on any link that is up: routers have it on the loopback link.
         let sources = Set(usable.filter { (links[$0.link]?.flags ?? 0) & 1 != 0 }.map(\.address))
-        ways = NetworkPathRule.ways(table.routes).filter { way in
-            guard let link = links[way.link], link.isRunning, !link.isLoopback else { return false }
-            if let source = way.source { return sources.contains(source) }
-            return addresses[way.link]?.contains { $0.family == way.family } ?? false
+        defaultRoutes = NetworkPathRule.defaultRoutes(table.routes).filter { route in
+            guard let link = links[route.link], link.isRunning, !link.isLoopback else { return false }
+            if let source = route.source { return sources.contains(source) }
+            return addresses[route.link]?.contains { $0.family == route.family } ?? false
         }
-        foundation = ways.filter { links[$0.link]?.isTunnel == false }.min { $0.rank < $1.rank }?.link
+        foundation = defaultRoutes.filter { links[$0.link]?.isTunnel == false }.min { $0.rank < $1.rank }?.link
         self.links = links
         self.addresses = addresses
         self.traits = traits
@@ -49,13 +49,13 @@ package struct NetworkPathRule: Sendable {
 
     /// The default routes, link by link. Two routes over the same link that each cover half of the address space count
     /// as one default route: virtual private networks replace a default route in this way.
-    private static func ways(_ routes: [RouteRecord]) -> [Way] {
+    private static func defaultRoutes(_ routes: [RouteRecord]) -> [DefaultRoute] {
         struct Half: Hashable {
             var link: UInt32
             var table: UInt32
             var family: IPAddress.Family
         }
-        var ways: [Way] = []
+        var defaultRoutes: [DefaultRoute] = []
         var halves: [Half: Set<Bool>] = [:]
         for route in routes where route.isWay && route.prefixLength <= 1 {
             for hop in route.hops where hop.isAlive {
@@ -68,26 +68,27 @@ package struct NetworkPathRule: Sendable {
                 // Other tables have a lower preference than the main one.
                 let metric = route.prefixLength == 1 ? 0 : UInt64(route.metric)
                 let rank = metric | (route.table == RouteRecord.mainTable ? 0 : 1 << 32)
-                ways.append(Way(link: hop.link, family: route.family, rank: rank, source: route.source))
+                defaultRoutes.append(
+                    DefaultRoute(link: hop.link, family: route.family, rank: rank, source: route.source))
             }
         }
-        return ways
+        return defaultRoutes
     }
 
     package var path: NetworkPath {
         var ranks: [UInt32: (ipv4: UInt64, ipv6: UInt64)] = [:]
-        for way in ways {
-            var rank = ranks[way.link] ?? (.max, .max)
-            switch way.family {
-            case .ipv4: rank.ipv4 = min(rank.ipv4, way.rank)
-            case .ipv6: rank.ipv6 = min(rank.ipv6, way.rank)
+        for route in defaultRoutes {
+            var rank = ranks[route.link] ?? (.max, .max)
+            switch route.family {
+            case .ipv4: rank.ipv4 = min(rank.ipv4, route.rank)
+            case .ipv6: rank.ipv6 = min(rank.ipv6, route.rank)
             }
-            ranks[way.link] = rank
+            ranks[route.link] = rank
         }
         let sorted = ranks.sorted { ($0.value.ipv4, $0.value.ipv6, $0.key) < ($1.value.ipv4, $1.value.ipv6, $1.key) }
         return NetworkPath(
-            sorted.compactMap { interface(of: $0.key) }, supportsIPv4: ways.contains { $0.family == .ipv4 },
-            supportsIPv6: ways.contains { $0.family == .ipv6 })
+            sorted.compactMap { interface(of: $0.key) }, supportsIPv4: defaultRoutes.contains { $0.family == .ipv4 },
+            supportsIPv6: defaultRoutes.contains { $0.family == .ipv6 })
     }
 
     /// The interface of a link; `nil` if it is not up and running.

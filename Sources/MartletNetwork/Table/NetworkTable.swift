@@ -88,7 +88,7 @@ package struct LinkRecord: Hashable, Sendable {
     /// The kind of a virtual link, such as `veth`, `wireguard`, `vlan`; `nil` for hardware.
     var driver: String?
     /// Whether the message is only about the wireless part, such as the end of a scan.
-    var isWirelessNews = false
+    var isWirelessEvent = false
 
     /// Whether it is administratively up, running, and has a carrier. All three are necessary.
     var isRunning: Bool {
@@ -127,7 +127,7 @@ extension LinkRecord {
             switch attribute.type {
             case 3: name = attribute.text
             case 5: lower = try attribute.number("IFLA_LINK")
-            case 11: isWirelessNews = true
+            case 11: isWirelessEvent = true
             case 18: driver = try NetlinkAttribute.all(in: attribute.value).first { $0.type == 1 }?.text
             case 37: isLowerElsewhere = true
             default: break

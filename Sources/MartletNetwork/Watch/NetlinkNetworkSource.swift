@@ -14,17 +14,17 @@ struct NetlinkNetworkSource: NetworkSource {
         try NetlinkSocket.open(groups: 0x1 | 0x10 | 0x40 | 0x100 | 0x400, isBlocking: false)
     }
 
-    func look() -> NetworkMonitorMachine.Look {
+    func query() -> NetworkMonitorMachine.QueryOutcome {
         do throws(SystemError) {
             let descriptor = try NetlinkSocket.open(isBlocking: true)
             defer { close(descriptor) }
             guard let (table, isInterrupted) = try table(on: descriptor) else { return .failed }
             let view = NetworkSnapshot(path: rule(for: table).path, addresses: Set(table.addresses.map(\.address)))
             return isInterrupted ? .interrupted(view) : .seen(view)
-        } catch { return NetworkMonitorMachine.Look(error) }
+        } catch { return NetworkMonitorMachine.QueryOutcome(error) }
     }
 
-    /// Requests routes to addresses until one leads over an interface that is up and running. Blocks like ``look()``.
+    /// Requests routes to addresses until one leads over an interface that is up and running. Blocks like ``query()``.
     func reachability(of addresses: [IPAddress]) -> HostReachability {
         do throws(SystemError) {
             let descriptor = try NetlinkSocket.open(isBlocking: true)
@@ -40,7 +40,7 @@ struct NetlinkNetworkSource: NetworkSource {
                         return HostReachability(.reachable, interface: interface, address: address.description)
                     }
                 case .unreachable: break
-                case .refused: isKnown = false
+                case .rejected: isKnown = false
                 }
             }
             return HostReachability(isKnown ? .unreachable : .unknown)
@@ -51,9 +51,9 @@ struct NetlinkNetworkSource: NetworkSource {
     {
         try NetlinkSocket.send(RouteReply.request(to: address, sequence: sequence), on: descriptor)
         switch NetlinkSocket.receive(on: descriptor) {
-        case .datagram(let datagram): return (try? RouteReply(datagram, sequence: sequence)) ?? .refused(EBADMSG)
+        case .datagram(let datagram): return (try? RouteReply(datagram, sequence: sequence)) ?? .rejected(EBADMSG)
         case .failed(let error): throw error
-        case .lost, .nothing: return .refused(ETIMEDOUT)
+        case .lost, .nothing: return .rejected(ETIMEDOUT)
         }
     }
 
@@ -61,8 +61,8 @@ struct NetlinkNetworkSource: NetworkSource {
     private func table(on descriptor: Int32) throws(SystemError) -> (NetworkTable, isInterrupted: Bool)? {
         var table = NetworkTable()
         var isInterrupted = false
-        for (number, question) in NetlinkDump.Question.allCases.enumerated() {
-            var dump = NetlinkDump(question, sequence: UInt32(number) + 2)
+        for (number, query) in NetlinkDump.Query.allCases.enumerated() {
+            var dump = NetlinkDump(query, sequence: UInt32(number) + 2)
             try NetlinkSocket.send(dump.request, on: descriptor)
             var progress = NetlinkDump.Progress.more
             while progress == .more {
@@ -93,11 +93,11 @@ struct NetlinkNetworkSource: NetworkSource {
     }
 }
 
-extension NetworkMonitorMachine.Look {
+extension NetworkMonitorMachine.QueryOutcome {
     /// The outcome of a failed call: some errors are permanent.
     init(_ error: SystemError) {
         switch error.code {
-        case EPERM, EACCES, EAFNOSUPPORT, EPROTONOSUPPORT, EOPNOTSUPP, ENOSYS: self = .refused
+        case EPERM, EACCES, EAFNOSUPPORT, EPROTONOSUPPORT, EOPNOTSUPP, ENOSYS: self = .denied
         default: self = .failed
         }
     }

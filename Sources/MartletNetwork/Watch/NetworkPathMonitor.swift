@@ -8,7 +8,7 @@ import Synchronization
 final class NetworkPathMonitor: TimerTarget {
     private struct State {
         var run = WatchRun<NetworkMonitorMachine>()
-        var news: NetlinkEventSocket?
+        var eventSocket: NetlinkEventSocket?
     }
 
     /// The thread for blocking calls. Threads for name resolution are not used: they are all busy when the network is
@@ -32,42 +32,43 @@ final class NetworkPathMonitor: TimerTarget {
         return WatchSubscription(to: newest) { [self] in unsubscribe() }
     }
 
-    var isListening: Bool { state.withLock { $0.news != nil } }
+    var isListening: Bool { state.withLock { $0.eventSocket != nil } }
 
     private func unsubscribe() {
-        let news = state.withLock { state -> NetlinkEventSocket?? in state.run.remove() ? .some(state.news.take()) : nil
+        let eventSocket = state.withLock { state -> NetlinkEventSocket?? in
+            state.run.remove() ? .some(state.eventSocket.take()) : nil
         }
-        guard let news else { return }
-        news?.close()
+        guard let eventSocket else { return }
+        eventSocket?.close()
         publish()
     }
 
-    private func query(_ run: UInt64) { NetworkPathMonitor.workers.submit { self.look(run) } }
+    private func query(_ run: UInt64) { NetworkPathMonitor.workers.submit { self.runQuery(run) } }
 
     /// Queries the kernel, on a worker's thread. The notification socket is opened before, so that no change is missed.
-    private func look(_ run: UInt64) {
-        let look: NetworkMonitorMachine.Look
+    private func runQuery(_ run: UInt64) {
+        let outcome: NetworkMonitorMachine.QueryOutcome
         do throws(SystemError) {
             guard try listen(run) else { return }
-            look = source.look()
-        } catch { look = NetworkMonitorMachine.Look(error) }
-        change(run) { $0.looked(look, now: MonotonicTime.now()) }
+            outcome = source.query()
+        } catch { outcome = NetworkMonitorMachine.QueryOutcome(error) }
+        change(run) { $0.queryFinished(outcome, now: MonotonicTime.now()) }
     }
 
     /// Opens the notification socket, if it is not open yet.
     /// - Returns: Whether there are still subscribers.
     private func listen(_ run: UInt64) throws(SystemError) -> Bool {
-        let (isCurrent, isListening) = state.withLock { ($0.run.isCurrent(run), $0.news != nil) }
+        let (isCurrent, isListening) = state.withLock { ($0.run.isCurrent(run), $0.eventSocket != nil) }
         guard isCurrent, !isListening else { return isCurrent }
-        let news = try NetlinkEventSocket(adopting: try source.openEventSocket(), loop: loop) { [weak self] in
-            self?.change(run) { $0.news(now: MonotonicTime.now()) }
+        let eventSocket = try NetlinkEventSocket(adopting: try source.openEventSocket(), loop: loop) { [weak self] in
+            self?.change(run) { $0.eventReceived(now: MonotonicTime.now()) }
         }
         let isLate = state.withLock { state in
             guard state.run.isCurrent(run) else { return true }
-            state.news = news
+            state.eventSocket = eventSocket
             return false
         }
-        if isLate { news.close() } else { news.watch() }
+        if isLate { eventSocket.close() } else { eventSocket.watch() }
         return !isLate
     }
 
@@ -170,7 +171,7 @@ final class NetlinkEventSocket: IdleStreamObserver {
 
     func watch() {
         socket.readiness.observeIdle(self)
-        // The socket retains its watcher until it is closed, which may have happened just before.
+        // The socket retains its observer until it is closed, which may have happened just before.
         if socket.isClosed { _ = socket.readiness.stopObservingIdle() }
     }
 
@@ -179,20 +180,20 @@ final class NetlinkEventSocket: IdleStreamObserver {
 
     /// Reads all datagrams, since only new ones cause another edge, and reports them if one is relevant.
     func idleStreamBecameReadable() {
-        var isNews = false
+        var isRelevant = false
         while true {
             switch socket.withDescriptor({ NetlinkSocket.receive(on: $0) }) {
             case .datagram(let bytes):
                 // One relevant datagram is enough; the others are only read.
-                isNews = isNews || NetlinkEventRule.matters(bytes[...])
+                isRelevant = isRelevant || NetlinkEventRule.matters(bytes[...])
                 continue
             case .lost:
-                isNews = true
+                isRelevant = true
                 continue
-            case .failed: isNews = true
+            case .failed: isRelevant = true
             case .nothing, nil: break
             }
-            if isNews { report() }
+            if isRelevant { report() }
             return
         }
     }
@@ -204,5 +205,5 @@ protocol NetworkSource: Sendable {
     func openEventSocket() throws(SystemError) -> Int32
 
     /// Queries links, addresses and routes. Blocks, on most machines for less than a millisecond.
-    func look() -> NetworkMonitorMachine.Look
+    func query() -> NetworkMonitorMachine.QueryOutcome
 }

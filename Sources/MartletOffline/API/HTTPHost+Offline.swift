@@ -22,7 +22,7 @@ extension HostPart {
 
 extension HTTPHost {
     /// Sends a request. If that is not possible now, a queue stores it and sends it later, as
-    /// ``HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)`` does.
+    /// ``HTTPSession/send(_:query:body:headers:timeout:options:whenOffline:)`` does.
     ///
     /// The session of the queue sends the request. Neither the host's credentials nor its ``headers``, other than
     /// `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, are stored: this process adds them to each
@@ -60,7 +60,7 @@ extension HTTPHost {
 }
 
 extension OfflineQueue {
-    /// Stores a request of a host until a server accepts it, as ``submit(_:query:headers:body:as:)`` does. The headers
+    /// Stores a request of a host until a server accepts it, as ``submit(_:query:body:headers:as:)`` does. The headers
     /// and credentials of the host are used as in
     /// ``HTTPHost/send(_:method:parameters:body:headers:options:whenOffline:)``.
     /// - Throws: As that function, and as `HTTPHost.prepare(_:_:parameters:)`.

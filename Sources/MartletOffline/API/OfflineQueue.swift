@@ -106,7 +106,7 @@ public actor OfflineQueue {
     var storedByteCount: UInt64 = 0
     /// Requests whose first attempt a caller awaits, by lane.
     var watched: [String: Set<OfflineID>] = [:]
-    var alarm: (time: MonotonicTime, task: Task<Void, Never>)?
+    var timer: (time: MonotonicTime, task: Task<Void, Never>)?
     /// Follows the network path.
     var follower: Task<Void, Never>?
     var isClosing = false
@@ -169,7 +169,7 @@ public actor OfflineQueue {
     deinit {
         isStopping.finish()
         runs.cancel()
-        alarm?.task.cancel()
+        timer?.task.cancel()
         follower?.cancel()
         for entry in held.values {
             entry.watch?.fulfill(.success(.queued(entry.summary.ticket)))
@@ -201,7 +201,7 @@ public actor OfflineQueue {
     public func entry(of id: OfflineID) async -> OfflineEntry? {
         guard let summary = held[id]?.summary else { return nil }
         var state = OfflineEntry.State.waiting
-        if machine.place(of: id) == .sending { state = .sending }
+        if machine.state(of: id) == .sending { state = .sending }
         if summary.isResting, let stored = try? await store.load(id).stage, stored.isResting { state = stored }
         return OfflineEntry(
             ticket: summary.ticket, state: state, attempts: summary.attempts, submittedAt: summary.submitted,
@@ -239,7 +239,7 @@ public actor OfflineQueue {
     ///   being sent; `.fileFailed` or `.diskFull` if its record cannot be written.
     public func retry(_ id: OfflineID) async throws {
         try checkOpen()
-        guard let entry = held[id], machine.place(of: id) == .resting || machine.place(of: id) == .waiting else {
+        guard let entry = held[id], machine.state(of: id) == .resting || machine.state(of: id) == .waiting else {
             throw unknown(id)
         }
         if entry.summary.isResting {
@@ -282,7 +282,7 @@ public actor OfflineQueue {
         guard let effects = machine.drop(id, now: now()) else { throw unknown(id) }
         let isGone = held[id]?.isGone ?? CurrentValue(false)
         held[id]?.isGone = isGone
-        if machine.place(of: id) == .settling {
+        if machine.state(of: id) == .settling {
             switch held[id]?.settlement {
             // Its earlier outcome could not be recorded, and is recorded now.
             case .delivered, .expired: break
@@ -314,13 +314,13 @@ public actor OfflineQueue {
         isClosing = true
         isStopping.update { true }
         machine.close()
-        alarm?.task.cancel()
+        timer?.task.cancel()
         follower?.cancel()
         for entry in held.values where entry.summary.isRepeatable { entry.attempt?.cancel() }
         await credentials?.cancel()
         await runs.finish()
         for (id, entry) in held {
-            freeze(id)
+            resumeAsQueued(id)
             entry.isGone?.finish()
         }
         await store.close(lastNumber: lastNumber)

@@ -99,11 +99,7 @@ public struct OfflineBackoff: Hashable, Sendable {
 
     /// The delay after consecutive failures, at least 1; `random` is between 0 and 1.
     func delay(failures: Int, random: Double) -> Duration {
-        let longest = max(.zero, maximumDelay)
-        var span = max(.zero, initialDelay)
-        // The limit of 40 doublings prevents an overflow, and does not limit realistic spans.
-        for _ in 1..<max(2, min(failures, 40)) where failures > 1 && span < longest { span = span * 2 }
-        return min(span, longest) * min(max(random, 0), 1)
+        RetryRule.fullJitter(initialDelay, upTo: maximumDelay, retry: failures, random: random)
     }
 }
 
@@ -173,15 +169,15 @@ extension HTTPSession {
     ///   - options: the options of the first attempt; later ones use those of the queue. The queue makes the retries.
     /// - Returns: The response with any status, and nothing is stored. Or a ticket, if there was no connection or the
     ///   queue retries after the response (``OfflineQueue``); its events then report the outcome.
-    /// - Throws: As ``OfflineQueue/submit(_:query:headers:body:as:)``; `.invalidRequest` if no queue is open for the
+    /// - Throws: As ``OfflineQueue/submit(_:query:body:headers:as:)``; `.invalidRequest` if no queue is open for the
     ///   session; the error of a request that must not be sent again, and is not stored; `CancellationError`: nothing
     ///   is stored, and the request may have been sent.
     public nonisolated func send(
-        _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
         whenOffline fallback: OfflineFallback
     ) async throws -> OfflineOutcome {
-        let request = try request(for: target, query: query, headers: headers, body: body)
+        let request = try request(for: target, query: query, body: body, headers: headers)
         let queue = try fallback.queue(of: self, for: request)
         let options = options.limited(to: timeout)
         return try await queue.send(request, body: body, options: options, as: fallback.submission)

@@ -77,7 +77,7 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The outcome of a request that may be queued
-/// (``HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)``).
+/// (``HTTPSession/send(_:query:body:headers:timeout:options:whenOffline:)``).
 public enum OfflineOutcome: Sendable {
     /// There is a response, with any status.
     case response(HTTPExchange)

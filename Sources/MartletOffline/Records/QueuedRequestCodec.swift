@@ -10,13 +10,13 @@ package enum QueuedRequestCodec {
     private static let envelope = RecordEnvelope(magic: "MRTo", version: 2, byteLimit: byteLimit)
 
     /// The bytes of a request's file.
-    package static func encode(_ request: QueuedRequest) throws(RecordEnvelope.Fault) -> [UInt8] {
+    package static func encode(_ request: QueuedRequest) throws(RecordEnvelope.FormatError) -> [UInt8] {
         try envelope.encode { write(request, to: &$0) }
     }
 
     /// The request in the bytes of a file.
-    package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.Fault) -> QueuedRequest {
-        try envelope.decode(bytes) { reader, version throws(RecordReader.Fault) in try request(&reader, version) }
+    package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> QueuedRequest {
+        try envelope.decode(bytes) { reader, version throws(RecordReader.FieldError) in try request(&reader, version) }
     }
 
     // MARK: Writing
@@ -89,20 +89,20 @@ package enum QueuedRequestCodec {
 
     // MARK: Reading
 
-    private static func request(_ reader: inout RecordReader, _ version: UInt16) throws(RecordReader.Fault)
+    private static func request(_ reader: inout RecordReader, _ version: UInt16) throws(RecordReader.FieldError)
         -> QueuedRequest
     {
         let id = OfflineID(try reader.number("number"))
         let lane = try reader.text(limit: textLimit, "lane")
         let tag = try reader.optionalText(limit: textLimit, "tag")
         let method = try reader.text(limit: textLimit, "method")
-        guard HTTPRequest.Method(rawValue: method) != nil else { throw reader.fault("method") }
+        guard HTTPRequest.Method(rawValue: method) != nil else { throw reader.makeError("method") }
         // User info and fragments are never written.
         guard let url = try? HTTPURL(try reader.text(limit: textLimit, "URL"), pathAsIs: true), url.user == nil,
             url.password == nil, url.fragment == nil
-        else { throw reader.fault("URL") }
+        else { throw reader.makeError("URL") }
         let fields = try fields(&reader)
-        let secretFields = try reader.list(of: UInt16.self, "secret fields") { reader throws(RecordReader.Fault) in
+        let secretFields = try reader.list(of: UInt16.self, "secret fields") { reader throws(RecordReader.FieldError) in
             try reader.text(limit: textLimit, "secret field")
         }
         var request = QueuedRequest(
@@ -117,7 +117,7 @@ package enum QueuedRequestCodec {
             case 1: .sending
             case 2: .dead(try letter(&reader))
             case 3: .uncertain(try letter(&reader))
-            default: throw reader.fault("state")
+            default: throw reader.makeError("state")
             }
         if version >= 2, try reader.flag("deadline") {
             request.bootDeadline = BootDeadline(
@@ -126,37 +126,38 @@ package enum QueuedRequestCodec {
         return request
     }
 
-    private static func fields(_ reader: inout RecordReader) throws(RecordReader.Fault) -> HTTPFields {
-        let list = try reader.list(of: UInt16.self, limit: fieldLimit, "fields") { reader throws(RecordReader.Fault) in
+    private static func fields(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> HTTPFields {
+        let list = try reader.list(of: UInt16.self, limit: fieldLimit, "fields") {
+            reader throws(RecordReader.FieldError) in
             guard let name = HTTPField.Name(try reader.text(limit: textLimit, "field name")) else {
-                throw reader.fault("field name")
+                throw reader.makeError("field name")
             }
             return HTTPField(name: name, value: try reader.counted(limit: textLimit, "field value"))
         }
         return HTTPFields(list)
     }
 
-    private static func body(_ reader: inout RecordReader) throws(RecordReader.Fault) -> QueuedBody {
+    private static func body(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> QueuedBody {
         switch try reader.number("body") as UInt8 {
         case 0: return .none
         case 1: return .inline(Array(try reader.counted(limit: byteLimit, "body")))
         case 2: return .own(try mark(&reader))
         case 3:
             let path = try reader.text(limit: textLimit, "path")
-            guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw reader.fault("path") }
+            guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw reader.makeError("path") }
             return .file(path, try mark(&reader))
-        default: throw reader.fault("body")
+        default: throw reader.makeError("body")
         }
     }
 
-    private static func mark(_ reader: inout RecordReader) throws(RecordReader.Fault) -> QueuedBody.FileIdentity {
+    private static func mark(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> QueuedBody.FileIdentity {
         let byteCount: UInt64 = try reader.number("length")
         let digest = Array(try reader.counted(limit: 32, "digest"))
-        guard digest.count == 32 else { throw reader.fault("digest") }
+        guard digest.count == 32 else { throw reader.makeError("digest") }
         return QueuedBody.FileIdentity(byteCount: byteCount, digest: digest)
     }
 
-    private static func letter(_ reader: inout RecordReader) throws(RecordReader.Fault) -> OfflineDeadLetter {
+    private static func letter(_ reader: inout RecordReader) throws(RecordReader.FieldError) -> OfflineDeadLetter {
         // An unknown reason of a later version is treated as a rejection.
         let reason = OfflineDeadLetter.Reason(rawValue: try reader.text(limit: textLimit, "reason")) ?? .refused
         let message = try reader.text(limit: textLimit, "message")

@@ -23,7 +23,7 @@ package struct ReplayMachine: Sendable {
     }
 
     /// The state of a request in the machine.
-    package enum Place: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
         /// It waits in its lane.
         case waiting
         /// It is being sent.
@@ -35,7 +35,7 @@ package struct ReplayMachine: Sendable {
     }
 
     /// The outcome of an attempt.
-    package enum Ending: Hashable, Sendable {
+    package enum Outcome: Hashable, Sendable {
         /// The request has ended, and its outcome is to be recorded.
         case settled
         /// The request is sent again after the delay of its lane.
@@ -45,7 +45,7 @@ package struct ReplayMachine: Sendable {
     private struct Item: Sendable {
         let lane: String
         var expires: MonotonicTime
-        var place: Place
+        var state: State
         /// Whether it waits, is being sent, or is settling: the queue has not finished it.
         var isLive = false
         /// Whether it is dropped as soon as its attempt has ended.
@@ -89,7 +89,7 @@ package struct ReplayMachine: Sendable {
     // MARK: Inspection
 
     /// The state of a request; `nil` if it is unknown.
-    package func place(of id: OfflineID) -> Place? { items[id]?.place }
+    package func state(of id: OfflineID) -> State? { items[id]?.state }
 
     /// The time of expiry of a request; `nil` if it is unknown.
     package func expiry(of id: OfflineID) -> MonotonicTime? { items[id]?.expires }
@@ -126,7 +126,7 @@ package struct ReplayMachine: Sendable {
         _ id: OfflineID, lane: String, expires: MonotonicTime, isResting: Bool = false, now: MonotonicTime
     ) -> Effects {
         guard items[id] == nil else { return take(now) }
-        items[id] = Item(lane: lane, expires: expires, place: isResting ? .resting : .waiting)
+        items[id] = Item(lane: lane, expires: expires, state: isResting ? .resting : .waiting)
         if !isResting { enqueue(id, lane, expires) }
         return take(now)
     }
@@ -143,22 +143,22 @@ package struct ReplayMachine: Sendable {
     /// Handles the end of an attempt; ignored if the request is not being sent.
     /// - Parameter random: between 0 and 1.
     /// - Returns: The actions, and the delay of the lane.
-    package mutating func end(_ id: OfflineID, _ ending: Ending, random: Double, now: MonotonicTime) -> (
+    package mutating func end(_ id: OfflineID, _ outcome: Outcome, random: Double, now: MonotonicTime) -> (
         effects: Effects, delay: Duration
     ) {
-        guard let item = items[id], item.place == .sending else { return (take(now), .zero) }
-        switch ending {
+        guard let item = items[id], item.state == .sending else { return (take(now), .zero) }
+        switch outcome {
         case .settled:
-            items[id]?.place = .settling
+            items[id]?.state = .settling
             lanes[item.lane]?.failures = 0
         case .later where item.isDropped:
-            items[id]?.place = .settling
+            items[id]?.state = .settling
             effects.settle.append(id)
         case .later where item.expires <= now:
-            items[id]?.place = .settling
+            items[id]?.state = .settling
             effects.expire.append(id)
         case .later(let reason, let atLeast):
-            items[id]?.place = .waiting
+            items[id]?.state = .waiting
             let delay = postpone(item.lane, reason, atLeast: atLeast, random: random, now: now)
             return (take(now), delay)
         }
@@ -168,13 +168,13 @@ package struct ReplayMachine: Sendable {
     /// Records that the outcome of a request is on disk.
     /// - Parameter isResting: whether it stays, dead or uncertain; otherwise it was removed.
     package mutating func settled(_ id: OfflineID, isResting: Bool, now: MonotonicTime) -> Effects {
-        guard let item = items[id], item.place == .settling else { return take(now) }
+        guard let item = items[id], item.state == .settling else { return take(now) }
         if item.isLive {
             pendingCount -= 1
             if pendingCount == 0 { effects.isDrained = true }
         }
         leaveLane(id, item.lane)
-        items[id] = isResting ? Item(lane: item.lane, expires: item.expires, place: .resting) : nil
+        items[id] = isResting ? Item(lane: item.lane, expires: item.expires, state: .resting) : nil
         return take(now)
     }
 
@@ -182,7 +182,7 @@ package struct ReplayMachine: Sendable {
     package mutating func settlingFailed(_ id: OfflineID, random: Double, now: MonotonicTime) -> (
         effects: Effects, delay: Duration
     ) {
-        guard let item = items[id], item.place == .settling else { return (take(now), .zero) }
+        guard let item = items[id], item.state == .settling else { return (take(now), .zero) }
         items[id]?.isStuck = true
         let delay: Duration
         if lanes[item.lane]?.state == .busy(id) {
@@ -202,10 +202,10 @@ package struct ReplayMachine: Sendable {
         -> Effects?
     {
         guard var item = items[id] else { return nil }
-        switch item.place {
+        switch item.state {
         case .sending, .settling: return nil
         case .resting:
-            item.place = .waiting
+            item.state = .waiting
             if item.expires <= now { item.expires = expires }
             items[id] = item
             enqueue(id, item.lane, item.expires)
@@ -219,7 +219,7 @@ package struct ReplayMachine: Sendable {
     /// - Returns: The actions; `nil` if there is no such request, or its end is being recorded.
     package mutating func drop(_ id: OfflineID, now: MonotonicTime) -> Effects? {
         guard let item = items[id] else { return nil }
-        switch item.place {
+        switch item.state {
         case .settling:
             guard item.isStuck else { return nil }
             settleAgain(id)
@@ -228,7 +228,7 @@ package struct ReplayMachine: Sendable {
             items[id]?.isDropped = true
             effects.cancel.append(id)
         case .resting, .waiting:
-            items[id]?.place = .settling
+            items[id]?.state = .settling
             effects.settle.append(id)
             leaveLane(id, item.lane)
         }
@@ -324,8 +324,8 @@ package struct ReplayMachine: Sendable {
         while let first = expiries.min, first.time <= now {
             expiries.removeMin()
             // One that is being sent expires when its attempt has failed.
-            guard let item = items[first.key], item.place == .waiting else { continue }
-            items[first.key]?.place = .settling
+            guard let item = items[first.key], item.state == .waiting else { continue }
+            items[first.key]?.state = .settling
             effects.expire.append(first.key)
             leaveLane(first.key, item.lane)
         }
@@ -337,8 +337,8 @@ package struct ReplayMachine: Sendable {
             guard let lane = lanes[name], lane.state == .ready, let id = lane.ids.first, let item = items[id] else {
                 continue
             }
-            if item.place == .waiting {
-                items[id]?.place = .sending
+            if item.state == .waiting {
+                items[id]?.state = .sending
                 effects.begin.append(id)
             } else {
                 // Its outcome could not be recorded, and the delay before the next attempt has passed.

@@ -35,7 +35,7 @@ struct ReplayRule: Sendable {
 
     /// The decision after a response.
     /// - Parameter now: seconds since 1970.
-    func verdict(on answer: HTTPExchange, now: Int64) -> ReplayDecision {
+    func decision(on answer: HTTPExchange, now: Int64) -> ReplayDecision {
         let status = answer.statusCode
         let words = "the server answered with status \(status)"
         switch status {
@@ -110,13 +110,13 @@ struct ReplayRule: Sendable {
 
     /// The decision after a failure. If the head of a response has arrived, its status decides, even if the body
     /// failed.
-    func verdict(on error: any Error, now: Int64) -> ReplayDecision {
+    func decision(on error: any Error, now: Int64) -> ReplayDecision {
         guard let error = error as? HTTPError else {
             // Only the error's type: the message is stored, and its text may contain a secret.
             return unanswered(error, "the request failed with \(type(of: error))", wasSent: true)
         }
-        let isRedirectFault = error.code == .tooManyRedirects || error.code == .redirectRejected
-        if let answer = error.exchange, error.wasSent, !isRedirectFault { return verdict(on: answer, now: now) }
+        let isRedirectError = error.code == .tooManyRedirects || error.code == .redirectRejected
+        if let answer = error.exchange, error.wasSent, !isRedirectError { return decision(on: answer, now: now) }
         switch error.code {
         case .invalidURL, .invalidRequest, .invalidHeader, .bodyNotReplayable, .bodyLengthMismatch, .tooManyRedirects,
             .redirectRejected:

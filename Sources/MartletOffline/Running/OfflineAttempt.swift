@@ -22,7 +22,7 @@ struct OfflineAttempt: Sendable {
     let isStopping: CurrentValue<Bool>
 
     /// Sends the request.
-    /// - Returns: The verdict; `nil` if the attempt was cancelled.
+    /// - Returns: The decision; `nil` if the attempt was cancelled.
     func run() async -> ReplayDecision? {
         do {
             let (request, generation) = try await authorized()
@@ -75,9 +75,9 @@ struct OfflineAttempt: Sendable {
         // A cached response is not the server's response to this request.
         if request.method == .get || request.method == .head { options.cacheMode = .reload }
         do {
-            return rule.verdict(on: try await exchange(request, options), now: WallTime.now.seconds)
+            return rule.decision(on: try await exchange(request, options), now: WallTime.now.seconds)
         } catch is CancellationError where Task.isCancelled { return nil } catch {
-            return rule.verdict(on: error, now: WallTime.now.seconds)
+            return rule.decision(on: error, now: WallTime.now.seconds)
         }
     }
 
@@ -166,9 +166,9 @@ actor CredentialRefresher {
     }
 
     /// Refreshes the credentials that a server rejected, unless that was done since.
-    func renew(after refused: UInt64) async throws {
+    func renew(after rejected: UInt64) async throws {
         if let renewal { return try await waitUnlessCancelled { try await renewal.value } }
-        guard refused == generation else { return }
+        guard rejected == generation else { return }
         guard let refresh = credentials.refresh else {
             generation += 1
             return

@@ -53,27 +53,27 @@ extension OfflineQueue {
         for id in effects.begin { begin(id) }
         isDrained.update { machine.isDrained }
         if effects.isDrained { log.add(.drained) }
-        setAlarm()
+        setTimer()
     }
 
     /// The maximum sleep between two checks of the clock: a suspended computer may pause the sleep, but not the clock.
     private static let longestSleep = Duration.seconds(60)
 
-    private func setAlarm() {
+    private func setTimer() {
         guard !isClosing, let wake = machine.nextWake() else { return }
-        if let alarm, alarm.time <= wake { return }
-        alarm?.task.cancel()
+        if let timer, timer.time <= wake { return }
+        timer?.task.cancel()
         let delay = min(wake.since(now()), OfflineQueue.longestSleep)
         let task = Task { [weak self] in
             try? await Task.sleep(for: delay)
             guard !Task.isCancelled else { return }
-            await self?.ring()
+            await self?.timerFired()
         }
-        alarm = (wake, task)
+        timer = (wake, task)
     }
 
-    private func ring() {
-        alarm = nil
+    private func timerFired() {
+        timer = nil
         guard !isClosing else { return }
         apply(machine.advance(to: now()))
     }
@@ -97,12 +97,12 @@ extension OfflineQueue {
         runs.add { [weak self, store] in
             let attempt = await self?.start(id)
             if let attempt {
-                let verdict = await withTaskCancellationHandler {
+                let decision = await withTaskCancellationHandler {
                     await attempt.value
                 } onCancel: {
                     attempt.cancel()
                 }
-                await self?.finish(id, verdict)
+                await self?.finish(id, decision)
             }
             withExtendedLifetime(store) {}
         }
@@ -123,10 +123,10 @@ extension OfflineQueue {
         return task
     }
 
-    private func finish(_ id: OfflineID, _ verdict: ReplayDecision?) async {
+    private func finish(_ id: OfflineID, _ decision: ReplayDecision?) async {
         held[id]?.attempt = nil
-        if case .later = verdict { await noteUnsent(id) }
-        end(id, verdict)
+        if case .later = decision { await noteUnsent(id) }
+        end(id, decision)
     }
 
     /// Records that a request that must not be sent twice was certainly not accepted. Otherwise the next process could
@@ -164,7 +164,7 @@ extension OfflineQueue {
         }
         let body: HTTPBody
         do throws(HTTPError) {
-            guard let found = try await thaw(request) else {
+            guard let found = try await openBody(of: request) else {
                 end(id, .dead(OfflineQueue.changed(request.body), nil))
                 return nil
             }
@@ -204,7 +204,7 @@ extension OfflineQueue {
     }
 
     /// The body of a request; `nil` if it has changed.
-    private func thaw(_ request: QueuedRequest) async throws(HTTPError) -> HTTPBody? {
+    private func openBody(of request: QueuedRequest) async throws(HTTPError) -> HTTPBody? {
         let (path, mark): (String, QueuedBody.FileIdentity)
         switch request.body {
         case .none: return HTTPBody.none
@@ -233,9 +233,9 @@ extension OfflineQueue {
     }
 
     /// Handles the end of an attempt; `nil` if it was cancelled.
-    private func end(_ id: OfflineID, _ verdict: ReplayDecision?) {
+    private func end(_ id: OfflineID, _ decision: ReplayDecision?) {
         guard let entry = held[id] else { return }
-        switch verdict {
+        switch decision {
         case nil:
             // Cancelled because it is dropped, or the queue is closing: its record states that it is being sent.
             guard !isClosing || machine.isDropped(id) else { return }
@@ -245,7 +245,7 @@ extension OfflineQueue {
         case .uncertain(let letter, let cause): close(id, .uncertain(letter, cause))
         case .later(let reason, let atLeast, let message):
             postpone(id, reason, atLeast ?? .zero, message, isReported: !machine.isDropped(id))
-            freezeLane(entry.summary.ticket.lane)
+            resumeLaneAsQueued(entry.summary.ticket.lane)
         case .unauthorized(let answer):
             postpone(id, .unauthorized, .zero, "status \(answer.statusCode)", isReported: true)
         }
@@ -255,7 +255,7 @@ extension OfflineQueue {
         _ id: OfflineID, _ reason: OfflinePostponement.Reason, _ atLeast: Duration, _ message: String, isReported: Bool
     ) {
         let (effects, delay) = machine.end(id, .later(reason, atLeast), random: Double.random(in: 0...1), now: now())
-        if isReported, machine.place(of: id) == .waiting, let ticket = held[id]?.summary.ticket {
+        if isReported, machine.state(of: id) == .waiting, let ticket = held[id]?.summary.ticket {
             log.add(.postponed(ticket, OfflinePostponement(reason: reason, delay: delay, message: message)))
         }
         apply(effects)

@@ -37,7 +37,7 @@ extension OfflineQueue {
             // The response has arrived, even if the file cannot be removed.
             if case .delivered(let answer) = settlement { resume(id, .response(answer)) }
             apply(machine.settlingFailed(id, random: Double.random(in: 0...1), now: now()).effects)
-            freezeLane(entry.summary.ticket.lane)
+            resumeLaneAsQueued(entry.summary.ticket.lane)
             return
         }
         report(settlement, entry, isResting: isResting)
@@ -107,12 +107,12 @@ extension OfflineQueue {
     }
 
     /// Resumes the caller that waits for a request's first attempt, with a ticket: the request is sent later.
-    func freeze(_ id: OfflineID) { if let ticket = held[id]?.summary.ticket { resume(id, .queued(ticket)) } }
+    func resumeAsQueued(_ id: OfflineID) { if let ticket = held[id]?.summary.ticket { resume(id, .queued(ticket)) } }
 
     /// Resumes all callers of a lane whose first request could not be sent, with tickets: the other requests wait for
     /// it.
-    func freezeLane(_ lane: String) {
-        for id in watched[lane] ?? [] where machine.place(of: id) != .settling { freeze(id) }
+    func resumeLaneAsQueued(_ lane: String) {
+        for id in watched[lane] ?? [] where machine.state(of: id) != .settling { resumeAsQueued(id) }
     }
 
     private func resume(_ id: OfflineID, _ outcome: OfflineOutcome) {

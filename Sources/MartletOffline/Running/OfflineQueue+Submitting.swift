@@ -7,43 +7,43 @@ extension OfflineQueue {
     /// - Parameters:
     ///   - target: the URL, or a request with a method and header fields. The default method is GET, with a body POST.
     ///   - query: appended to the URL; null for none.
-    ///   - headers: the header fields, in addition to those of the session.
     ///   - body: the body. Bytes and streams are written to the directory; a file stays where it is and must be
     ///     unchanged when it is sent, unless the submission specifies otherwise.
+    ///   - headers: the header fields, in addition to those of the session.
     /// - Returns: The ticket, which its events carry.
     /// - Throws: An ``HTTPError``, and nothing is stored: `.limitExceeded` if the queue is full;
     ///   `.invalidURL`, `.invalidRequest`; `.diskFull`, `.fileFailed`; those of the body; `.offlineQueueClosed` after
     ///   ``close()``. `CancellationError`.
     @discardableResult public func submit(
-        _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, as submission: OfflineSubmission
+        _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        headers: HTTPHeaders = HTTPHeaders(), as submission: OfflineSubmission
     ) async throws -> OfflineTicket {
         try await submit(
-            session.request(for: target, query: query, headers: headers, body: body), body: body, as: submission,
+            session.request(for: target, query: query, body: body, headers: headers), body: body, as: submission,
             HostPart())
     }
 
-    /// Stores a request until a server accepts it; as ``submit(_:query:headers:body:as:)``.
+    /// Stores a request until a server accepts it; as ``submit(_:query:body:headers:as:)``.
     /// - Parameters:
     ///   - lane: the lane; `nil` for that of its origin.
     ///   - tag: a name, included in its events.
     @discardableResult public func submit(
-        _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, lane: String? = nil, tag: String? = nil
+        _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        headers: HTTPHeaders = HTTPHeaders(), lane: String? = nil, tag: String? = nil
     ) async throws -> OfflineTicket {
         try await submit(
-            target, query: query, headers: headers, body: body, as: OfflineSubmission(lane: lane, tag: tag))
+            target, query: query, body: body, headers: headers, as: OfflineSubmission(lane: lane, tag: tag))
     }
 
     /// Sends a request; if that is not possible now, the queue stores it and sends it later. As
-    /// ``HTTPSession/send(_:query:headers:body:timeout:options:whenOffline:)`` with this queue.
+    /// ``HTTPSession/send(_:query:body:headers:timeout:options:whenOffline:)`` with this queue.
     public func send(
-        _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
-        body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
+        _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
+        headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions = RequestOptions(),
         as submission: OfflineSubmission = OfflineSubmission()
     ) async throws -> OfflineOutcome {
         try await send(
-            session.request(for: target, query: query, headers: headers, body: body), body: body, options: options,
+            session.request(for: target, query: query, body: body, headers: headers), body: body, options: options,
             as: submission, HostPart())
     }
 
@@ -82,26 +82,26 @@ extension OfflineQueue {
         let (kept, hostFields) = SecretFields(host.fieldNames).stripped(from: open)
         let submitted = wallTime()
         let lifetime = submission.timeToLive ?? options.timeToLive
-        var frozen = QueuedRequest(
+        var queued = QueuedRequest(
             id: id, lane: submission.lane ?? url.origin.description, method: request.method.rawValue, url: url,
             fields: kept, submitted: submitted,
             expires: Int64(clamping: Int128(submitted) + lifetime.attoseconds / 1_000_000_000_000_000))
         let deadline = now().advanced(by: max(.zero, lifetime))
-        frozen.bootDeadline = BootDeadline(deadline, boot: boot)
-        frozen.tag = submission.tag
-        frozen.secretFields = Set((secret + hostFields).map(\.name.rawName)).sorted()
-        frozen.idempotencyKey = OfflineKey.text(submission.key, of: request)
-        frozen.fields[.idempotencyKey] = nil
-        frozen.contentType = body.contentType
+        queued.bootDeadline = BootDeadline(deadline, boot: boot)
+        queued.tag = submission.tag
+        queued.secretFields = Set((secret + hostFields).map(\.name.rawName)).sorted()
+        queued.idempotencyKey = OfflineKey.text(submission.key, of: request)
+        queued.fields[.idempotencyKey] = nil
+        queued.contentType = body.contentType
         // Counted from here on, so that concurrent submissions do not exceed the limit.
         requestCount += 1
         var byteCount: UInt64 = 0
         do {
-            frozen.body = try await freeze(body, id, submission.filePolicy, &byteCount)
+            queued.body = try await storeBody(body, id, submission.filePolicy, &byteCount)
             try Task.checkCancellation()
-            let record = try await store.record(of: frozen)
+            let record = try await store.record(of: queued)
             // A body in the record was counted.
-            let counted = if case .inline(let bytes) = frozen.body { bytes.count } else { 0 }
+            let counted = if case .inline(let bytes) = queued.body { bytes.count } else { 0 }
             try claim(UInt64(max(0, record.count - counted)), &byteCount)
             try await store.add(id, record)
         } catch {
@@ -110,47 +110,47 @@ extension OfflineQueue {
             storedByteCount -= byteCount
             throw error
         }
-        var summary = OfflineSummary(frozen, recordByteCount: 0)
+        var summary = OfflineSummary(queued, recordByteCount: 0)
         summary.storedByteCount = byteCount
         held[id] = Held(
             summary: summary, secretFields: secret.isEmpty ? nil : secret,
             hostFields: hostFields.isEmpty ? nil : hostFields, hostAuthentication: host.authentication,
             firstOptions: firstOptions, watch: watch)
-        if watch != nil { watched[frozen.lane, default: []].insert(id) }
+        if watch != nil { watched[queued.lane, default: []].insert(id) }
         log.add(.submitted(summary.ticket))
         isDrained.update { false }
-        apply(machine.add(id, lane: frozen.lane, expires: deadline, now: now()))
+        apply(machine.add(id, lane: queued.lane, expires: deadline, now: now()))
         // There is no attempt to wait for if the queue does not send, or after a request that could not be sent.
-        if isClosing || !options.sendsRequests || machine.wait(of: frozen.lane) != nil { freeze(id) }
+        if isClosing || !options.sendsRequests || machine.wait(of: queued.lane) != nil { resumeAsQueued(id) }
         return summary.ticket
     }
 
     private static func check(_ request: HTTPRequest, _ url: HTTPURL, _ submission: OfflineSubmission) throws(HTTPError)
     {
-        func refused(_ message: String) -> HTTPError {
+        func makeError(_ message: String) -> HTTPError {
             HTTPError(.invalidRequest, phase: .preparing, message: message, method: request.method, url: url)
         }
         if request.method == .connect || request.path == "*" {
-            throw refused("a request that is not about a resource is not kept")
+            throw makeError("a request that is not about a resource is not kept")
         }
         if (submission.lane?.utf8.count ?? 0) > OfflineSubmission.laneByteLimit {
-            throw refused("the lane's name is longer than \(OfflineSubmission.laneByteLimit) bytes")
+            throw makeError("the lane's name is longer than \(OfflineSubmission.laneByteLimit) bytes")
         }
         if case .value(let key) = submission.key, key.isEmpty || !key.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
-            throw refused("an Idempotency-Key is visible ASCII and spaces, and not empty (RFC 8941 §3.3.3)")
+            throw makeError("an Idempotency-Key is visible ASCII and spaces, and not empty (RFC 8941 §3.3.3)")
         }
         if (submission.tag?.utf8.count ?? 0) > OfflineSubmission.tagByteLimit {
-            throw refused("the tag is longer than \(OfflineSubmission.tagByteLimit) bytes")
+            throw makeError("the tag is longer than \(OfflineSubmission.tagByteLimit) bytes")
         }
         guard request.headerFields.count <= 1000, request.headerFields.allSatisfy({ $0.value.utf8.count <= 1 << 16 })
-        else { throw refused("the request has more fields, or longer ones, than are kept") }
+        else { throw makeError("the request has more fields, or longer ones, than are kept") }
     }
 
     private func full(_ words: String) -> HTTPError {
         HTTPError(.limitExceeded, phase: .preparing, message: "the offline queue is full: \(words)")
     }
 
-    private func freeze(
+    private func storeBody(
         _ body: HTTPBody, _ id: OfflineID, _ policy: OfflineSubmission.FilePolicy, _ byteCount: inout UInt64
     ) async throws -> QueuedBody {
         if let path = body.file, policy == .reference {

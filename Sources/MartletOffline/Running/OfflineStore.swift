@@ -40,9 +40,9 @@ final class OfflineStore: Sendable {
         let (folder, contents) = try await workers.run { () throws(HTTPError) in
             let absolute = try HTTPError.storing { () throws(StorageError) in try WorkingDirectory.absolute(path) }
             let folder: RecordDirectory
-            do throws(RecordDirectory.Refusal) {
+            do throws(RecordDirectory.OpenError) {
                 folder = try RecordDirectory(path: absolute, kind: "request", hasBodies: true, files: files)
-            } catch { throw HTTPError(refusing: error, path: path, owner: "queue", contents: "requests") }
+            } catch { throw HTTPError(opening: error, path: path, owner: "queue", contents: "requests") }
             var contents = Contents()
             let numbers = try HTTPError.storing { () throws(StorageError) in try folder.numbers() }
             for number in numbers {
@@ -59,14 +59,14 @@ final class OfflineStore: Sendable {
     }
 
     /// The report on a record that cannot be read; an invalid one is moved.
-    private static func finding(_ number: UInt64, _ fault: OfflineRecordError, _ folder: RecordDirectory)
+    private static func finding(_ number: UInt64, _ recordError: OfflineRecordError, _ folder: RecordDirectory)
         -> OfflineEvent
     {
         let here = FilePath(folder.recordPath(number))
-        guard case .record = fault else { return .recordSkipped(path: here, reason: fault.description) }
+        guard case .record = recordError else { return .recordSkipped(path: here, reason: recordError.description) }
         do throws(StorageError) {
-            return .recordQuarantined(path: FilePath(try folder.setAside(number)), reason: fault.description)
-        } catch { return .recordSkipped(path: here, reason: "\(fault.description); \(error.description)") }
+            return .recordQuarantined(path: FilePath(try folder.setAside(number)), reason: recordError.description)
+        } catch { return .recordSkipped(path: here, reason: "\(recordError.description); \(error.description)") }
     }
 
     private static func read(_ number: UInt64, _ folder: RecordDirectory) throws(OfflineRecordError) -> (
@@ -76,7 +76,7 @@ final class OfflineStore: Sendable {
         do throws(StorageError) { bytes = try folder.read(number, limit: QueuedRequestCodec.byteLimit) } catch {
             throw .storage(error)
         }
-        do throws(RecordEnvelope.Fault) {
+        do throws(RecordEnvelope.FormatError) {
             let request = try QueuedRequestCodec.decode(bytes)
             guard request.id.number == number else { throw .field("number", offset: 0) }
             return (request, bytes.count)
@@ -153,8 +153,8 @@ final class OfflineStore: Sendable {
     }
 
     /// Moves an invalid request to the directory `corrupt`.
-    func setAside(_ id: OfflineID, _ fault: OfflineRecordError) async -> OfflineEvent {
-        await workers.run { [folder] in OfflineStore.finding(id.number, fault, folder) }
+    func setAside(_ id: OfflineID, _ recordError: OfflineRecordError) async -> OfflineEvent {
+        await workers.run { [folder] in OfflineStore.finding(id.number, recordError, folder) }
     }
 
     private func stored<Value: Sendable>(_ body: @escaping @Sendable (RecordDirectory) throws(StorageError) -> Value)
@@ -209,7 +209,7 @@ enum OfflineRecordError: Error, CustomStringConvertible {
     /// A file operation failed.
     case storage(StorageError)
     /// The record is invalid.
-    case record(RecordEnvelope.Fault)
+    case record(RecordEnvelope.FormatError)
 
     /// Whether the file does not exist.
     var isMissing: Bool { if case .storage(let error) = self { error.isMissingFile } else { false } }
@@ -217,7 +217,7 @@ enum OfflineRecordError: Error, CustomStringConvertible {
     var description: String {
         switch self {
         case .storage(let error): error.description
-        case .record(let fault): fault.description
+        case .record(let recordError): recordError.description
         }
     }
 }

@@ -70,8 +70,8 @@ package struct FolderKind: Sendable {
     /// of it, so that nothing of another program is lost.
     /// - Parameters:
     ///   - isLock: whether the bytes of a lock file without a mark are those of an earlier version.
-    ///   - judge: the meaning of a name other than that of the lock file.
-    package func look(at path: String, _ files: any FileSystem, isLock: ([UInt8]) -> Bool, judge: (String) -> Name)
+    ///   - classify: the meaning of a name other than that of the lock file.
+    package func inspect(_ path: String, _ files: any FileSystem, isLock: ([UInt8]) -> Bool, classify: (String) -> Name)
         throws(StorageError) -> Finding
     {
         var isForeignLock = false
@@ -89,7 +89,7 @@ package struct FolderKind: Sendable {
         var reason: String?
         var companion: String?
         for name in names {
-            switch judge(name) {
+            switch classify(name) {
             case .typed:
                 switch try FolderKind.content(of: "\(path)/\(name)", files) {
                 case .ours: return .unmarked

@@ -15,7 +15,7 @@ import Synchronization
 /// files stay.
 package final class RecordDirectory: Sendable {
     /// The reason why a directory was not opened.
-    package enum Refusal: Error, Hashable, Sendable {
+    package enum OpenError: Error, Hashable, Sendable {
         /// A file operation failed.
         case storage(StorageError)
         /// It belongs to another user.
@@ -45,7 +45,7 @@ package final class RecordDirectory: Sendable {
 
     /// Opens or creates a directory by its absolute path, and owns it until ``release()``, or until it is released.
     /// - Parameter kind: the suffix of the records, such as `request`; records may have bodies in separate files.
-    package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(Refusal) {
+    package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(OpenError) {
         let status = try RecordDirectory.stored { () throws(StorageError) in
             do throws(StorageError) { return try files.status(at: path + "/.") } catch  where error.code == ENOENT {
                 try files.makeFolder(path, withParents: true)
@@ -59,7 +59,7 @@ package final class RecordDirectory: Sendable {
         guard !status.access.isWritableByOthers else { throw .writableByOthers }
         let folderKind = FolderKind.records(kind)
         let finding = try RecordDirectory.stored { () throws(StorageError) in
-            try folderKind.look(at: path, files, isLock: { RecordDirectory.number(noted: $0) != nil }) { name in
+            try folderKind.inspect(path, files, isLock: { RecordDirectory.number(noted: $0) != nil }) { name in
                 RecordDirectory.meaning(of: name, kind: kind, hasBodies: hasBodies)
             }
         }
@@ -79,7 +79,7 @@ package final class RecordDirectory: Sendable {
         try? mark()
     }
 
-    private static func stored<Value>(_ body: () throws(StorageError) -> Value) throws(Refusal) -> Value {
+    private static func stored<Value>(_ body: () throws(StorageError) -> Value) throws(OpenError) -> Value {
         do throws(StorageError) { return try body() } catch { throw .storage(error) }
     }
 

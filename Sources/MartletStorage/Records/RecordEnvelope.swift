@@ -12,7 +12,7 @@
 /// Numbers are little endian. Every version keeps this layout.
 package struct RecordEnvelope: Sendable {
     /// The reason why a file is not a readable record.
-    package enum Fault: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum FormatError: Error, Hashable, Sendable, CustomStringConvertible {
         /// Its length differs from the one in its head, or exceeds the limit.
         case length
         /// It does not start with the magic of this kind.
@@ -54,8 +54,8 @@ package struct RecordEnvelope: Sendable {
 
     /// The bytes of a file.
     /// - Parameter write: writes the content.
-    /// - Throws: ``Fault/length`` if they exceed the limit.
-    package func encode(_ write: (inout RecordWriter) -> Void) throws(Fault) -> [UInt8] {
+    /// - Throws: ``FormatError/length`` if they exceed the limit.
+    package func encode(_ write: (inout RecordWriter) -> Void) throws(FormatError) -> [UInt8] {
         var writer = begun()
         write(&writer)
         return try sealed(writer)
@@ -72,8 +72,8 @@ package struct RecordEnvelope: Sendable {
     }
 
     /// The bytes of a file that was ``begun()``.
-    /// - Throws: ``Fault/length`` if they exceed the limit.
-    package func sealed(_ written: RecordWriter) throws(Fault) -> [UInt8] {
+    /// - Throws: ``FormatError/length`` if they exceed the limit.
+    package func sealed(_ written: RecordWriter) throws(FormatError) -> [UInt8] {
         var writer = written
         guard writer.bytes.count <= byteLimit else { throw .length }
         writer.overwrite(UInt32(truncatingIfNeeded: writer.bytes.count - RecordEnvelope.byteCount), at: 8)
@@ -84,8 +84,8 @@ package struct RecordEnvelope: Sendable {
     /// Decodes the content of a file.
     /// - Parameter read: reads all of the content; receives the version.
     package func decode<Value>(
-        _ bytes: [UInt8], _ read: (inout RecordReader, UInt16) throws(RecordReader.Fault) -> Value
-    ) throws(Fault) -> Value {
+        _ bytes: [UInt8], _ read: (inout RecordReader, UInt16) throws(RecordReader.FieldError) -> Value
+    ) throws(FormatError) -> Value {
         guard bytes.count >= RecordEnvelope.byteCount, bytes.count <= byteLimit else { throw .length }
         guard bytes.starts(with: magic) else { throw .foreign }
         var head = RecordReader(bytes[4..<RecordEnvelope.byteCount])
@@ -96,10 +96,10 @@ package struct RecordEnvelope: Sendable {
         guard RecordEnvelope.checksum(of: bytes) == checksum else { throw .checksum }
         guard version <= self.version else { throw .version(version) }
         guard version > 0, flags == 0 else { throw .foreign }
-        do throws(RecordReader.Fault) {
+        do throws(RecordReader.FieldError) {
             var reader = RecordReader(bytes[RecordEnvelope.byteCount...])
             let value = try read(&reader, version)
-            guard reader.remainingCount == 0 else { throw reader.fault("end") }
+            guard reader.remainingCount == 0 else { throw reader.makeError("end") }
             return value
         } catch { throw .field(error.field, offset: error.offset) }
     }
@@ -115,7 +115,7 @@ package struct RecordEnvelope: Sendable {
 /// Reads the numbers and texts of a record, little endian, and never past its end.
 package struct RecordReader: Sendable {
     /// An invalid field.
-    package struct Fault: Error, Hashable, Sendable {
+    package struct FieldError: Error, Hashable, Sendable {
         /// The name of the field.
         package var field: String
         /// The offset in the record at which reading stopped.
@@ -138,10 +138,10 @@ package struct RecordReader: Sendable {
     package var offset: Int { position - bytes.startIndex }
 
     /// The fault of a field that ends here.
-    package func fault(_ field: String) -> Fault { Fault(field: field, offset: offset) }
+    package func makeError(_ field: String) -> FieldError { FieldError(field: field, offset: offset) }
 
     /// Reads a number of as many bytes as its type has.
-    package mutating func number<Number: FixedWidthInteger>(_ field: String) throws(Fault) -> Number {
+    package mutating func number<Number: FixedWidthInteger>(_ field: String) throws(FieldError) -> Number {
         var number: Number = 0
         for (place, byte) in try raw(Number.bitWidth / 8, field).enumerated() {
             number |= Number(truncatingIfNeeded: byte) << Number(truncatingIfNeeded: place * 8)
@@ -150,54 +150,56 @@ package struct RecordReader: Sendable {
     }
 
     /// Reads 1 or 0; another number is a fault.
-    package mutating func flag(_ field: String) throws(Fault) -> Bool {
+    package mutating func flag(_ field: String) throws(FieldError) -> Bool {
         let number: UInt8 = try number(field)
-        guard number <= 1 else { throw fault(field) }
+        guard number <= 1 else { throw makeError(field) }
         return number == 1
     }
 
     /// Reads that many bytes.
-    package mutating func raw(_ count: Int, _ field: String) throws(Fault) -> ArraySlice<UInt8> {
-        guard count >= 0, count <= remainingCount else { throw fault(field) }
+    package mutating func raw(_ count: Int, _ field: String) throws(FieldError) -> ArraySlice<UInt8> {
+        guard count >= 0, count <= remainingCount else { throw makeError(field) }
         defer { position += count }
         return bytes[position..<(position + count)]
     }
 
     /// Reads a count, a `UInt32` of at most `limit`, and that many bytes.
-    package mutating func counted(limit: Int, _ field: String) throws(Fault) -> ArraySlice<UInt8> {
+    package mutating func counted(limit: Int, _ field: String) throws(FieldError) -> ArraySlice<UInt8> {
         let count: UInt32 = try number(field)
-        guard count <= limit else { throw fault(field) }
+        guard count <= limit else { throw makeError(field) }
         return try raw(Int(count), field)
     }
 
     /// Reads the count of a text's bytes, and the text, which must be UTF-8.
-    package mutating func text(limit: Int, _ field: String) throws(Fault) -> String {
-        guard let text = String(validating: try counted(limit: limit, field), as: UTF8.self) else { throw fault(field) }
+    package mutating func text(limit: Int, _ field: String) throws(FieldError) -> String {
+        guard let text = String(validating: try counted(limit: limit, field), as: UTF8.self) else {
+            throw makeError(field)
+        }
         return text
     }
 
     /// Reads a flag and, if it is 1, a value.
-    package mutating func optional<Value>(_ field: String, _ read: (inout RecordReader) throws(Fault) -> Value)
-        throws(Fault) -> Value?
+    package mutating func optional<Value>(_ field: String, _ read: (inout RecordReader) throws(FieldError) -> Value)
+        throws(FieldError) -> Value?
     { try flag(field) ? try read(&self) : nil }
 
     /// Reads a flag and, if it is 1, a number.
-    package mutating func optionalNumber<N: FixedWidthInteger>(_ field: String) throws(Fault) -> N? {
+    package mutating func optionalNumber<N: FixedWidthInteger>(_ field: String) throws(FieldError) -> N? {
         try flag(field) ? try number(field) : nil
     }
 
     /// Reads a flag and, if it is 1, a text.
-    package mutating func optionalText(limit: Int, _ field: String) throws(Fault) -> String? {
+    package mutating func optionalText(limit: Int, _ field: String) throws(FieldError) -> String? {
         try flag(field) ? try text(limit: limit, field) : nil
     }
 
     /// Reads a count of at most `limit`, a number of that type, and that many elements.
     package mutating func list<Count: FixedWidthInteger, Element>(
         of count: Count.Type, limit: Count = .max, _ field: String,
-        _ read: (inout RecordReader) throws(Fault) -> Element
-    ) throws(Fault) -> [Element] {
+        _ read: (inout RecordReader) throws(FieldError) -> Element
+    ) throws(FieldError) -> [Element] {
         let count: Count = try number(field)
-        guard count <= limit else { throw fault(field) }
+        guard count <= limit else { throw makeError(field) }
         var list: [Element] = []
         for _ in 0..<count { list.append(try read(&self)) }
         return list

@@ -137,20 +137,17 @@ extension OriginResponseBody {
             for piece in TestPattern.stretches(from: offset, count: count) { try await writer.append(Array(piece)) }
         case .file(let path, let range):
             let file = try await ServedFile.open(path)
-            do {
-                var offset = range.lowerBound
-                while offset < range.upperBound {
-                    let count = Int(min(range.upperBound - offset, UInt64(OriginResponseBody.stepSize)))
-                    let bytes = try await file.read(at: offset, count: count)
-                    if bytes.isEmpty { break }
-                    try await writer.append(bytes)
-                    offset += UInt64(bytes.count)
-                }
-            } catch {
-                await file.close()
-                throw error
-            }
-            await file.close()
+            try await runThenEnd(
+                {
+                    var offset = range.lowerBound
+                    while offset < range.upperBound {
+                        let count = Int(min(range.upperBound - offset, UInt64(OriginResponseBody.stepSize)))
+                        let bytes = try await file.read(at: offset, count: count)
+                        if bytes.isEmpty { break }
+                        try await writer.append(bytes)
+                        offset += UInt64(bytes.count)
+                    }
+                }, end: { _ in await file.close() })
         case .stream(_, let body): try await body(writer)
         }
     }

@@ -1,6 +1,6 @@
-public import FoundationEssentials
 // The types of methods and of field names, as `import Martlet` has them: a test compares with `.post`.
 @_exported public import HTTPTypes
+public import MartletCore
 import MartletTransport
 import MartletURL
 import MartletWire
@@ -110,11 +110,20 @@ public struct OriginRequest: OriginRequestHead {
         String(decoding: try await collectBody(upTo: limit), as: UTF8.self)
     }
 
-    /// Reads the rest of the body and decodes it from JSON.
+    /// Reads the rest of the body, of at most 16 MiB unless another limit is given, and decodes it from JSON, by a
+    /// decoder such as `.json(keys: .snakeCase, dates: .iso8601)`; as `JSONDecoder` does by default.
     /// - Throws: ``OriginError/bodyNotDecodable(_:)``, and the errors of ``collectBody(upTo:)``.
     public func decode<Value: Decodable>(
-        _ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder(), upTo limit: Int = 16 << 20
+        _ type: Value.Type = Value.self, decoder: BodyDecoder = .json(), upTo limit: Int = 16 << 20
     ) async throws -> Value { try OriginError.decoding(type, await collectBody(upTo: limit), decoder) }
+
+    /// Reads the rest of a multipart body and returns its parts, in order.
+    /// - Parameter limit: The maximum number of bytes to hold; 16 MiB by default.
+    /// - Throws: ``OriginError/bodyNotDecodable(_:)`` for another or a malformed body; the errors of
+    ///   ``collectBody(upTo:)``.
+    public func collectParts(upTo limit: Int = 16 << 20) async throws -> [OriginPart] {
+        try OriginPart.parts(of: await collectBody(upTo: limit), contentType: contentType)
+    }
 
     /// Sends an interim response immediately (RFC 9110 §15.2). HTTP/1.0 clients receive none.
     ///

@@ -1,4 +1,5 @@
 import FoundationEssentials
+public import MartletCore
 public import SystemPackage
 
 /// A response of a test origin's handler.
@@ -59,16 +60,17 @@ public struct OriginResponse: Sendable {
         text: String, status: Int = 200, headers: OriginFields = [:], contentType: String = "application/json"
     ) -> OriginResponse { .text(text, status: status, headers: headers, contentType: contentType) }
 
-    /// A value encoded as JSON with sorted keys.
+    /// A value encoded as JSON, by an encoder such as `.json(keys: .snakeCase, dates: .iso8601)`. `nil` (the default)
+    /// sorts and keeps the keys, writes dates as `JSONEncoder` does, and does not escape slashes.
     /// - Throws: The encoder's error.
     public static func json(
         _ value: some Encodable, status: Int = 200, headers: OriginFields = [:],
-        contentType: String = "application/json"
+        contentType: String = "application/json", encoder: BodyEncoder? = nil
     ) throws -> OriginResponse {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let text = String(decoding: try encoder.encode(value), as: UTF8.self)
-        return .json(text: text, status: status, headers: headers, contentType: contentType)
+        let plain = JSONEncoder()
+        plain.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let bytes = try (encoder ?? BodyEncoder.json(plain)).bytes(of: value)
+        return .bytes(bytes, status: status, headers: headers, contentType: contentType)
     }
 
     /// Bytes of a type.
@@ -150,6 +152,8 @@ public enum OriginResponseBody: Sendable {
 ///
 /// A thrown fault with a number of bytes happens within a response with status 200 and one byte more of
 /// ``TestPattern``. If a ``OriginResponseBody/stream(length:_:)`` throws it, the missing bytes are sent first.
+///
+/// A request body that the handler did not read is recorded before the fault: see ``RecordedRequest/body``.
 public struct OriginFault: Error, Sendable, Hashable {
     /// The kind of a fault.
     public enum Kind: Sendable, Hashable {
@@ -157,7 +161,8 @@ public struct OriginFault: Error, Sendable, Hashable {
         case close
         /// The connection is closed; over TLS without a `close_notify`, as an attacker would cut it.
         case cut
-        /// The connection is reset.
+        /// The connection is reset. The client can read the bytes that were sent before; a network, unlike loopback
+        /// and a mock transport, may lose them.
         case reset
         /// Nothing more is sent until the client leaves or the origin stops.
         case stall

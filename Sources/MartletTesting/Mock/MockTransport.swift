@@ -4,7 +4,7 @@ public import MartletCore
 ///
 /// The mock responds for every host; `https` connections are not encrypted. Copies share connections, recorder and
 /// signals. The connections end when the clients end them or ``stop()`` is called.
-public struct MockTransport: Sendable {
+public struct MockTransport: TestServer {
     private let service: OriginService
 
     /// Creates a transport whose requests are passed to a closure.
@@ -23,11 +23,45 @@ public struct MockTransport: Sendable {
         service = OriginService(conduct: OriginBehavior(scripts: scripts), limits: OriginLimits(), context: nil)
     }
 
+    // MARK: Scoped use
+
+    /// Runs a closure with a mock whose requests are passed to a handler. The mock is stopped even if the closure
+    /// throws.
+    /// - Returns: The closure's result.
+    /// - Throws: The closure's error.
+    @discardableResult public static func withMock<Value>(
+        handler: OriginHandler, limits: OriginLimits = OriginLimits(), run body: (MockTransport) async throws -> Value
+    ) async throws -> Value { try await MockTransport(handler: handler, limits: limits).running(body) }
+
+    /// Runs a closure with a mock whose requests are passed to another closure; see ``withMock(handler:limits:run:)``.
+    @discardableResult public static func withMock<Value>(
+        respond: @escaping OriginHandler.Respond, run body: (MockTransport) async throws -> Value
+    ) async throws -> Value { try await MockTransport(respond).running(body) }
+
+    /// Runs a closure with a mock that plays scripts; see ``init(scripts:)-(ServerScript...)``.
+    @discardableResult public static func withMock<Value>(
+        scripts: ServerScript..., run body: (MockTransport) async throws -> Value
+    ) async throws -> Value { try await MockTransport(scripts: scripts).running(body) }
+
+    private func running<Value>(_ body: (MockTransport) async throws -> Value) async throws -> Value {
+        try await runThenEnd({ try await body(self) }, end: { _ in await stop() })
+    }
+
+    // MARK: Inspecting
+
+    /// Scheme and authority of ``TestServer/url(_:)``: `http://mock.test`. The mock also responds for all others.
+    public var base: String { "http://mock.test" }
+
     /// The counts, requests and transcripts so far.
     public var recorder: OriginRecorder { service.recorder }
 
     /// The signals of scripts and handlers.
     public var signals: OriginSignals { service.signals }
+
+    // MARK: Stopping
+
+    /// Ends every open connection immediately, as a server that restarts does.
+    public func closeAllConnections() { service.register.endAll() }
 
     /// Ends all connections and waits until their handlers have ended; later connections end immediately.
     public func stop() async { await service.register.stop() }

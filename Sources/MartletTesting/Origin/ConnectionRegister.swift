@@ -107,20 +107,18 @@ final class LoopbackServer: Sendable {
             }
         }
     }
+}
 
-    /// Runs a closure, then the end of the server that it uses, even if the closure throws.
-    /// - Parameter end: Receives whether the closure threw.
-    static func running<Value>(_ body: () async throws -> Value, end: (_ hasFailed: Bool) async -> Void) async throws
-        -> Value
-    {
-        do {
-            let value = try await body()
-            await end(false)
-            return value
-        } catch {
-            await end(true)
-            throw error
-        }
+/// Runs a closure, and then one that ends what it uses, even if the first one throws.
+/// - Parameter end: Receives whether the first closure threw.
+func runThenEnd<Value>(_ body: () async throws -> Value, end: (_ hasFailed: Bool) async -> Void) async throws -> Value {
+    do {
+        let value = try await body()
+        await end(false)
+        return value
+    } catch {
+        await end(true)
+        throw error
     }
 }
 

@@ -13,11 +13,11 @@ struct OriginConnection: Sendable {
     private let departure: @Sendable () -> Void
 
     /// The way a connection ends.
-    private enum Ending {
+    private enum Outcome {
         case linger
         case fault(OriginFault.Kind)
 
-        static let close = Ending.fault(.close)
+        static let close = Outcome.fault(.close)
     }
 
     /// - Parameter departure: Called when the client leaves while a handler runs.
@@ -44,6 +44,8 @@ struct OriginConnection: Sendable {
             case .fault(.cut): return channel.cut()
             case .fault(.reset): return channel.stream.reset()
             case .fault(.stall):
+                // Records the rest of the body.
+                await reader.drain(limit: .max)
                 await channel.discard()
                 return channel.stream.close()
             }
@@ -52,14 +54,14 @@ struct OriginConnection: Sendable {
 
     /// Serves one request.
     /// - Returns: The end of the connection, or `nil` if it continues.
-    private func serveRequest(_ number: Int) async -> Ending? {
+    private func serveRequest(_ number: Int) async -> Outcome? {
         let (head, body): (RequestHead, OriginRequestBody)
         do {
             guard let next = try await reader.nextHead() else { return .close }
             (head, body) = next
         } catch let error as WireError {
             note("\(error)")
-            return await refuse(error)
+            return await reject(error)
         } catch { return .close }
         let recorded = RecordedRequest(head, number: number, connection: peer)
         reader.startRecording(service.recorder.record(recorded))
@@ -93,7 +95,7 @@ struct OriginConnection: Sendable {
     private func response(to request: OriginRequest) async throws -> OriginResponse {
         defer {
             reader.endHandling()
-            channel.endWatch()
+            channel.stopObserving()
         }
         let response: OriginResponse
         do { response = try await handler.respond(to: request) } catch let fault as OriginFault {
@@ -104,8 +106,9 @@ struct OriginConnection: Sendable {
             let isClientError = if case OriginError.malformedRequest = error { true } else { false }
             return .text("\(error)\n", status: isClientError ? 400 : 500).with { $0.closesConnection = isClientError }
         }
-        if response.fault == nil, !response.body.isStream {
-            await reader.readIgnoredBody(limit: service.limits.unreadBodyLimit)
+        if !response.body.isStream {
+            await reader.readIgnoredBody(
+                limit: service.limits.unreadBodyLimit, isBeforeFault: response.fault != nil)
         }
         if response.delay > .zero { try await Task.sleep(for: response.delay) }
         if let fault = response.fault, fault.bodyByteCount == nil { throw fault }
@@ -146,7 +149,7 @@ struct OriginConnection: Sendable {
         return plan.persists
     }
 
-    private func refuse(_ error: WireError) async -> Ending {
+    private func reject(_ error: WireError) async -> Outcome {
         let status: Int
         switch error.code {
         case .headTooLarge, .lineTooLong, .tooManyLines: status = 431

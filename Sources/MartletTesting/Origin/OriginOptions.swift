@@ -1,5 +1,6 @@
 import FoundationEssentials
 public import HTTPTypes
+import MartletCore
 
 /// The options of a test origin.
 public struct OriginOptions: Sendable {
@@ -98,7 +99,7 @@ public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
     case bodyTooLarge(limit: Int)
     /// A request's body was read after its response was sent, or by two readers at once.
     case bodyNotReadable
-    /// A request's body could not be decoded.
+    /// A request's body could not be decoded from JSON, or is not a valid multipart body.
     case bodyNotDecodable(String)
     /// The client's bytes are not HTTP, or its body ended too early.
     case malformedRequest(String)
@@ -114,9 +115,9 @@ public enum OriginError: Error, Hashable, Sendable, CustomStringConvertible {
     case file(String)
 
     /// Decodes a value from JSON bytes.
-    static func decoding<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8], _ decoder: JSONDecoder)
+    static func decoding<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8], _ decoder: BodyDecoder)
         throws(OriginError) -> Value
-    { do { return try decoder.decode(type, from: Data(bytes)) } catch { throw .bodyNotDecodable("\(error)") } }
+    { do { return try decoder.value(type, from: Data(bytes)) } catch { throw .bodyNotDecodable("\(error)") } }
 
     /// The description of the error.
     public var description: String {

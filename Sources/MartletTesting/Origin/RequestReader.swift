@@ -161,9 +161,14 @@ final class RequestReader: Sendable {
 
     /// Reads a body of a short, declared length that the handler did not read, before the response is sent: a test that
     /// has the response finds the body recorded. A client that does not send it within a second is not awaited.
-    func readIgnoredBody(limit: UInt64) async {
-        guard state.withLock({ !$0.wasRead && $0.remaining != nil }), canDrain(limit: limit) else { return }
-        await drain(limit: limit, until: MonotonicTime.now().advanced(by: .seconds(1)))
+    /// - Parameter isBeforeFault: Whether a fault follows. A long or chunked body is then read as far as it has
+    ///   arrived, without waiting.
+    func readIgnoredBody(limit: UInt64, isBeforeFault: Bool) async {
+        let isShort = state.withLock { $0.remaining != nil } && canDrain(limit: limit)
+        guard state.withLock({ !$0.wasRead }), isShort || isBeforeFault else { return }
+        // The instant zero means no waiting.
+        let deadline = isShort ? MonotonicTime.now().advanced(by: .seconds(1)) : MonotonicTime(nanoseconds: 0)
+        await drain(limit: limit, until: deadline)
     }
 
     /// The trailer fields of a request's body.

@@ -10,7 +10,7 @@ package import MartletTransport
 ///     let answer = try await session.get(origin.url("/hello"))
 /// }
 /// ```
-public final class TestOrigin: Sendable {
+public final class TestOrigin: TestServer {
     private let server: LoopbackServer
     private let service: OriginService
     private let socketPath: String?
@@ -84,7 +84,7 @@ public final class TestOrigin: Sendable {
         _ options: OriginOptions = .plain, handler: OriginHandler, run body: (TestOrigin) async throws -> Value
     ) async throws -> Value {
         let origin = try await start(options, handler: handler)
-        return try await LoopbackServer.running({ try await body(origin) }, end: { _ in await origin.stop() })
+        return try await runThenEnd({ try await body(origin) }, end: { _ in await origin.stop() })
     }
 
     /// Runs a closure with an origin whose requests are passed to another closure; see ``withOrigin(_:handler:run:)``.
@@ -103,7 +103,7 @@ public final class TestOrigin: Sendable {
         _ options: OriginOptions = .plain, scripts: [ServerScript], run body: (TestOrigin) async throws -> Value
     ) async throws -> Value {
         let origin = try await start(options, scripts: scripts)
-        return try await LoopbackServer.running({ try await body(origin) }, end: { _ in await origin.stop() })
+        return try await runThenEnd({ try await body(origin) }, end: { _ in await origin.stop() })
     }
 
     // MARK: Stopping
@@ -143,10 +143,6 @@ public final class TestOrigin: Sendable {
     /// Scheme and authority: `http://127.0.0.1:49152`; for a Unix domain socket `http://localhost`.
     public var base: String { socketAddress.family == .unix ? "\(scheme)://localhost" : "\(scheme)://\(socketAddress)" }
 
-    /// The URL of a path.
-    /// - Parameter path: The part after the authority, sent unchanged; a missing first slash is added.
-    public func url(_ path: String = "/") -> String { path.hasPrefix("/") ? base + path : "\(base)/\(path)" }
-
     /// The counts, requests and transcripts so far.
     public var recorder: OriginRecorder { service.recorder }
 
@@ -155,18 +151,4 @@ public final class TestOrigin: Sendable {
 
     /// The certificate of the origin's authority in PEM, for clients to trust; `nil` for a plain origin.
     public var authorityPEM: String? { credentials?.authorityPEM }
-
-    /// The requests so far; see ``OriginRecorder/requests``.
-    public var requests: [RecordedRequest] { recorder.requests }
-
-    /// The number of connections accepted so far.
-    public var connectionCount: Int { recorder.counts.connections }
-
-    /// The number of open connections.
-    public var openConnectionCount: Int { recorder.counts.openConnections }
-
-    /// Waits for requests; see ``OriginRecorder/waitForRequests(count:within:)``.
-    @discardableResult public func waitForRequests(count: Int, within limit: Duration = .seconds(120)) async throws
-        -> [RecordedRequest]
-    { try await recorder.waitForRequests(count: count, within: limit) }
 }

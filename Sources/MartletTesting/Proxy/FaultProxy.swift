@@ -133,7 +133,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         run body: (FaultProxy) async throws -> Value
     ) async throws -> Value {
         let proxy = try start(before: origin, options, seed: seed)
-        return try await LoopbackServer.running({ try await body(proxy) }) { hasFailed in
+        return try await runThenEnd({ try await body(proxy) }) { hasFailed in
             if hasFailed { print("\(proxy): failed; MARTLET_FAULT_SEED=\(proxy.seed) repeats it") }
             await proxy.stop()
         }

@@ -1,12 +1,13 @@
-public import FoundationEssentials
 public import HTTPTypes
+public import MartletCore
 import MartletWire
 
 /// A request that a test origin, a mock transport or a script received.
 ///
 /// ```swift
 /// let request = try #require(mock.recorder.requests.first)
-/// #expect(request.method == .post && request.path == "/v2/users" && request.headers["Accept"] == "application/json")
+/// #expect(request.method == .post && request.path == "/v2/users")
+/// #expect(request.headers["Accept"] == "application/json")
 /// #expect(try request.decode(User.self) == anna)
 /// ```
 public struct RecordedRequest: OriginRequestHead, Hashable, CustomStringConvertible {
@@ -24,7 +25,8 @@ public struct RecordedRequest: OriginRequestHead, Hashable, CustomStringConverti
     public let headers: OriginFields
     /// The bytes of the body that were received so far, without chunked framing. They are complete when the client has
     /// the response, unless its handler left a long or chunked body unread, or ``OriginLimits/recordedBodyLimit`` was
-    /// reached.
+    /// reached. Before an ``OriginFault``, an unread long or chunked body is recorded as far as it has arrived, up to
+    /// ``OriginLimits/unreadBodyLimit`` bytes.
     public internal(set) var body: [UInt8] = []
     /// The number of bytes of the body that were received so far, recorded or not.
     public internal(set) var bodyByteCount: UInt64 = 0
@@ -42,13 +44,25 @@ public struct RecordedRequest: OriginRequestHead, Hashable, CustomStringConverti
     /// The body as text; bytes that are not UTF-8 become U+FFFD.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The body, decoded from JSON.
+    /// Decodes the body from JSON, by a decoder such as `.json(keys: .snakeCase, dates: .iso8601)`; as `JSONDecoder`
+    /// does by default.
     /// - Throws: ``OriginError/bodyNotDecodable(_:)``, or ``OriginError/bodyNotRecorded(byteCount:)``.
-    public func decode<Value: Decodable>(_ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder())
+    public func decode<Value: Decodable>(_ type: Value.Type = Value.self, decoder: BodyDecoder = .json())
         throws(OriginError) -> Value
-    {
-        guard bodyByteCount == UInt64(body.count) else { throw .bodyNotRecorded(byteCount: bodyByteCount) }
-        return try OriginError.decoding(type, body, decoder)
+    { try OriginError.decoding(type, wholeBody, decoder) }
+
+    /// The parts of a multipart body, in order.
+    /// - Throws: ``OriginError/bodyNotDecodable(_:)`` for another or a malformed body, or
+    ///   ``OriginError/bodyNotRecorded(byteCount:)``.
+    public var parts: [OriginPart] {
+        get throws(OriginError) { try OriginPart.parts(of: wholeBody, contentType: contentType) }
+    }
+
+    private var wholeBody: [UInt8] {
+        get throws(OriginError) {
+            guard bodyByteCount == UInt64(body.count) else { throw .bodyNotRecorded(byteCount: bodyByteCount) }
+            return body
+        }
     }
 
     /// Method, target and number of body bytes, in one line.

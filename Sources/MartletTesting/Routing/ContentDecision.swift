@@ -22,6 +22,7 @@ package enum ContentDecision: Equatable {
         length: UInt64?
     ) {
         let isRead = method == .get || method == .head
+        let entityTag = entityTag.flatMap { EntityTag(Array($0.utf8)[...]) }
         func date(_ name: String) -> HTTPDate? { fields[name].flatMap { HTTPDate($0) } }
         let isCurrent =
             if fields.contains("If-Match") {
@@ -51,26 +52,19 @@ package enum ContentDecision: Equatable {
     }
 
     /// Whether a list of entity tags contains one; `*` matches any.
-    private static func matches(_ values: [String], _ entityTag: String?, strongly: Bool) -> Bool {
+    private static func matches(_ values: [String], _ entityTag: EntityTag?, strongly: Bool) -> Bool {
         guard let entityTag else { return false }
-        for value in values {
-            for element in ElementList(Array(value.utf8)[...]) {
-                let tag = String(decoding: element, as: UTF8.self)
-                if tag == "*" { return true }
-                if strongly ? isStrong(tag) && tag == entityTag : opaque(tag) == opaque(entityTag) { return true }
-            }
+        return values.flatMap { ElementList(Array($0.utf8)[...]) }.contains { element in
+            if element.elementsEqual("*".utf8) { return true }
+            guard let tag = EntityTag(element) else { return false }
+            return strongly ? tag.matchesStrongly(entityTag) : tag.matchesWeakly(entityTag)
         }
-        return false
     }
 
-    private static func isStrong(_ tag: String) -> Bool { !tag.hasPrefix("W/") }
-
-    private static func opaque(_ tag: String) -> Substring { isStrong(tag) ? tag[...] : tag.dropFirst(2) }
-
     /// Whether If-Range allows the range: it names exactly this version, by a strong validator (RFC 9110 §13.1.5).
-    private static func allowsRange(_ value: String?, _ entityTag: String?, _ lastModified: HTTPDate?) -> Bool {
+    private static func allowsRange(_ value: String?, _ entityTag: EntityTag?, _ lastModified: HTTPDate?) -> Bool {
         guard let value else { return true }
-        if value.hasPrefix("\"") || value.hasPrefix("W/") { return isStrong(value) && value == entityTag }
+        if let tag = EntityTag(Array(value.utf8)[...]) { return entityTag?.matchesStrongly(tag) == true }
         guard let lastModified, let date = HTTPDate(value) else { return false }
         return date == lastModified
     }

@@ -139,7 +139,7 @@ struct ScriptRunner: ~Copyable, Sendable {
     private func stall() async {
         let departure = OneShot<Void>()
         channel.watchForDeparture { departure.fulfill(()) }
-        defer { channel.endWatch() }
+        defer { channel.stopObserving() }
         guard case .success(let loop) = EventLoop.shared else { return }
         _ = await departure.waitUnlessCancelled(until: .distantFuture, on: loop)
     }

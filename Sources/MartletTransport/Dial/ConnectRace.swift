@@ -78,7 +78,7 @@ struct ConnectRace: Sendable {
                 }
                 if let attempt = effects.start {
                     outcome.phase = .connecting
-                    do throws(ConnectFailure) {
+                    do throws(ConnectError) {
                         let begun = try begin(attempt.address)
                         sockets[attempt] = begun
                         let deadline = deadline
@@ -118,7 +118,7 @@ struct ConnectRace: Sendable {
     /// A race of one address, without timers and tasks: these are most of the cost of a connection to a nearby host.
     private func runAlone(_ address: SocketAddress) async -> Outcome {
         var outcome = Outcome()
-        do throws(ConnectFailure) {
+        do throws(ConnectError) {
             let attempt = try begin(address)
             do throws(TransportError) {
                 try await attempt.finish(until: deadline)
@@ -138,7 +138,7 @@ struct ConnectRace: Sendable {
         return outcome
     }
 
-    private func begin(_ address: SocketAddress) throws(ConnectFailure) -> ConnectAttempt {
+    private func begin(_ address: SocketAddress) throws(ConnectError) -> ConnectAttempt {
         let attempt = try ConnectAttempt(to: address, options: options, loop: loop)
         control.add(attempt.socket)
         return attempt
@@ -204,13 +204,13 @@ struct ConnectRace: Sendable {
 
     /// All failures as one error: that of a handshake, as the most specific, else every address with its reason.
     private static func summary(_ failures: [Machine.FailedAttempt], _ destination: Destination) -> TransportError {
-        var connects: [ConnectFailure] = []
+        var connects: [ConnectError] = []
         for failed in failures {
             if case .tls = failed.failure { return failed.failure }
             if case .connect(let list) = failed.failure {
                 connects += list
             } else if case .system(let error) = failed.failure {
-                connects.append(ConnectFailure(address: failed.attempt.address.description, error: error))
+                connects.append(ConnectError(address: failed.attempt.address.description, error: error))
             }
         }
         if !connects.isEmpty { return .connect(connects) }
@@ -226,13 +226,13 @@ struct ConnectAttempt: Sendable {
     let socket: Socket
 
     /// Opens a socket and starts connecting it.
-    init(to address: SocketAddress, options: SocketOptions, loop: EventLoop) throws(ConnectFailure) {
+    init(to address: SocketAddress, options: SocketOptions, loop: EventLoop) throws(ConnectError) {
         do throws(SystemError) {
             let descriptor = try Descriptor(address.family)
             try options.apply(to: descriptor, family: address.family)
             try descriptor.connect(to: address)
             socket = try descriptor.register(with: loop)
-        } catch { throw ConnectFailure(address: address.description, error: error) }
+        } catch { throw ConnectError(address: address.description, error: error) }
         self.address = address
     }
 
@@ -249,7 +249,7 @@ struct ConnectAttempt: Sendable {
         guard let code = result else { throw .closed }
         guard code != 0 else { return }
         let error = SystemError(operation: "connect", code: code)
-        throw .connect([ConnectFailure(address: address.description, error: error)])
+        throw .connect([ConnectError(address: address.description, error: error)])
     }
 
     /// Closes the socket after an error, and records the address if the error is its fault.

@@ -47,7 +47,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
     private var state = State.ready
     /// Addresses still to be tried, the next first.
     private var waiting: ArraySlice<Address>
-    /// Attempts without a verdict, in the order of starting; at most `addressLimit`.
+    /// Attempts without an outcome, in the order of starting; at most `addressLimit`.
     private var running: [Attempt] = []
     private var failures: [FailedAttempt] = []
     private var nextNumber = 0

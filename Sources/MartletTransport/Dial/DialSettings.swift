@@ -46,6 +46,11 @@ package struct DialSettings: Sendable {
         return (redirection?.toHost ?? host, redirection?.toPort ?? port)
     }
 
+    /// The addresses that replace a look-up of the host, after any redirection; `nil` for a look-up.
+    package func overriddenAddresses(host: String, port: Int) -> [SocketAddress]? {
+        overrides[Endpoint(host: host, port: port)] ?? overrides[Endpoint(host: "*", port: port)]
+    }
+
     /// Whether connections opened with these settings and with others are interchangeable.
     package func isEqual(to other: DialSettings) -> Bool {
         overrides == other.overrides && redirections == other.redirections && unixSocketPath == other.unixSocketPath

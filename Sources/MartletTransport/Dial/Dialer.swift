@@ -139,11 +139,7 @@ package final class Dialer: Sendable {
         let (host, port) =
             isProxy
             ? (destination.host, destination.port) : settings.redirected(host: destination.host, port: destination.port)
-        if let given = settings.overrides[Endpoint(host: host, port: port)]
-            ?? settings.overrides[Endpoint(host: "*", port: port)]
-        {
-            return (given, nil)
-        }
+        if let given = settings.overriddenAddresses(host: host, port: port) { return (given, nil) }
         if let literal = SocketAddress(literal: host, port: port) { return ([literal], nil) }
         let resolver = settings.resolver.value
         let outcome = await OneShot<Result<[SocketAddress], ResolutionError>>.run(until: deadline, on: loop) {

@@ -14,7 +14,7 @@ package final class BlockingThreadPool: Sendable {
     }
 
     /// A value in transit from a worker to the task that waits for it.
-    private final class Parcel<Value: Sendable>: Sendable { let value = Mutex<Value?>(nil) }
+    private final class ResultBox<Value: Sendable>: Sendable { let value = Mutex<Value?>(nil) }
 
     private let state = Mutex(State())
     private let threadLimit: Int
@@ -38,16 +38,16 @@ package final class BlockingThreadPool: Sendable {
     /// Runs a blocking closure on a worker and returns its result. Cancelling the task does not stop the closure, since
     /// a blocking call cannot be stopped; callers that must return earlier race it with another event.
     package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        let parcel = Parcel<Value>()
+        let box = ResultBox<Value>()
         let resumed = await suspend { (waiter: Waiter<Value>) in
             submit {
                 let value = body()
-                parcel.value.withLock { $0 = value }
+                box.value.withLock { $0 = value }
                 waiter.resume(returning: value)
             }
         }
         // Read again under the lock, for the same reason as in OneShot.
-        return parcel.value.withLock { $0 } ?? resumed
+        return box.value.withLock { $0 } ?? resumed
     }
 
     /// As ``run(_:)``, for a closure that may fail.
@@ -82,11 +82,11 @@ package final class BlockingThreadPool: Sendable {
     private func serve() {
         while true {
             state.withLock { $0.idleCount += 1 }
-            let signalled = semaphore.wait(seconds: 10)
+            let signaled = semaphore.wait(seconds: 10)
             let (work, ends) = state.withLock { state -> ((@Sendable () -> Void)?, Bool) in
                 state.idleCount -= 1
                 let work = state.work.popFirst()
-                let ends = work == nil && !signalled
+                let ends = work == nil && !signaled
                 if ends { state.threadCount -= 1 }
                 return (work, ends)
             }

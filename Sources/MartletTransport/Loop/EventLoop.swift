@@ -324,12 +324,12 @@ package protocol TimerTarget: AnyObject, Sendable {
         /// Reading and writing: sockets.
         case traffic
         /// Urgent data only, reported as readable: pressure files.
-        case news
+        case priority
 
         var flags: UInt32 {
             switch self {
             case .traffic: EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
-            case .news: EPOLLPRI.rawValue | EPOLLET.rawValue
+            case .priority: EPOLLPRI.rawValue | EPOLLET.rawValue
             }
         }
     }

@@ -33,11 +33,11 @@ package final class Readiness: TimerTarget {
     }
 
     private struct Latch {
-        var isSignalled = false
+        var isSignaled = false
         /// The last call found nothing (or read all bytes), and no edge has occurred since.
         var isDrained = false
         /// The next wait is to end immediately: it was woken before it began.
-        var isPoked = false
+        var wakesNextWait = false
         var waiter: Waiter<Outcome>?
         var deadline = MonotonicTime.distantFuture
         /// The time at which the loop's timer for this direction fires; `.distantFuture` if none is armed.
@@ -45,7 +45,7 @@ package final class Readiness: TimerTarget {
 
         /// Takes the waiter, to be resumed after the lock. Without one, the next wait ends immediately.
         mutating func wake() -> Waiter<Outcome>? {
-            isPoked = waiter == nil
+            wakesNextWait = waiter == nil
             return waiter.take()
         }
     }
@@ -59,9 +59,9 @@ package final class Readiness: TimerTarget {
         var isInterrupted = false
         var isClosed = false
         /// Notified on the loop's thread of any read edge while the connection idles in the pool.
-        var idleWatcher: (any IdleStreamObserver)?
+        var idleObserver: (any IdleStreamObserver)?
 
-        var isWorthReading: Bool { read.isSignalled || !read.isDrained || isHangup || isClosed || isInterrupted }
+        var isWorthReading: Bool { read.isSignaled || !read.isDrained || isHangup || isClosed || isInterrupted }
 
         mutating func withLatch<Value>(_ direction: Direction, _ body: (inout Latch) -> Value) -> Value {
             direction == .read ? body(&read) : body(&write)
@@ -88,8 +88,8 @@ package final class Readiness: TimerTarget {
     package func beginRead() -> Bool {
         state.withLock { state in
             if state.isHangup || state.isClosed || state.isInterrupted { return true }
-            if state.read.isDrained && !state.read.isSignalled { return false }
-            state.read.isSignalled = false
+            if state.read.isDrained && !state.read.isSignaled { return false }
+            state.read.isSignaled = false
             state.read.isDrained = false
             return true
         }
@@ -99,20 +99,20 @@ package final class Readiness: TimerTarget {
     package var isWorthReading: Bool { state.withLock { $0.isWorthReading } }
 
     /// Records that bytes can be read, as an edge does.
-    func noteReadable() { state.withLock { $0.read.isSignalled = true } }
+    func noteReadable() { state.withLock { $0.read.isSignaled = true } }
 
     /// Records that a read took all bytes.
     package func readDrained() { state.withLock { $0.read.isDrained = true } }
 
     package var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    package func beginWrite() { state.withLock { $0.write.isSignalled = false } }
+    package func beginWrite() { state.withLock { $0.write.isSignaled = false } }
 
     /// Sets whether write edges wake the reader in addition to a waiting writer. A reply to a TLS record may have to be
     /// sent before the record can be read. An earlier edge does not count: the caller tries again before it waits.
     package func setWakesReaderOnWritable(_ isOn: Bool) { state.withLock { $0.readerWantsWrite = isOn } }
 
-    /// Waits until a direction is signalled, or the deadline passes. The instant zero means no waiting.
+    /// Waits until a direction is signaled, or the deadline passes. The instant zero means no waiting.
     package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
         if deadline.nanoseconds == 0 { return state.withLock { poll(&$0, direction) } ?? .timedOut }
         return await suspend { (waiter: Waiter<Outcome>) in
@@ -146,10 +146,10 @@ package final class Readiness: TimerTarget {
         if state.isInterrupted { return .interrupted }
         let isHangup = direction == .read && state.isHangup
         let isReady = state.withLatch(direction) { latch in
-            let isReady = latch.isPoked || latch.isSignalled || isHangup
-            latch.isPoked = false
+            let isReady = latch.wakesNextWait || latch.isSignaled || isHangup
+            latch.wakesNextWait = false
             // A read clears its own signal when it is tried.
-            if direction == .write { latch.isSignalled = false }
+            if direction == .write { latch.isSignaled = false }
             return isReady
         }
         return isReady ? .ready : nil
@@ -178,39 +178,39 @@ package final class Readiness: TimerTarget {
         writer?.resume(returning: .interrupted)
     }
 
-    /// Ends every wait, now and later, with ``Outcome/closed``, and releases the watcher.
+    /// Ends every wait, now and later, with ``Outcome/closed``, and releases the observer.
     package func close() {
-        let (reader, writer, watcher) = state.withLock { state in
+        let (reader, writer, observer) = state.withLock { state in
             state.isClosed = true
-            return (state.read.waiter.take(), state.write.waiter.take(), state.idleWatcher.take())
+            return (state.read.waiter.take(), state.write.waiter.take(), state.idleObserver.take())
         }
         reader?.resume(returning: .closed)
         writer?.resume(returning: .closed)
         // Released outside of the lock: it may hold the last reference to much.
-        _ = watcher
+        _ = observer
     }
 
     /// Ends the watch of ``observeIdle(_:)``.
     /// - Returns: Whether there may be something to read: an edge has occurred after the last read, or that read left
     ///   bytes, which cause no other edge.
     package func stopObservingIdle() -> Bool {
-        let (watcher, mayHaveBytes) = state.withLock { ($0.idleWatcher.take(), $0.isWorthReading) }
+        let (observer, mayHaveBytes) = state.withLock { ($0.idleObserver.take(), $0.isWorthReading) }
         // Released outside of the lock: it may hold the last reference to much.
-        _ = watcher
+        _ = observer
         return mayHaveBytes
     }
 
-    /// Notifies a watcher, on the loop's thread, of every later read edge, and immediately if there has been one since
-    /// the last read. It is retained until ``stopObservingIdle()`` or ``close()``.
-    package func observeIdle(_ watcher: any IdleStreamObserver) {
-        let isSignalled = state.withLock { state in
+    /// Notifies an observer, on the loop's thread, of every later read edge, and immediately if there was one since the
+    /// last read. It is retained until ``stopObservingIdle()`` or ``close()``.
+    package func observeIdle(_ observer: any IdleStreamObserver) {
+        let isSignaled = state.withLock { state in
             // The socket may have been closed since the caller decided to watch it. Watcher and socket refer to each
             // other, and nothing would break that cycle later.
             guard !state.isClosed else { return false }
-            state.idleWatcher = watcher
-            return state.isHangup || state.read.isSignalled
+            state.idleObserver = observer
+            return state.isHangup || state.read.isSignaled
         }
-        if isSignalled { watcher.idleStreamBecameReadable() }
+        if isSignaled { observer.idleStreamBecameReadable() }
     }
 
     // MARK: The loop's side
@@ -218,26 +218,26 @@ package final class Readiness: TimerTarget {
     func signal(_ event: Poller.Event) {
         var reader: Waiter<Outcome>?
         var writer: Waiter<Outcome>?
-        var watcher: (any IdleStreamObserver)?
+        var observer: (any IdleStreamObserver)?
         state.withLock { state in
             if event.isHangup { state.isHangup = true }
             if event.isReadable {
                 reader = state.read.waiter.take()
-                state.read.isSignalled = true
-                watcher = state.idleWatcher
+                state.read.isSignaled = true
+                observer = state.idleObserver
             }
             if event.isWritable {
                 writer = state.write.waiter.take()
-                if writer == nil { state.write.isSignalled = true }
+                if writer == nil { state.write.isSignaled = true }
                 if state.readerWantsWrite, reader == nil {
                     reader = state.read.waiter.take()
-                    state.read.isSignalled = true
+                    state.read.isSignaled = true
                 }
             }
         }
         reader?.resume(returning: .ready)
         writer?.resume(returning: .ready)
-        watcher?.idleStreamBecameReadable()
+        observer?.idleStreamBecameReadable()
     }
 
     package func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime? {

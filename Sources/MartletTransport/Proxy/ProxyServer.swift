@@ -191,9 +191,9 @@ package protocol ProxyAuthenticator: Sendable {
     /// The value that answers a 407; called once per request.
     /// - Parameters:
     ///   - challenges: The values of its `Proxy-Authenticate` fields, unchanged.
-    ///   - refused: The value of the rejected request; `nil` if it had none.
+    ///   - rejected: The value of the rejected request; `nil` if it had none.
     /// - Returns: The field's value for a retry; `nil` if a retry would be rejected again.
-    func value(answering challenges: [String], refused: String?, for request: ProxyAuthenticationRequest) -> String?
+    func value(answering challenges: [String], rejected: String?, for request: ProxyAuthenticationRequest) -> String?
 }
 
 package struct ProxyAuthenticationRequest: Sendable {

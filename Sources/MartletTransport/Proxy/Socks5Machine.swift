@@ -86,7 +86,7 @@ package struct Socks5Machine: Sendable {
     /// - Returns: The bytes to send, all of them immediately.
     /// - Throws: The reason the handshake failed; the same on every later call.
     package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Error) -> [UInt8] {
-        if case .failed(let fault) = state { throw fault }
+        if case .failed(let error) = state { throw error }
         answer += bytes.prefix(wantedByteCount)
         do throws(Socks5Error) { return try step() } catch {
             state = .failed(error)
@@ -99,11 +99,11 @@ package struct Socks5Machine: Sendable {
     package mutating func receiveEndOfStream() -> Socks5Error? {
         switch state {
         case .established: return nil
-        case .failed(let fault): return fault
+        case .failed(let error): return error
         default:
-            let fault = Socks5Error.truncated(receivedByteCount: answer.count)
-            state = .failed(fault)
-            return fault
+            let error = Socks5Error.truncated(receivedByteCount: answer.count)
+            state = .failed(error)
+            return error
         }
     }
 
@@ -117,11 +117,11 @@ package struct Socks5Machine: Sendable {
         case .authenticating:
             try checkVersion(1)
             guard answer.count == 2 else { break }
-            guard answer[1] == 0 else { throw .credentialsRefused }
+            guard answer[1] == 0 else { throw .credentialsRejected }
             return connect()
         case .connecting:
             try checkVersion(Socks5Machine.version)
-            if answer.count > 1, answer[1] != 0 { throw .refused(Socks5Reply(rawValue: answer[1])) }
+            if answer.count > 1, answer[1] != 0 { throw .rejected(Socks5Reply(rawValue: answer[1])) }
             guard answer.count == 5 else { break }
             switch answer[3] {
             case 1: state = .finishing(4 + 4 + 2)
@@ -167,9 +167,9 @@ package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
     /// The proxy chose a method of authentication that was not offered.
     case unofferedMethod(UInt8)
     /// The proxy rejected user and password.
-    case credentialsRefused
+    case credentialsRejected
     /// The proxy refused, or could not reach the server: its code.
-    case refused(Socks5Reply)
+    case rejected(Socks5Reply)
     /// The reply contains an address of a type that does not exist.
     case invalidAddressType(UInt8)
     /// The proxy ended the connection within a reply. Contains the number of received bytes.
@@ -180,7 +180,7 @@ package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
     case invalidCredentials
 
     /// Whether another address of the same server may work.
-    package var isAboutAddress: Bool { if case .refused(let reply) = self { reply.isAboutAddress } else { false } }
+    package var isAboutAddress: Bool { if case .rejected(let reply) = self { reply.isAboutAddress } else { false } }
 
     package var description: String {
         switch self {
@@ -188,8 +188,8 @@ package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
             "the answer begins with byte \(byte) and not with 5; it does not speak SOCKS version 5"
         case .noAcceptableMethod: "it accepts none of the ways to authenticate that were offered"
         case .unofferedMethod(let method): "it chose way \(method) to authenticate, which was not offered"
-        case .credentialsRefused: "it rejected the user name and password"
-        case .refused(let reply): "it answered with code \(reply.rawValue): \(reply)"
+        case .credentialsRejected: "it rejected the user name and password"
+        case .rejected(let reply): "it answered with code \(reply.rawValue): \(reply)"
         case .invalidAddressType(let type): "byte 3 of its answer names the unknown address type \(type)"
         case .truncated(let count): "it ended the connection after \(count) bytes of an answer"
         case .invalidName(let count): "a server's name has 1 to 255 bytes there, and this one has \(count)"

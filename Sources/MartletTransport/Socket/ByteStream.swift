@@ -80,8 +80,8 @@ package protocol ByteStream: AnyObject, Sendable {
     ///   is `true` if the stream does not know.
     @discardableResult func stopObservingIdle() -> Bool
 
-    /// Notifies a watcher whenever something happens on the idle stream, until ``stopObservingIdle()``.
-    func observeIdle(_ watcher: any IdleStreamObserver)
+    /// Notifies an observer whenever something happens on the idle stream, until ``stopObservingIdle()``.
+    func observeIdle(_ observer: any IdleStreamObserver)
 
     /// Makes a read wait end only when this many bytes, the end, or an error has arrived; initially 1. Reads themselves
     /// take all available bytes. A wait ends immediately if the number falls and fewer bytes are available. By default
@@ -161,7 +161,7 @@ private final class IdleClosure: IdleStreamObserver {
 package enum TransportError: Error, Sendable {
     case resolution(ResolutionError)
     /// No address could be connected to. Contains every attempt, in the order of their ends.
-    case connect([ConnectFailure])
+    case connect([ConnectError])
     /// Reading or writing failed, as after a reset by the peer.
     case system(SystemError)
     /// This side or the peer rejected the TLS handshake or a record.
@@ -176,7 +176,7 @@ package enum TransportError: Error, Sendable {
 }
 
 /// One attempt to connect that failed.
-public struct ConnectFailure: Error, Hashable, Sendable, CustomStringConvertible {
+public struct ConnectError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The address, such as `127.0.0.1:8080`, `[::1]:443` or a socket's path.
     public var address: String
     /// The error of the system.
@@ -226,7 +226,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     package var isReset: Bool { code == ECONNRESET }
-    package var isRefusal: Bool { code == ECONNREFUSED }
+    package var isConnectionRefused: Bool { code == ECONNREFUSED }
 
     /// The call and the system's text for the number: `connect: Connection refused (errno 111)`.
     public var description: String { "\(operation): \(SystemError.text(of: code)) (errno \(code))" }
@@ -296,7 +296,7 @@ public struct TLSInformation: Hashable, Sendable {
     public var peerCertificate: [UInt8]
 
     /// The fault of the peer's chain that a custom trust policy accepted; `nil` if there was none.
-    package internal(set) var acceptedFault: TLSError.Kind?
+    package internal(set) var acceptedError: TLSError.Kind?
 
     /// Creates the description of a handshake's result.
     public init(

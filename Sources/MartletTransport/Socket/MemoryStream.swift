@@ -57,8 +57,9 @@ package final class MemoryStream: ByteStream {
         guard readiness.beginRead() else { return .wouldBlock }
         if readiness.isClosed { throw .closed }
         let (outcome, isReset, isDrained) = incoming.state.withLock { state -> (ReadOutcome, Bool, Bool) in
-            if state.isReset { return (.wouldBlock, true, false) }
             guard state.byteCount > 0 else {
+                // As over TCP on loopback, a reset does not discard the bytes before it.
+                if state.isReset { return (.wouldBlock, true, false) }
                 return (state.isEnded ? .endOfStream(isClean: true) : .wouldBlock, false, !state.isEnded)
             }
             let count = min(state.byteCount, buffer.count)
@@ -145,7 +146,7 @@ package final class MemoryStream: ByteStream {
         }
     }
 
-    package func observeIdle(_ watcher: any IdleStreamObserver) { readiness.observeIdle(watcher) }
+    package func observeIdle(_ observer: any IdleStreamObserver) { readiness.observeIdle(observer) }
 
     package func stopObservingIdle() -> Bool { readiness.stopObservingIdle() }
 }

@@ -68,12 +68,13 @@ package final class Socket: Sendable {
     // MARK: Bytes
 
     /// Tries to receive.
-    /// - Parameter asksKernel: Whether to call the kernel even if the latch is not set. The latch then does not change:
-    ///   at worst it promises bytes that were already taken here.
-    package func receive(into buffer: UnsafeMutableRawBufferPointer, asksKernel: Bool = false) throws(TransportError)
+    /// - Parameter alwaysChecksSocket: Whether to call the kernel even if the latch is not set. The latch is then not
+    ///   changed: at worst it promises bytes that were already taken here.
+    package func receive(into buffer: UnsafeMutableRawBufferPointer, alwaysChecksSocket: Bool = false)
+        throws(TransportError)
         -> ReadOutcome
     {
-        guard asksKernel || readiness.beginRead() else { return .wouldBlock }
+        guard alwaysChecksSocket || readiness.beginRead() else { return .wouldBlock }
         let result = withDescriptor { descriptor in
             Socket.retrying { unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0) }
         }
@@ -81,7 +82,7 @@ package final class Socket: Sendable {
         if count == 0 { return .endOfStream(isClean: true) }
         guard count > 0 || code == EAGAIN else { throw .system(SystemError(operation: "recv", code: code)) }
         // A stream socket that returns less than requested is drained: the next edge reports new bytes.
-        if !asksKernel, count < buffer.count { readiness.readDrained() }
+        if !alwaysChecksSocket, count < buffer.count { readiness.readDrained() }
         return count > 0 ? .bytes(count) : .wouldBlock
     }
 
@@ -319,7 +320,7 @@ extension SocketStream {
 
     package func awaitBytes(_ count: Int) { socket.setReceiveLowWater(count) }
 
-    package func observeIdle(_ watcher: any IdleStreamObserver) { socket.readiness.observeIdle(watcher) }
+    package func observeIdle(_ observer: any IdleStreamObserver) { socket.readiness.observeIdle(observer) }
 
     package func mark(_ serviceClass: ServiceClass) { socket.mark(serviceClass) }
 }

@@ -11,31 +11,33 @@ enum CertificateVerification {
         guard let channel = unsafe TLSChannel.of(ssl), let leaf = unsafe X509_STORE_CTX_get0_cert(store) else {
             return 0
         }
-        channel.refusal = nil
+        channel.rejection = nil
         channel.evidence = nil
         let rules = channel.context.verification
         if let evaluator = rules.evaluator {
-            let fault = unsafe fault(store, leaf, channel)
+            let verificationError = unsafe verificationError(store, leaf, channel)
             switch channel.decision {
             case nil:
-                let chain = unsafe presented(store, host: channel.host, fault: fault)
+                let chain = unsafe presented(store, host: channel.host, verificationError: verificationError)
                 channel.question = { await evaluator.value(chain, chain.host) }
                 // Errors that stay in the queue would end the handshake.
                 OpenSSLErrors.clear()
                 // The handshake pauses here; this is called again when it continues.
                 return unsafe martlet_ssl_retry_verify(ssl)
-            case .deny(let reason): channel.refusal = .denied(reason: reason)
+            case .deny(let reason): channel.rejection = .denied(reason: reason)
             case .accept:
-                channel.acceptedFault = fault
-                channel.refusal = unsafe pinFault(store, leaf, rules.pins, isVerified: fault == nil, channel)
+                channel.acceptedError = verificationError
+                channel.rejection = unsafe pinError(
+                    store, leaf, rules.pins, isVerified: verificationError == nil, channel)
             }
         } else if rules.acceptsAny {
-            channel.refusal = unsafe pinFault(store, leaf, rules.pins, isVerified: false, channel)
+            channel.rejection = unsafe pinError(store, leaf, rules.pins, isVerified: false, channel)
         } else {
-            channel.refusal =
-                unsafe fault(store, leaf, channel) ?? pinFault(store, leaf, rules.pins, isVerified: true, channel)
+            channel.rejection =
+                unsafe verificationError(store, leaf, channel)
+                ?? pinError(store, leaf, rules.pins, isVerified: true, channel)
         }
-        guard channel.refusal == nil else {
+        guard channel.rejection == nil else {
             // If OpenSSL found no fault, the peer receives an alert about a bad certificate.
             if unsafe X509_STORE_CTX_get_error(store) == X509_V_OK {
                 unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
@@ -50,8 +52,10 @@ enum CertificateVerification {
         unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()).map { OpaquePointer($0) }
     }
 
-    /// The fault of the chain; `nil` if it has none.
-    private static func fault(_ store: OpaquePointer, _ leaf: OpaquePointer, _ channel: TLSChannel) -> TLSError.Kind? {
+    /// The error of the chain; `nil` if it has none.
+    private static func verificationError(_ store: OpaquePointer, _ leaf: OpaquePointer, _ channel: TLSChannel)
+        -> TLSError.Kind?
+    {
         let rules = channel.context.verification
         if rules.revocation.acceptsExpiredLists || rules.revocation.acceptsMissingLists || rules.hasGivenRoots
             || UnderscoreRule.concerns(channel.host)
@@ -69,14 +73,14 @@ enum CertificateVerification {
         let chain = unsafe certificates(X509_STORE_CTX_get0_chain(store))
         // A chain of one certificate is a root itself.
         let isRoot = unsafe rules.hasGivenRoots && chain.count == 1
-        return unsafe LeafRule.fault(
+        return unsafe LeafRule.verificationError(
             of: leaf, isServer: !channel.context.isServer, matchedName: matched, host: channel.host,
             isNamed: isRoot || rules.pins?.contains(leaf) ?? false, suffixes: rules.suffixes)
-            ?? ChainRule.fault(of: chain)
+            ?? ChainRule.verificationError(of: chain)
     }
 
     /// Compares the pins, and stores the evidence with which they were compared.
-    private static func pinFault(
+    private static func pinError(
         _ store: OpaquePointer, _ leaf: OpaquePointer, _ pins: PinSet?, isVerified: Bool, _ channel: TLSChannel
     ) -> TLSError.Kind? {
         guard let pins else { return nil }
@@ -86,11 +90,14 @@ enum CertificateVerification {
         return pins.isSatisfied(by: evidence) ? nil : .pinMismatch(found: evidence.publicKeys)
     }
 
-    private static func presented(_ store: OpaquePointer, host: String, fault: TLSError.Kind?) -> PresentedChain {
+    private static func presented(_ store: OpaquePointer, host: String, verificationError: TLSError.Kind?)
+        -> PresentedChain
+    {
         unsafe PresentedChain(
             certificates: certificates(X509_STORE_CTX_get0_untrusted(store)).map(PresentedCertificate.init),
-            verified: fault == nil ? certificates(X509_STORE_CTX_get0_chain(store)).map(PresentedCertificate.init) : [],
-            fault: fault, host: host)
+            verified: verificationError == nil
+                ? certificates(X509_STORE_CTX_get0_chain(store)).map(PresentedCertificate.init) : [],
+            verificationError: verificationError, host: host)
     }
 
     /// The certificates of a chain, which belong to the chain.
@@ -101,7 +108,7 @@ enum CertificateVerification {
         }
     }
 
-    /// Called for each fault that OpenSSL finds; 1 ignores it.
+    /// Called for each error that OpenSSL finds; 1 ignores it.
     private static let overlook: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isGood, store in
         guard isGood == 0, let store = unsafe store else { return isGood }
         guard let channel = unsafe TLSChannel.of(ssl(of: store)) else { return 0 }

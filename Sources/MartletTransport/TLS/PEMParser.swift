@@ -28,13 +28,13 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
     public static func bytes(_ bytes: [UInt8]) -> PEMSource { PEMSource(place: .bytes(bytes)) }
 
     /// The bytes. Blocks for a file, of at most 64 MiB.
-    /// - Parameter fault: The error for a reason and a source, if the file cannot be read.
-    func bytes(_ fault: (_ reason: String, _ source: String) -> TLSError.Kind) throws(TLSError) -> [UInt8] {
+    /// - Parameter makeError: The error for a reason and a source, if the file cannot be read.
+    func bytes(_ makeError: (_ reason: String, _ source: String) -> TLSError.Kind) throws(TLSError) -> [UInt8] {
         switch place {
         case .bytes(let bytes): return bytes
         case .file(let path):
             do throws(SystemError) { return try SystemFile.contents(of: path, limit: 64 << 20) } catch {
-                throw TLSError(fault(error.description, description))
+                throw TLSError(makeError(error.description, description))
             }
         }
     }
@@ -72,36 +72,37 @@ package enum PEMParser {
     /// The certificates of a source that are to be trusted, at least one.
     static func certificates(of source: PEMSource) throws(TLSError) -> [Certificate] {
         try objects(
-            of: source, fault: TLSError.Kind.rootCertificates, none: "no readable certificate in it", readCertificates)
+            of: source, makeError: TLSError.Kind.rootCertificates, none: "no readable certificate in it",
+            readCertificates)
     }
 
     /// The revocation lists of a source, at least one.
     static func revocationLists(of source: PEMSource) throws(TLSError) -> [RevocationList] {
-        try objects(of: source, fault: TLSError.Kind.revocationList, none: "no revocation list in it") {
+        try objects(of: source, makeError: TLSError.Kind.revocationList, none: "no revocation list in it") {
             bytes throws(PEMError) in
             try unsafe objects(
                 in: bytes, "revocation list", markers: ["-----BEGIN X509 CRL-----"],
                 der: { unsafe d2i_X509_CRL_bio($0, nil) },
-                pem: { unsafe PEM_read_bio_X509_CRL($0, nil, refusePassphrase, nil) },
+                pem: { unsafe PEM_read_bio_X509_CRL($0, nil, declinePassphrase, nil) },
                 own: { unsafe RevocationList(owning: $0) })
         }
     }
 
     /// The objects of a source, at least one.
     /// - Parameters:
-    ///   - fault: Makes an error from a reason and a source.
+    ///   - makeError: Makes an error from a reason and a source.
     ///   - none: The reason if there is no object.
     private static func objects<Object>(
-        of source: PEMSource, fault: (String, String) -> TLSError.Kind, none: String,
+        of source: PEMSource, makeError: (String, String) -> TLSError.Kind, none: String,
         _ read: ([UInt8]) throws(PEMError) -> [Object]
     ) throws(TLSError) -> [Object] {
-        let bytes = try source.bytes(fault)
+        let bytes = try source.bytes(makeError)
         var reason = none
         do throws(PEMError) {
             let found = try read(bytes)
             if !found.isEmpty { return found }
         } catch { reason = error.description }
-        throw TLSError(fault(reason, source.description))
+        throw TLSError(makeError(reason, source.description))
     }
 
     /// The certificates of a text, or the one of a DER file.
@@ -112,7 +113,7 @@ package enum PEMParser {
                 "-----BEGIN CERTIFICATE-----", "-----BEGIN X509 CERTIFICATE-----",
                 "-----BEGIN TRUSTED CERTIFICATE-----",
             ], der: { unsafe d2i_X509_bio($0, nil) },
-            pem: { unsafe PEM_read_bio_X509_AUX($0, nil, refusePassphrase, nil) },
+            pem: { unsafe PEM_read_bio_X509_AUX($0, nil, declinePassphrase, nil) },
             own: { unsafe Certificate(owning: $0) })
     }
 
@@ -152,7 +153,7 @@ package enum PEMParser {
         defer { OpenSSLErrors.clear() }
         let isDER = isDER(bytes)
         let key = unsafe withMemory(bytes) { bio in
-            unsafe isDER ? d2i_PUBKEY_bio(bio, nil) : PEM_read_bio_PUBKEY(bio, nil, refusePassphrase, nil)
+            unsafe isDER ? d2i_PUBKEY_bio(bio, nil) : PEM_read_bio_PUBKEY(bio, nil, declinePassphrase, nil)
         }
         return unsafe (key ?? nil).map { unsafe PrivateKey(owning: $0) }
     }
@@ -217,7 +218,8 @@ private final class PassphraseRequest {
 }
 
 /// Without a callback OpenSSL would ask on the terminal.
-private func refusePassphrase(_: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?) -> Int32
+private func declinePassphrase(_: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?)
+    -> Int32
 { -1 }
 
 private func givePassphrase(

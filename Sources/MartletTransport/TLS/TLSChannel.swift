@@ -14,16 +14,16 @@ final class TLSChannel {
     /// The error of the socket's last failing call.
     var failure: TransportError?
     /// Whether reads call the kernel even if the latch is not set: the loop may be about to signal.
-    var asksKernel = false
+    var alwaysChecksSocket = false
     /// Whether the peer has ended the TCP stream.
     var isAtEnd = false
     /// The number of bytes since the application last received some, or since the handshake.
     var nonApplicationByteCount = 0
     /// The limit of ``nonApplicationByteCount``, at which no more is received.
     var silentByteLimit = TLSChannel.nonApplicationByteLimit
-    var refusal: TLSError.Kind?
+    var rejection: TLSError.Kind?
     /// The fault of the peer's chain that the custom trust policy accepted.
-    var acceptedFault: TLSError.Kind?
+    var acceptedError: TLSError.Kind?
     /// The evidence with which the pins were compared, if there are pins.
     var evidence: PinCandidates?
     /// The evidence of the connection that created the session which is offered for resumption.
@@ -59,7 +59,7 @@ final class TLSChannel {
             outcome = try OpenSSLErrors.preserving { () throws(TransportError) in unsafe try carrier.read(into: buffer)
             }
         } else {
-            outcome = unsafe try socket.receive(into: buffer, asksKernel: asksKernel)
+            outcome = unsafe try socket.receive(into: buffer, alwaysChecksSocket: alwaysChecksSocket)
         }
         if case .bytes(let count) = outcome { nonApplicationByteCount += count }
         return outcome
@@ -72,7 +72,7 @@ final class TLSChannel {
     }
 
     /// Checks for received bytes without consuming them.
-    func look() -> IdleState {
+    func probe() -> IdleState {
         guard let carrier else { return socket.peek() }
         return OpenSSLErrors.preserving { carrier.probe() }
     }

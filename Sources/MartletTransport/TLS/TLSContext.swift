@@ -1,3 +1,4 @@
+import CLinux
 import COpenSSL
 import Glibc
 
@@ -341,7 +342,7 @@ package final class KeyLogFile: Sendable {
     }
 
     /// The reason a file cannot be appended to; `nil` if it can. Creates a missing file.
-    package static func fault(at path: String) -> SystemError? {
+    package static func error(at path: String) -> SystemError? {
         do throws(SystemError) { _ = try KeyLogFile(path: path) } catch { return error }
         return nil
     }

@@ -172,9 +172,9 @@ import COpenSSL
             outcome = try perform { unsafe SSL_write_ex(ssl, buffer.baseAddress, buffer.count, &count) }
         } catch {
             guard case .system = error else { throw error }
-            if let refusal = receivedAlert() {
-                channel.failure = refusal
-                throw refusal
+            if let rejection = receivedAlert() {
+                channel.failure = rejection
+                throw rejection
             }
             // Only writing is over: a peer that responded early and closed has sent bytes that are still to be read.
             writeFailure = error
@@ -188,8 +188,8 @@ import COpenSSL
     /// The alert that the peer sent before it cut the connection, which is more specific; in TLS 1.3 a rejected client
     /// certificate is reported in this way.
     private func receivedAlert() -> TransportError? {
-        channel.asksKernel = true
-        defer { channel.asksKernel = false }
+        channel.alwaysChecksSocket = true
+        defer { channel.alwaysChecksSocket = false }
         OpenSSLErrors.clear()
         var byte: UInt8 = 0
         var count = 0
@@ -201,12 +201,12 @@ import COpenSSL
 
     /// Checks for bytes of the application without taking them; messages of TLS itself, such as tickets, are processed.
     func peek() throws(TransportError) -> Outcome {
-        if !hasPendingBytes, channel.look() == .quiet { return .paused(.wantsRead) }
-        channel.asksKernel = true
+        if !hasPendingBytes, channel.probe() == .quiet { return .paused(.wantsRead) }
+        channel.alwaysChecksSocket = true
         channel.silentByteLimit = min(
             TLSChannel.nonApplicationByteLimit, channel.nonApplicationByteCount + TLSChannel.probeByteLimit)
         defer {
-            channel.asksKernel = false
+            channel.alwaysChecksSocket = false
             channel.silentByteLimit = TLSChannel.nonApplicationByteLimit
         }
         var byte: UInt8 = 0
@@ -264,7 +264,7 @@ import COpenSSL
         let errors = OpenSSLErrors.drain()
         isBroken = true
         // The socket's error is the cause only if TLS reports none: it may result from the alert about a worse one.
-        if errors.entries.isEmpty, refusal == nil, let failure = channel.failure { throw failure }
+        if errors.entries.isEmpty, rejection == nil, let failure = channel.failure { throw failure }
         if hasHandshaken, errors.isUnexpectedEnd || (errors.entries.isEmpty && channel.isAtEnd) {
             channel.isAtEnd = true
             return .endOfStream(isClean: false)
@@ -276,10 +276,10 @@ import COpenSSL
     }
 
     /// The reason the peer's chain was rejected, which ends the handshake: the cause, even if its alert was not sent.
-    private var refusal: TLSError.Kind? { hasHandshaken ? nil : channel.refusal }
+    private var rejection: TLSError.Kind? { hasHandshaken ? nil : channel.rejection }
 
     private func kind(of errors: OpenSSLErrors) -> TLSError.Kind {
-        if let refusal { return refusal }
+        if let rejection { return rejection }
         let verification = unsafe SSL_get_verify_result(ssl)
         if errors.contains(SSL_R_CERTIFICATE_VERIFY_FAILED), verification != Int(X509_V_OK) {
             return unsafe CertificateVerification.kind(
@@ -300,7 +300,7 @@ import COpenSSL
             return .clientCertificateRequired
         case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
             SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED:
-            return .clientCertificateRefused(alert: alert.number, text: alert.text)
+            return .clientCertificateRejected(alert: alert.number, text: alert.text)
         default: return nil
         }
     }
@@ -320,7 +320,7 @@ import COpenSSL
             applicationProtocol: name.isEmpty ? nil : String(decoding: name, as: UTF8.self),
             isResumed: unsafe SSL_session_reused(ssl) == 1,
             peerCertificate: unsafe leaf.map { unsafe Certificate.der(of: $0) } ?? [])
-        information.acceptedFault = channel.acceptedFault
+        information.acceptedError = channel.acceptedError
         return information
     }
 

@@ -39,7 +39,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The server requires a client certificate, and none is configured for it.
         case clientCertificateRequired
         /// The server rejected the client certificate: its alert's number and OpenSSL's text.
-        case clientCertificateRefused(alert: Int, text: String)
+        case clientCertificateRejected(alert: Int, text: String)
         /// The stream ended without a `close_notify`, so an attacker may have cut it.
         case truncated
         /// This side's own certificate or key cannot be used: the reason, and its source.
@@ -102,7 +102,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .alert(let number, let text): "the peer refused the connection with alert \(number): \(text)"
         case .clientCertificateRequired:
             "the server demands a client certificate and none is configured; set an identity for it"
-        case .clientCertificateRefused(let number, let text):
+        case .clientCertificateRejected(let number, let text):
             "the server refused this side's certificate with alert \(number): \(text)"
         case .truncated: "the peer cut the connection without ending TLS"
         case .identity(let reason, let source): "the certificate or key from \(source) cannot be used: \(reason)"

@@ -22,7 +22,7 @@ public struct TLSSettings: Hashable, Sendable {
     public var applicationProtocols: [String]
     /// The client certificate, sent when the server requests one.
     public var identity: TLSIdentity?
-    /// A file to which the secrets of each connection are appended in the NSS key log format, for protocol analysers.
+    /// A file to which the secrets of each connection are appended in the NSS key log format, for protocol analyzers.
     /// It is created with mode 0600. A reader of the file can decrypt the connections.
     public var keyLogFile: String?
     /// Whether sessions are resumed by tickets (RFC 8446 §2.2), which saves a round of public-key work. On by default.
@@ -285,7 +285,7 @@ public struct RevocationPolicy: Hashable, Sendable {
 /// TLS settings that differ from the session's for some hosts.
 ///
 /// ```swift
-/// configuration.tls.hosts["api.example.com"] = TLSHostSettings(trust: .only(.file("/etc/corp/ca.pem")))
+/// configuration.tls.hosts["example.com"] = TLSHostSettings(trust: .only(authorities))
 /// configuration.tls.hosts["*.internal.example"] = TLSHostSettings(identity: identity)
 /// ```
 ///
@@ -322,7 +322,7 @@ public struct TLSHostOverrides: Hashable, Sendable {
 
     package func rule(for host: String) -> TLSHostSettings? {
         if isEmpty { return nil }
-        let name = TLSHostOverrides.normalised(host)
+        let name = TLSHostOverrides.normalized(host)
         if let rule = exact[name] { return rule }
         // An address has no domain above it.
         guard !wildcards.isEmpty, SocketAddress(literal: name, port: 0) == nil else { return nil }
@@ -352,10 +352,10 @@ public struct TLSHostOverrides: Hashable, Sendable {
     /// The name of a pattern in the form that is compared, and whether it is a wildcard for the hosts below it.
     private static func parsed(_ pattern: String) -> (name: String, isWildcard: Bool) {
         let isWildcard = pattern.hasPrefix("*.")
-        return (normalised(isWildcard ? String(pattern.dropFirst(2)) : pattern), isWildcard)
+        return (normalized(isWildcard ? String(pattern.dropFirst(2)) : pattern), isWildcard)
     }
 
-    private static func normalised(_ text: String) -> String {
+    private static func normalized(_ text: String) -> String {
         switch PeerName(text) {
         case .host(let name): name
         case .address(let address): SocketAddress(literal: address, port: 0)?.host ?? address.lowercased()

@@ -222,8 +222,8 @@ package final class TLSStream: SocketStream {
     package func stopObservingIdle() -> Bool {
         // Bytes inside OpenSSL cause no edge.
         let holdsBytes = state.withLock { $0.engine?.hasPendingBytes ?? true }
-        let isStirred = carrier?.stopObservingIdle() ?? socket.readiness.stopObservingIdle()
-        return isStirred || holdsBytes
+        let hasBecomeReadable = carrier?.stopObservingIdle() ?? socket.readiness.stopObservingIdle()
+        return hasBecomeReadable || holdsBytes
     }
 
     package var readLatch: Readiness? {

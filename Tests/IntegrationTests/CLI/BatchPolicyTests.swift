@@ -163,7 +163,7 @@ struct BatchPolicyTests {
             (#""keep_method":[200]"#, "unsupported"), (#""proto_redir":"=htps""#, "unsupported"),
             (#""proxy_auth":"ntlm""#, "unsupported"),
         ])
-    func refused(_ member: String, _ kind: String) async throws {
+    func rejected(_ member: String, _ kind: String) async throws {
         try await withRoutes { origin in
             let replies = try await batch(["{\"seq\":1,\"url\":\"\(origin.url("/echo"))\",\(member)}"])
             #expect(replies.map { $0["error"] as? String } == [kind], "\(replies)")

@@ -145,7 +145,7 @@ struct BatchTests {
             (#""url":"U","http_version":"2""#, "unsupported"), (#""url":"http://127.0.0.1:1/""#, "connect"),
             (#""url":"http://no-such-host.invalid/""#, "connect"),
         ])
-    func refused(_ members: String, _ kind: String) async throws {
+    func rejected(_ members: String, _ kind: String) async throws {
         try await withRoutes { origin in
             let line =
                 "{\"seq\":3,\(members.replacingOccurrences(of: "\"U\"", with: "\"\(origin.url("/echo"))\""))}"

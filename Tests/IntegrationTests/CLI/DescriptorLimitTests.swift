@@ -31,11 +31,11 @@ struct DescriptorLimitTests {
             #expect(run.status == 0, "\(run.errors)")
             let replies = run.text.split(separator: "\n")
             let answered = replies.filter { $0.contains("\"status\":200") }
-            let refused = replies.filter { $0.contains("\"error\":\"other\"") && $0.contains("open files") }
+            let rejected = replies.filter { $0.contains("\"error\":\"other\"") && $0.contains("open files") }
             #expect(replies.count == 151)
-            #expect(answered.count + refused.count == 150, "\(replies.first ?? "")")
+            #expect(answered.count + rejected.count == 150, "\(replies.first ?? "")")
             #expect(answered.count >= 20)
-            #expect(!refused.isEmpty)
+            #expect(!rejected.isEmpty)
             // Connections leave some descriptors free: for the runtime, which traps without them, and for the process
             // that counts them here.
             let counts = try #require(replies.first { $0.contains("\"seq\":151") })

@@ -44,9 +44,9 @@ struct DownloadCommandTests {
         try await DownloadScene.run { scene in
             try scene.directory.write("old", to: "f")
             let arguments = ["-o", "f", scene.origin.url("/bytes/10")]
-            let refused = try await scene.download(arguments)
-            #expect(refused.status == 23)
-            #expect(refused.errors.contains("martlet: (23) f: "))
+            let rejected = try await scene.download(arguments)
+            #expect(rejected.status == 23)
+            #expect(rejected.errors.contains("martlet: (23) f: "))
             #expect(scene.bytes("f") == Array("old".utf8))
             #expect(try await scene.download(["--rename"] + arguments).status == 0)
             #expect(scene.bytes("f (1)") == DownloadScene.pattern(10))
@@ -229,7 +229,7 @@ struct DownloadCommandTests {
             ["-C", "-"],
             ["-Z"], ["--compressed"], ["-r", "0-1"], ["--har", "h"], ["-o", "-"], ["--no-such-option"],
         ])
-    func refused(_ words: [String]) async throws {
+    func rejected(_ words: [String]) async throws {
         try await DownloadScene.run { scene in
             let run = try await scene.download(words + [scene.origin.url("/bytes/5")])
             #expect(run.status == 2)

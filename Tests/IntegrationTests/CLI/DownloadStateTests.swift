@@ -21,7 +21,7 @@ struct DownloadStateTests {
         }
 
         /// Runs it from a shell that writes the process identifier to a file, so that a test can send a signal.
-        func signalled(
+        func signaled(
             _ arguments: [String], _ signal: Int32, when text: String
         ) async throws -> Program.Run {
             // A shell makes its background jobs ignore SIGINT.
@@ -122,7 +122,7 @@ struct DownloadStateTests {
         let gate = Gate()
         try await withScene(gate) { scene in
             let (held, small) = (scene.origin.url("/held/400000"), scene.origin.url("/bytes/11"))
-            let first = try await scene.signalled(
+            let first = try await scene.signaled(
                 ["--max-files", "1", "--dir", "files", "--create-dirs", held, small], signal,
                 when: "\"bytes\":200000")
             #expect(first.status == 128 + signal, "\(first.errors)")
@@ -153,7 +153,7 @@ struct DownloadStateTests {
     @Test("The text output says how to resume")
     func words() async throws {
         try await withScene(Gate()) { scene in
-            let run = try await scene.signalled(
+            let run = try await scene.signaled(
                 ["--progress", "plain", "-v", scene.origin.url("/held/4000")], SIGINT, when: "* ")
             #expect(run.status == 130, "\(run.errors)")
             #expect(run.errors.contains("martlet: stopped."))
@@ -181,10 +181,10 @@ struct DownloadStateTests {
     @Test("Credentials are not stored, and given again without a URL they apply to the stored downloads")
     func credentials() async throws {
         try await withScene(Gate()) { scene in
-            let refused = try await scene.download([
+            let rejected = try await scene.download([
                 "--oauth2-bearer", "wr0ng", scene.origin.url("/secret"),
             ])
-            #expect(refused.status == 22, "\(refused.errors)")
+            #expect(rejected.status == 22, "\(rejected.errors)")
             #expect(scene.names("queue") == ["1.item", "lock"])
             for name in scene.names("queue") {
                 let text = String(decoding: scene.bytes("queue/\(name)"), as: UTF8.self)

@@ -247,8 +247,8 @@ struct GetPolicyTests {
 
                     """)
             #expect(origin.requests.count == 2)
-            let refused = try await Program.run("-sS", "--sse", "-i", origin.url("/"))
-            #expect(refused.status == 2)
+            let rejected = try await Program.run("-sS", "--sse", "-i", origin.url("/"))
+            #expect(rejected.status == 2)
         }
     }
 

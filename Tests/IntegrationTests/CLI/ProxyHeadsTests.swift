@@ -25,14 +25,14 @@ struct ProxyHeadsTests {
         "HTTP/1.1 407 Who\r\nProxy-Authenticate: Basic realm=\"p\"\r\nContent-Length: 3\r\n\r\nno!"
     static let tunnel = "HTTP/1.1 200 Fine indeed\r\nVia: p\r\n\r\n"
     static let answer = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"
-    static let refusal = "HTTP/1.1 403 Never\r\nContent-Length: 5\r\nX: y\r\n\r\nnever"
+    static let rejection = "HTTP/1.1 403 Never\r\nContent-Length: 5\r\nX: y\r\n\r\nnever"
     static let anyone = ["-U", "me:secret", "--proxy-anyauth"]
 
     static let ways = [
         Way("a tunnel", ["-p"], tunnel, answer),
         Way("a tunnel with credentials", ["-p"] + anyone, challenge, tunnel, answer),
-        Way("a rejected tunnel", ["-p"], refusal),
-        Way("a tunnel that is rejected after a challenge", ["-p"] + anyone, challenge, refusal),
+        Way("a rejected tunnel", ["-p"], rejection),
+        Way("a tunnel that is rejected after a challenge", ["-p"] + anyone, challenge, rejection),
         Way("a tunnel without credentials", ["-p"], challenge),
         Way("a plain request with credentials", anyone, challenge, answer),
     ]
@@ -74,11 +74,11 @@ struct ProxyHeadsTests {
 
     @Test("A 417 that leads to a second request is printed before the final response")
     func expectation() async throws {
-        let refused = ServerScript(
+        let rejected = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 417 No\r\nContent-Length: 3\r\nConnection: close\r\n\r\nno!"),
             .awaitClose)
         let taken = ServerScript(.expectRequestHead, .readBody(3), .send(Self.answer), .awaitClose)
-        try await TestOrigin.withOrigin(scripts: refused, taken) { origin in
+        try await TestOrigin.withOrigin(scripts: rejected, taken) { origin in
             let run = try await Program.run(
                 "-q", "-sSi", "-H", "Expect: 100-continue", "-d", "abc", origin.url())
             let expected =

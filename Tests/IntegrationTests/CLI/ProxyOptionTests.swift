@@ -74,9 +74,9 @@ struct ProxyOptionTests {
                 try await MicroSocks.withServer { socks in
                     let run = try await Program.run("-sS", option, "127.0.0.1:\(socks.port)", origin.url())
                     #expect(run.status == 0 && run.text == "x", "\(run.errors)")
-                    let refused = try await Program.run(
+                    let rejected = try await Program.run(
                         "-sS", option, "127.0.0.1:\(socks.port)", "http://127.0.0.1:1/")
-                    #expect(refused.status == 97)
+                    #expect(rejected.status == 97)
                 }
             }
             #expect(origin.requests.map(\.target) == ["/"])
@@ -118,10 +118,10 @@ struct ProxyOptionTests {
 
     @Test("The first request of --proxy-digest and --proxy-anyauth has no credentials, however the proxy was set")
     func nothingUnasked() async throws {
-        let refusal = OriginHandler { _ in
+        let rejection = OriginHandler { _ in
             .text("no", status: 407).with { $0.headers.append("Proxy-Authenticate", "Basic realm=\"p\"") }
         }
-        try await TestOrigin.withOrigin(.plain, handler: refusal) { proxy in
+        try await TestOrigin.withOrigin(.plain, handler: rejection) { proxy in
             let variable = "http_proxy=http://me:hunter2@127.0.0.1:\(proxy.port)"
             for (options, expected) in [
                 (["--proxy-digest"], [[]]), (["--proxy-digest", "--proxy-basic"], [[]]),

@@ -12,7 +12,7 @@ struct RejectedOptionTests {
 
     @Test(
         "An unsupported option of curl is rejected by name, and nothing is sent", arguments: later)
-    func refused(_ option: String) async throws {
+    func rejected(_ option: String) async throws {
         try await TestOrigin.withOrigin(.plain, handler: .echo) { origin in
             let run = try await Program.run(option, origin.url("/"))
             #expect(run.status == 2)

@@ -66,8 +66,8 @@ struct TLSOptionTests {
             #expect(accepted.text == "0 \(unknown)", "\(accepted.errors)")
             let compared = try await Program.run(["-k", "--cacert", "ca.pem"] + told, in: directory)
             #expect(compared.text == "0 \(known)", "\(compared.errors)")
-            let refused = try await Program.run(told, in: directory)
-            #expect(refused.text == "60 \(unknown)", "\(refused.errors)")
+            let rejected = try await Program.run(told, in: directory)
+            #expect(rejected.text == "60 \(unknown)", "\(rejected.errors)")
         }
     }
 

@@ -121,9 +121,9 @@ enum NetworkScenarios {
         #expect(origin.requests.isEmpty)
         await origin.stop()
         // Another server may have the port by now: a wrong port of an address without servers is rejected.
-        let refused = try HTTPURL("http://127.0.73.1:1/")
+        let rejected = try HTTPURL("http://127.0.73.1:1/")
         #expect(
-            await NetworkMonitor.system.currentReachability(of: refused, probe: .connection).status
+            await NetworkMonitor.system.currentReachability(of: rejected, probe: .connection).status
                 == .unreachable)
     }
 }

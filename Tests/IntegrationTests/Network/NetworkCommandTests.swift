@@ -51,7 +51,7 @@ struct NetworkCommandTests {
     @Test(
         "Without netlink, as in some containers, the path is unknown and connections still work"
     )
-    func refused() async throws {
+    func rejected() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("x")
         } run: { origin in

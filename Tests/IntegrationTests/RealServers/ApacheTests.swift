@@ -141,9 +141,9 @@ struct ApacheTests {
     func refusedUpload() async throws {
         try await ApacheServer.withServer { server in
             let pieces = LargeFile.Pieces(byteCount: 50_000_000)
-            let refused = try await HTTPSession.plain().put(
+            let rejected = try await HTTPSession.plain().put(
                 server.url(server.plainPort, "/hello.txt"), body: .stream(length: 50_000_000) { pieces })
-            #expect(refused.response.status == .methodNotAllowed)
+            #expect(rejected.response.status == .methodNotAllowed)
         }
     }
 

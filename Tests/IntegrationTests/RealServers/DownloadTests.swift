@@ -11,7 +11,7 @@ struct DownloadTests {
     private static var patient: DownloadOptions {
         DownloadOptions(
             retry: DownloadRetry(
-                maximumAttempts: 1_000, initialDelay: .milliseconds(1), maximumDelay: .milliseconds(5)),
+                maximumRetries: 1_000, initialDelay: .milliseconds(1), maximumDelay: .milliseconds(5)),
             stallTimeout: .seconds(300), checkpointInterval: .milliseconds(50))
     }
 
@@ -157,7 +157,7 @@ struct DownloadTests {
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
             var options = DownloadTests.patient
             options.segments = segments
-            options.retry.maximumAttempts = 5
+            options.retry.maximumRetries = 5
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.plain().download(
                     proxy.url("/bytes.bin"), to: FilePath(folder.appending("bytes.bin")), options: options)
@@ -180,7 +180,7 @@ struct DownloadTests {
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
             let target = FilePath(folder.appending("bytes.bin"))
             var options = DownloadTests.orderly
-            options.retry.maximumAttempts = 0
+            options.retry.maximumRetries = 0
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.plain().download(proxy.url("/bytes.bin"), to: target, options: options)
             }
@@ -217,7 +217,7 @@ struct DownloadTests {
             let proxy = try FaultProxy.start(beforeHost: "127.0.0.1", port: Int(place.port), faults)
             let target = folder.appending("new.bin")
             var options = DownloadTests.orderly
-            options.retry.maximumAttempts = 0
+            options.retry.maximumRetries = 0
             let error = await #expect(throws: HTTPError.self) {
                 try await HTTPSession.plain().download(
                     proxy.url("/\(name)"), to: FilePath(target), options: options)

@@ -45,8 +45,8 @@ struct HttpbinRedirectTests {
             }
             #expect(error?.code == .tooManyRedirects)
             #expect(error?.exchange?.statusCode == 302)
-            let refusing = HTTPSession.plain { $0.redirects = .doNotFollow }
-            let answer = try await refusing.get(server.url("/redirect/2"))
+            let rejecting = HTTPSession.plain { $0.redirects = .doNotFollow }
+            let answer = try await rejecting.get(server.url("/redirect/2"))
             #expect(answer.statusCode == 302)
             #expect(answer.response.headerFields[.location] == "/relative-redirect/1")
         }

@@ -218,7 +218,7 @@ struct NginxConnectionTests {
         let error = await #expect(throws: HTTPError.self) { try await session.get(url) }
         #expect(error?.code == .connectFailed)
         #expect(error?.wasSent == false)
-        #expect(error?.connectFailures.count == 1)
+        #expect(error?.connectErrors.count == 1)
         #expect(session.poolStatus.idle == 0)
     }
 }

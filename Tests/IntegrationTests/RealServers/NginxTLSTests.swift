@@ -70,9 +70,9 @@ struct NginxTLSTests {
             let known = try await session.get(url)
             #expect(known.text == "CN=Martlet")
             let anonymous = HTTPSession.trusting(server.certificates)
-            let refused = try await anonymous.get(url)
-            #expect(refused.response.status == .badRequest)
-            #expect(refused.text.contains("No required SSL certificate was sent"))
+            let rejected = try await anonymous.get(url)
+            #expect(rejected.response.status == .badRequest)
+            #expect(rejected.text.contains("No required SSL certificate was sent"))
         }
     }
 
@@ -87,8 +87,8 @@ struct NginxTLSTests {
             }
             let url = server.url(server.clientCertificatePort, "/client", scheme: "https")
             for _ in 1...2 {
-                let refused = try await anonymous.get(url)
-                #expect(refused.response.status == .badRequest)
+                let rejected = try await anonymous.get(url)
+                #expect(rejected.response.status == .badRequest)
                 let known = try await martlet.get(url)
                 #expect(known.text == "CN=Martlet")
             }
@@ -204,10 +204,10 @@ struct NginxTLSTests {
         try await NginxServer.withServer { server in
             let pieces = LargeFile.Pieces(byteCount: 200_000_000)
             let session = HTTPSession.trusting(server.certificates)
-            let refused = try await session.put(
+            let rejected = try await session.put(
                 server.url(server.tlsPort, "/small/big.bin", scheme: "https"),
                 body: .stream(length: 200_000_000) { pieces })
-            #expect(refused.response.status == .contentTooLarge)
+            #expect(rejected.response.status == .contentTooLarge)
             #expect(session.poolStatus.leased == 0)
         }
     }

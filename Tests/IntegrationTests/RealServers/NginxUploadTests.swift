@@ -72,11 +72,11 @@ struct NginxUploadTests {
         try await NginxServer.withServer { server in
             let session = HTTPSession.plain()
             let pieces = LargeFile.Pieces(byteCount: 200_000_000)
-            let refused = try await session.put(
+            let rejected = try await session.put(
                 server.url(server.plainPort, "/small/big.bin"), body: .stream(length: length) { pieces })
-            #expect(refused.response.status == .contentTooLarge)
-            #expect(refused.text.contains("413"))
-            #expect(refused.metrics.sentByteCount < 200_000_000)
+            #expect(rejected.response.status == .contentTooLarge)
+            #expect(rejected.text.contains("413"))
+            #expect(rejected.metrics.sentByteCount < 200_000_000)
             #expect(session.poolStatus.leased == 0)
             // The rest of the upload must not be read as a request: the next one has a new connection.
             let next = try await session.get(server.url(server.plainPort, "/connection"))
@@ -101,11 +101,11 @@ struct NginxUploadTests {
     func expectRefused() async throws {
         try await NginxServer.withServer { server in
             let body = [UInt8](repeating: 0x61, count: 100_000)
-            let refused = try await HTTPSession.plain { $0.continueTimeout = .seconds(300) }.put(
+            let rejected = try await HTTPSession.plain { $0.continueTimeout = .seconds(300) }.put(
                 server.url(server.plainPort, "/small/expected.txt"), body: .bytes(body),
                 headers: [.expect: "100-continue"])
-            #expect(refused.response.status == .contentTooLarge)
-            #expect(refused.metrics.sentByteCount < 1_000)
+            #expect(rejected.response.status == .contentTooLarge)
+            #expect(rejected.metrics.sentByteCount < 1_000)
         }
     }
 
@@ -129,10 +129,10 @@ struct NginxUploadTests {
     @Test("A method that a file does not support gets a response with a body")
     func methodNotAllowed() async throws {
         try await NginxServer.withServer { server in
-            let refused = try await HTTPSession.plain().post(
+            let rejected = try await HTTPSession.plain().post(
                 server.url(server.plainPort, "/hello.txt"), body: .form([]))
-            #expect(refused.response.status == .methodNotAllowed)
-            #expect(refused.text.contains("405"))
+            #expect(rejected.response.status == .methodNotAllowed)
+            #expect(rejected.text.contains("405"))
         }
     }
 }

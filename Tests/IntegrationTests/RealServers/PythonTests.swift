@@ -95,10 +95,10 @@ struct PythonTests {
         arguments: [PythonServer.Version.http10, .http11])
     func unknownMethod(_ version: PythonServer.Version) async throws {
         try await PythonServer.withServer(version) { server in
-            let refused = try await HTTPSession.plain().post(
+            let rejected = try await HTTPSession.plain().post(
                 server.url(server.port, "/hello.txt"), body: .text("nobody reads this"))
-            #expect(refused.response.status == .notImplemented)
-            #expect(refused.text.contains("Unsupported method"))
+            #expect(rejected.response.status == .notImplemented)
+            #expect(rejected.text.contains("Unsupported method"))
         }
     }
 

@@ -65,9 +65,9 @@ struct RealProxyTests {
                 let wrong = ProxyCredentials(user: "me", password: "swordfish", sendsPreemptively: false)
                 let other = self.session(
                     try .http("127.0.0.1:\(squid.digestPort)", credentials: wrong), nginx.certificates)
-                let refused = try await other.get(url)
-                #expect(refused.response.status.code == 407)
-                #expect(refused.metrics.attempts == 2)
+                let rejected = try await other.get(url)
+                #expect(rejected.response.status.code == 407)
+                #expect(rejected.metrics.attempts == 2)
             }
         }
     }
@@ -110,7 +110,7 @@ struct RealProxyTests {
             let error = try #require(
                 await #expect(throws: HTTPError.self) { try await session.get("https://127.0.0.1:1/") })
             let cause = try #require(error.underlying as? ProxyError)
-            #expect(cause.kind == .refused(status: 503))
+            #expect(cause.kind == .rejected(status: 503))
             #expect(!cause.body.isEmpty && cause.isBodyComplete)
         }
     }
@@ -142,7 +142,7 @@ struct RealProxyTests {
                     try .socks5("127.0.0.1", port: Int(proxy.port), names: names), nginx.certificates)
                 let error = try #require(
                     await #expect(throws: HTTPError.self) { try await session.get("http://127.0.0.1:1/") })
-                #expect((error.underlying as? ProxyError)?.kind == .socksRefused(code: 5))
+                #expect((error.underlying as? ProxyError)?.kind == .socksRejected(code: 5))
             }
         }
     }

@@ -8,7 +8,7 @@ struct DownloadBarsTests {
         -> DownloadBars
     {
         DownloadBars(
-            size: TerminalSize(columns: columns, rows: rows), usesUnicode: unicode, usesColour: colour)
+            size: TerminalSize(columns: columns, rows: rows), usesUnicode: unicode, usesColor: colour)
     }
 
     private let half = DownloadRow(
@@ -151,11 +151,11 @@ struct DownloadBarsTests {
         waiting.phase = .waiting(.seconds(3), failures: 1)
         for columns in [20, 40, 80, 200] {
             let plain = bars(columns).lines([half, waiting], total: total)
-            let coloured = bars(columns, colour: true).lines([half, waiting], total: total)
-            let stripped = coloured.map { $0.replacing(/\u{1B}\[[0-9;]*m/, with: "") }
+            let colored = bars(columns, colour: true).lines([half, waiting], total: total)
+            let stripped = colored.map { $0.replacing(/\u{1B}\[[0-9;]*m/, with: "") }
             #expect(stripped == plain)
-            #expect(coloured != plain)
-            #expect(coloured.allSatisfy { !$0.contains("\u{1B}") || $0.contains("\u{1B}[0m") })
+            #expect(colored != plain)
+            #expect(colored.allSatisfy { !$0.contains("\u{1B}") || $0.contains("\u{1B}[0m") })
         }
     }
 

@@ -45,7 +45,7 @@ struct DownloadOptionTests {
             wish.options.resumption == .restart && wish.options.collision == .overwrite
                 && wish.options.preservesModificationTime)
         #expect(wish.stateFolder == "s" && wish.options.stallTimeout == .seconds(7))
-        #expect(wish.options.retry.maximumAttempts == 0 && wish.options.retry.initialDelay == .seconds(2))
+        #expect(wish.options.retry.maximumRetries == 0 && wish.options.retry.initialDelay == .seconds(2))
     }
 
     @Test("The last of several exclusive options counts")
@@ -109,7 +109,7 @@ struct DownloadOptionTests {
         var refusedCount = 0
         for option in OptionTable.all {
             let found = try #require(DownloadCommand.options[option.name], "--\(option.name)")
-            guard case .refused(let reason) = found.kind else { continue }
+            guard case .rejected(let reason) = found.kind else { continue }
             refusedCount += 1
             #expect(!reason.isEmpty)
             let error = try #require(throws: UsageError.self) { try read("--\(option.name)", "x") }

@@ -57,7 +57,7 @@ struct DownloadPlanTests {
         let options = plan.options
         #expect(options.segments == 7 && options.collision == .rename && options.resumption == .unverified)
         #expect(options.preservesModificationTime && options.byteLimit == ByteCount(1024))
-        #expect(options.retry.maximumAttempts == 9 && options.retry.initialDelay == .seconds(60))
+        #expect(options.retry.maximumRetries == 9 && options.retry.initialDelay == .seconds(60))
         #expect(options.retry.maximumDelay == .seconds(60), "never shorter than the first")
         #expect(options.stallTimeout == .milliseconds(100), "the least there is")
         #expect(options.request.timeouts.connect == .seconds(4))

@@ -108,12 +108,12 @@ struct ManagedDownloadsTests {
         try await withOrigin { origin in
             let folder = try Folder()
             let status = try await run(folder, [origin.url("/missing"), origin.url("/b")])
-            #expect(status == .refusedByStatus)
+            #expect(status == .rejectedByStatus)
             #expect(text(folder, "b") != nil)
-            #expect(try await run(folder, [origin.url("/c")]) == .refusedByStatus)
+            #expect(try await run(folder, [origin.url("/c")]) == .rejectedByStatus)
             #expect(text(folder, "c") == "this is /c\n")
             #expect(origin.requests.filter { $0.target == "/missing" }.count == 2)
-            #expect(try await run(folder, []) == .refusedByStatus)
+            #expect(try await run(folder, []) == .rejectedByStatus)
         }
     }
 
@@ -181,11 +181,11 @@ struct ManagedDownloadsTests {
         try await withOrigin { origin in
             let folder = try Folder()
             let url = origin.url("/secret")
-            #expect(try await run(folder, ["--oauth2-bearer", "wr0ng", url]) == .refusedByStatus)
+            #expect(try await run(folder, ["--oauth2-bearer", "wr0ng", url]) == .rejectedByStatus)
             #expect(try !folder.contents().contains("wr0ng"))
             // Credentials of a command line that names another URL apply to that URL.
             let status = try await run(folder, ["--oauth2-bearer", "t0ken", origin.url("/secret2")])
-            #expect(status == .refusedByStatus)
+            #expect(status == .rejectedByStatus)
             #expect(text(folder, "secret2") == "this is /secret2\n" && text(folder, "secret") == nil)
             #expect(try !folder.contents().contains("t0ken"))
             #expect(try await run(folder, ["--oauth2-bearer", "t0ken"]) == .success)
@@ -201,7 +201,7 @@ struct ManagedDownloadsTests {
     func namedAgain(_ isField: Bool) async throws {
         try await withOrigin { origin in
             let folder = try Folder()
-            #expect(try await run(folder, [origin.url("/secret")]) == .refusedByStatus)
+            #expect(try await run(folder, [origin.url("/secret")]) == .rejectedByStatus)
             let words = isField ? ["-H", "Authorization: Bearer t0ken"] : ["--oauth2-bearer", "t0ken"]
             #expect(try await run(folder, words + [origin.url("/secret")]) == .success)
             #expect(text(folder, "secret") == "this is /secret\n")

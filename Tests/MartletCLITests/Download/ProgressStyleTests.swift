@@ -34,19 +34,19 @@ struct ProgressStyleTests {
 
     @Test("Colors are for terminals without NO_COLOR")
     func colour() {
-        #expect(form(.auto).usesColour)
-        #expect(!form(.auto, ["TERM": "xterm", "NO_COLOR": "1"]).usesColour)
-        #expect(form(.auto, ["TERM": "xterm", "NO_COLOR": ""]).usesColour)
-        #expect(!form(.auto, terminal: false).usesColour)
+        #expect(form(.auto).usesColor)
+        #expect(!form(.auto, ["TERM": "xterm", "NO_COLOR": "1"]).usesColor)
+        #expect(form(.auto, ["TERM": "xterm", "NO_COLOR": ""]).usesColor)
+        #expect(!form(.auto, terminal: false).usesColor)
     }
 
     @Test("-s shows nothing, and -S still shows failures")
     func silence() {
         #expect(form(.bar, silent: true).progress == .none)
-        #expect(!form(.json, silent: true).tellsErrors)
+        #expect(!form(.json, silent: true).printsErrors)
         var global = GlobalOptions()
         (global.isSilent, global.showsErrors) = (true, true)
         let form = ProgressStyle(global, isTerminal: true, usesUnicode: true) { _ in nil }
-        #expect(form.progress == .none && form.tellsErrors)
+        #expect(form.progress == .none && form.printsErrors)
     }
 }

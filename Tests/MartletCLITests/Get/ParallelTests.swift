@@ -106,7 +106,7 @@ struct ParallelTests {
             let status = try await scene.run(
                 "-Z", "-f", "-o", scene.file("0"), origin.url("/status/404"), "-o", scene.file("1"),
                 origin.url("/redirect/0"), "-o", scene.file("2"), origin.url("/delay/0.02"))
-            #expect(status == .refusedByStatus)
+            #expect(status == .rejectedByStatus)
             #expect(scene.text("1") == "arrived\n" && scene.text("2")?.contains("/delay/0.02") == true)
         }
     }
@@ -118,7 +118,7 @@ struct ParallelTests {
             let status = try await scene.run(
                 "-Z", "--fail-early", "-f", "-o", scene.file("0"), origin.url("/stall/9"), "-o",
                 scene.file("1"), origin.url("/status/404"), "-o", scene.file("2"), origin.url("/stall"))
-            #expect(status == .refusedByStatus)
+            #expect(status == .rejectedByStatus)
         }
     }
 

@@ -83,7 +83,7 @@ struct ResumeOffsetTests {
     }
 
     @Test("A wrong range exits with 33, or with 22 under -f, and leaves the file as it was")
-    func refused() async throws {
+    func rejected() async throws {
         try await withOrigin { (origin) async throws in
             for path in ["/whole", "/other", "/416", "/416-bare", "/404"] {
                 #expect(try await text(origin, path, "-C", "-") == "33 01234", "\(path)")
@@ -192,14 +192,14 @@ struct ResumeOffsetTests {
         }
         #expect(try answer(206, ("Content-Range", "bytes 5-9/10")) == .rest)
         #expect(try answer(206, ("Content-Range", "bytes 5-9/*")) == .rest)
-        #expect(try answer(206, ("Content-Range", "bytes 6-9/10")).isRefusal)
-        #expect(try answer(206, ("Content-Type", "multipart/byteranges; boundary=x")).isRefusal)
+        #expect(try answer(206, ("Content-Range", "bytes 6-9/10")).isRejection)
+        #expect(try answer(206, ("Content-Type", "multipart/byteranges; boundary=x")).isRejection)
         #expect(try answer(416, ("Content-Range", "bytes */5")) == .complete)
-        #expect(try answer(416, ("Content-Range", "bytes */4")).isRefusal)
-        #expect(try answer(416).isRefusal)
+        #expect(try answer(416, ("Content-Range", "bytes */4")).isRejection)
+        #expect(try answer(416).isRejection)
         #expect(try answer(200, ("Content-Length", "5")) == .complete)
-        #expect(try answer(200, ("Content-Length", "6")).isRefusal)
+        #expect(try answer(200, ("Content-Length", "6")).isRejection)
         #expect(try answer(204) == .complete)
-        #expect(try answer(302, ("Location", "/")).isRefusal)
+        #expect(try answer(302, ("Location", "/")).isRejection)
     }
 }

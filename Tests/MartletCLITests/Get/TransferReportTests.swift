@@ -24,8 +24,8 @@ struct TransferReportTests {
             #expect(report.status == .success, "\(report.message)")
             #expect(text(report, "%{http_connect} %{http_code}") == "200 200")
         }
-        let refusal = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
-        try await TestOrigin.withOrigin(.plain, scripts: .respond(refusal)) { proxy in
+        let rejection = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
+        try await TestOrigin.withOrigin(.plain, scripts: .respond(rejection)) { proxy in
             let report = try await scene.transfer(
                 "-p", "-x", "127.0.0.1:\(proxy.port)", "-o", scene.file("out"), "http://h.test/")
             #expect(report.status == .receiveFailed)

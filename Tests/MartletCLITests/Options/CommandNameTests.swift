@@ -43,7 +43,7 @@ struct CommandNameTests {
             (["version"], "unknown command “version”; did you mean “martlet --version”?"),
         ])
     func mistakes(_ words: [String], _ message: String) throws {
-        let error = try #require(CommandName.mistake(in: words))
+        let error = try #require(CommandName.usageError(in: words))
         #expect(error.description.hasPrefix(message), "\(error)")
         #expect(error.status == .usage)
     }
@@ -53,5 +53,5 @@ struct CommandNameTests {
         arguments: [
             ["queue", "list"], ["queue"], ["cache", "--help"], ["help", "serve"], ["intranet"], ["-s"], [],
         ])
-    func noMistakes(_ words: [String]) { #expect(CommandName.mistake(in: words) == nil) }
+    func noMistakes(_ words: [String]) { #expect(CommandName.usageError(in: words) == nil) }
 }

@@ -147,7 +147,7 @@ struct QueueLineTests {
         ] {
             var tally = tally
             tally.note(event)
-            #expect(tally.status(left: 2) == .refusedByStatus)
+            #expect(tally.status(left: 2) == .rejectedByStatus)
         }
         #expect(
             tally.text(left: 2) == "ended: 0 delivered, 0 dead, 0 uncertain, 0 expired, 1 unreadable, 2 left")

@@ -30,11 +30,11 @@ enum Scene {
 
     static func request(
         _ text: String = "", method: String = "GET", mode: CacheMode = .standard, partition: String = "",
-        conceal: (@Sendable (String) -> String)? = nil
+        keyedDigest: (@Sendable (String) -> String)? = nil
     ) -> CacheRequest {
         CacheRequest(
             method: method, key: CacheKey(url: url, partition: partition), fields: fields(text), mode: mode,
-            conceal: conceal)
+            keyedDigest: keyedDigest)
     }
 
     static func response(_ status: Int = 200, _ text: String = "") -> ResponseHead {

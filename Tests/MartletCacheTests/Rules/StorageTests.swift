@@ -11,13 +11,13 @@ struct StorageTests {
         let method: String
         let mode: CacheMode
         let partition: String
-        let refusal: StorageRejection?
+        let rejection: StorageRejection?
         var testDescription: String {
             "\(method) \(request.debugDescription): \(status) \(response.debugDescription)"
         }
 
         init(
-            _ status: Int, _ response: String, _ refusal: StorageRejection?, to request: String = "",
+            _ status: Int, _ response: String, _ rejection: StorageRejection?, to request: String = "",
             method: String = "GET", mode: CacheMode = .standard, partition: String = ""
         ) {
             self.status = status
@@ -26,7 +26,7 @@ struct StorageTests {
             self.method = method
             self.mode = mode
             self.partition = partition
-            self.refusal = refusal
+            self.rejection = rejection
         }
     }
 
@@ -89,10 +89,10 @@ struct StorageTests {
             requestTime: Scene.at(-1), responseTime: Scene.at(0))
         switch decision {
         case .store(let head):
-            #expect(row.refusal == nil)
+            #expect(row.rejection == nil)
             #expect(head.status == row.status && head.key.partition == row.partition)
             #expect(head.wasAuthorized == row.request.hasPrefix("Authorization"))
-        case .refuse(let refusal): #expect(row.refusal == refusal)
+        case .reject(let rejection): #expect(row.rejection == rejection)
         }
     }
 

@@ -65,9 +65,9 @@ struct VaryTests {
 
     @Test("A stored response matches requests with equal values of its Vary fields", arguments: rows)
     func matching(_ row: Row) {
-        let conceal: @Sendable (String) -> String = { "<\($0)>" }
-        let first = Scene.request(row.first, partition: "p", conceal: conceal)
-        let second = Scene.request(row.second, partition: "p", conceal: conceal)
+        let keyedDigest: @Sendable (String) -> String = { "<\($0)>" }
+        let first = Scene.request(row.first, partition: "p", keyedDigest: keyedDigest)
+        let second = Scene.request(row.second, partition: "p", keyedDigest: keyedDigest)
         guard let selections = VaryRule(Scene.fields(row.vary)).selections(of: first) else {
             Issue.record("it is not stored at all")
             return
@@ -77,13 +77,13 @@ struct VaryTests {
         #expect(VariantRule.matching(second, [stored]) == (row.matches ? [0] : []))
     }
 
-    static let refused: [String] = [
+    static let rejected: [String] = [
         "*", "Foo, *", "*, Foo", "a b", "a;b", "\"Foo\"", "Fo\u{E9}", String(repeating: "x", count: 257),
         (0..<33).map { "f\($0)" }.joined(separator: ","),
     ]
 
     @Test(
-        "A response that varies on everything or on an invalid name matches no other request", arguments: refused)
+        "A response that varies on everything or on an invalid name matches no other request", arguments: rejected)
     func everything(_ vary: String) {
         #expect(VaryRule(FieldBlock([("Vary", vary)])) == .everything)
         #expect(VaryRule(FieldBlock([("Vary", vary)])).selections(of: Scene.request()) == nil)

@@ -13,12 +13,12 @@ struct CacheFolderKindTests {
         let testDescription: String
         let files: [String: String]
         /// A part of the error; `nil` for a directory that is accepted.
-        var refusal: String?
+        var rejection: String?
 
-        init(_ name: String, _ files: [String: String], refusal: String? = nil) {
+        init(_ name: String, _ files: [String: String], rejection: String? = nil) {
             testDescription = name
             self.files = files
-            self.refusal = refusal
+            self.rejection = rejection
         }
     }
 
@@ -42,31 +42,31 @@ struct CacheFolderKindTests {
             "an empty lock and half-written files",
             ["lock": "", "index": "M", entry: "", body: "x", "new.0123456789abcdef": ""]),
         Contents("zeros", ["lock": zeros, "index": zeros, entry: zeros]),
-        Contents("another program's index", ["index": "tree"], refusal: "wrote its file “index”"),
-        Contents("another program's lock", ["lock": "1234\n"], refusal: "wrote its file “lock”"),
+        Contents("another program's index", ["index": "tree"], rejection: "wrote its file “index”"),
+        Contents("another program's lock", ["lock": "1234\n"], rejection: "wrote its file “lock”"),
         Contents(
             "another program's index and lock", ["index": "tree", "lock": "1234\n"],
-            refusal: "wrote its file “index”"),
+            rejection: "wrote its file “index”"),
         Contents(
             "another program's index, and an empty lock", ["index": "tree", "lock": ""],
-            refusal: "wrote its file “index”"),
+            rejection: "wrote its file “index”"),
         Contents(
             "another program's index that begins with zeros", ["index": "\0\0\0\u{1}", "lock": ""],
-            refusal: "wrote its file “index”"),
-        Contents("another program's lock, and a body", ["lock": "12", body: "x"], refusal: "file “lock”"),
-        Contents("another program's file with an entry's name", [entry: "text"], refusal: "file “\(entry)”"),
+            rejection: "wrote its file “index”"),
+        Contents("another program's lock, and a body", ["lock": "12", body: "x"], rejection: "file “lock”"),
+        Contents("another program's file with an entry's name", [entry: "text"], rejection: "file “\(entry)”"),
         Contents(
             "a repository", ["HEAD": "ref", "config": "x", "index": "DIRC", "lock": ""],
-            refusal: "it holds “HEAD”"),
-        Contents("a project", [".git": "", "lock": "", "index": ""], refusal: "it holds “.git”"),
-        Contents("a queue of a user's", ["queue.json": "[]"], refusal: "it holds “queue.json”"),
-        Contents("a user's notes", ["notes.txt": "mine"], refusal: "it holds “notes.txt”"),
+            rejection: "it holds “HEAD”"),
+        Contents("a project", [".git": "", "lock": "", "index": ""], rejection: "it holds “.git”"),
+        Contents("a queue of a user's", ["queue.json": "[]"], rejection: "it holds “queue.json”"),
+        Contents("a user's notes", ["notes.txt": "mine"], rejection: "it holds “notes.txt”"),
         Contents(
             "an offline queue", ["lock": "123456789012MRT:request\n"],
-            refusal: "it is the folder of an offline queue"),
+            rejection: "it is the folder of an offline queue"),
         Contents(
             "a download queue, and an entry", ["lock": "123456789012MRT:item\n", entry: "MRTe"],
-            refusal: "it is the folder of a download queue"),
+            rejection: "it is the folder of a download queue"),
     ]
 
     @Test(
@@ -75,7 +75,7 @@ struct CacheFolderKindTests {
     func taken(_ contents: Contents) throws {
         let scene = try CacheFolderScene()
         for (name, text) in contents.files { try scene.write(Array(text.utf8), to: name) }
-        guard let refusal = contents.refusal else {
+        guard let rejection = contents.rejection else {
             let cache = try scene.cache()
             #expect(try scene.contents("lock").starts(with: FolderKind.cache.mark) || cache.put("a"))
             #expect(cache.put("b") && cache.seed(of: "b") == 1)
@@ -86,9 +86,9 @@ struct CacheFolderKindTests {
         }
         let error = #expect(throws: CacheDirectoryError.self) { try scene.cache() }
         #expect(
-            error?.description.contains(refusal) == true && error?.description.contains(scene.path) == true)
+            error?.description.contains(rejection) == true && error?.description.contains(scene.path) == true)
         let other = #expect(throws: CacheOpeningError.self) { try DiskCache(existing: scene.path) }
-        #expect(other?.description.contains(refusal) == true)
+        #expect(other?.description.contains(rejection) == true)
         #expect(try scene.names == contents.files.keys.sorted())
         for (name, text) in contents.files { #expect(try scene.contents(name) == Array(text.utf8)) }
     }

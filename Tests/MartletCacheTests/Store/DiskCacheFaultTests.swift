@@ -61,18 +61,18 @@ struct DiskCacheFaultTests {
         let cache = try scene.cache(files: files)
         cache.put("a", seed: 1, count: 40_000)
         var stored: UInt64 = 1
-        var refusals = 0
+        var rejections = 0
         for room in Array(stride(from: 0, to: 45_000, by: 900))
             + Array(stride(from: 40_900, to: 41_600, by: 7))
         {
             await Task.yield()
             files.fill(after: UInt64(room))
             let seed = UInt64(room) + 2
-            if cache.put("a", seed: seed, count: 40_000) { stored = seed } else { refusals += 1 }
+            if cache.put("a", seed: seed, count: 40_000) { stored = seed } else { rejections += 1 }
             #expect(cache.seed(of: "a") == stored, "\(room) bytes of room")
             files.mend()
         }
-        #expect(refusals > 40)
+        #expect(rejections > 40)
         #expect(stored > 1)
         cache.load()
         #expect(try scene.entryFiles.count == 2)

@@ -17,7 +17,7 @@ struct DiskCacheLookingTests {
         let guest = try DiskCache(existing: scene.path)
         let entries = try guest.entryNamesByURL()
         #expect(entries.count == 50)
-        for name in entries { #expect(guest.look(at: name) != nil) }
+        for name in entries { #expect(guest.inspect(name) != nil) }
         #expect(guest.verify().whole == 50)
         #expect(try guest.occupiedByteCount() == scene.allocated)
         #expect(guest.statistics.hits == 0 && guest.statistics.evictions == 0)
@@ -36,7 +36,7 @@ struct DiskCacheLookingTests {
         bytes[bytes.count - 1] ^= 1
         try scene.write(bytes, to: victim)
         let guest = try DiskCache(existing: scene.path)
-        let sights = try guest.entryNamesByURL().map { guest.look(at: $0) }
+        let sights = try guest.entryNamesByURL().map { guest.inspect($0) }
         let urls = sights.compactMap { sight in
             if case .whole(let reader) = sight { reader.head.key.url } else { nil }
         }
@@ -45,7 +45,7 @@ struct DiskCacheLookingTests {
             Issue.record("the damaged entry is not the last: \(sights)")
             return
         }
-        #expect(damage.file == victim && damage.fault == .checksum)
+        #expect(damage.file == victim && damage.error == .checksum)
         #expect(try scene.names.contains(victim))
         #expect(guest.statistics.damaged == 0)
     }

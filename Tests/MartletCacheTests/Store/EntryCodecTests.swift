@@ -19,7 +19,7 @@ struct EntryCodecTests {
         checksums.update(body.span)
         checksums.finish()
         return StoredEntry(
-            head: head, generation: 7, bodyByteCount: UInt64(body.count), inlineBodyLimit: body,
+            head: head, generation: 7, bodyByteCount: UInt64(body.count), inlineBody: body,
             checksums: checksums)
     }
 
@@ -32,7 +32,7 @@ struct EntryCodecTests {
         plain.head.selections = []
         #expect(try EntryCodec.decode(#require(EntryCodec.encode(plain))) == plain)
         var large = entry()
-        large.inlineBodyLimit = nil
+        large.inlineBody = nil
         large.bodyByteCount = 200_000
         large.checksums = BlockChecksums(values: [1, 2, 3, 4])
         #expect(try EntryCodec.decode(#require(EntryCodec.encode(large))) == large)

@@ -20,7 +20,7 @@ struct ResponseStoreTests {
 
     private func ends() -> @Sendable () -> [UInt64] {
         let heard = Ends()
-        store.whenRepresentationEnds { _, representation in
+        store.onRepresentationRemoved { _, representation in
             heard.add(representation)
             return true
         }

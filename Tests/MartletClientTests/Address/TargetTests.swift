@@ -16,7 +16,7 @@ struct TargetTests {
         let call: @Sendable (HTTPSession, any HTTPTarget, TemporaryFolder) async throws -> Void
     }
 
-    private static let options = DownloadOptions(segments: 1, retry: DownloadRetry(maximumAttempts: 1))
+    private static let options = DownloadOptions(segments: 1, retry: DownloadRetry(maximumRetries: 1))
 
     static let shapes: [Shape] = [
         Shape(testDescription: "get", method: .get, decidesMethod: true) { session, target, _ in
@@ -235,10 +235,10 @@ struct TargetTests {
             var lines: [String] = []
             for try await line in session.lines(from: origin.url("/")) { lines.append(line) }
             #expect(lines == ["a", "b", "", "last"])
-            let refusal = await #expect(throws: HTTPError.self) {
+            let rejection = await #expect(throws: HTTPError.self) {
                 for try await _ in session.lines(from: origin.url("/404")) {}
             }
-            #expect(refusal?.code == .unacceptableStatus)
+            #expect(rejection?.code == .unacceptableStatus)
             let long = await #expect(throws: HTTPError.self) {
                 for try await _ in session.lines(from: origin.url("/"), upTo: 3) {}
             }

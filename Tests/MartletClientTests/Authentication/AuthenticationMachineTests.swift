@@ -346,7 +346,7 @@ struct AuthenticationMachineTests {
         #expect(script.asked.map(\.failureCount) == [0, 1, 2])
         #expect(script.asked.map(\.rejectedUser) == [nil, "u1", "u2"])
         let challenge = try #require(script.asked.first)
-        #expect(challenge.realm == "r" && challenge.offers("BASIC") && challenge.faults.count == 1)
+        #expect(challenge.realm == "r" && challenge.offers("BASIC") && challenge.errors.count == 1)
         #expect(challenge.party == .origin && challenge.origin.description == "http://a:80")
     }
 

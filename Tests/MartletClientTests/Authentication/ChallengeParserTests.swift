@@ -15,8 +15,8 @@ private func spelled(_ challenge: HTTPChallenge) -> String {
         .joined(separator: "|")
 }
 
-private func faults(_ values: String...) -> [String] {
-    ChallengeParser.challenges(in: values.map { Array($0.utf8)[...] }).faults.map {
+private func errors(_ values: String...) -> [String] {
+    ChallengeParser.challenges(in: values.map { Array($0.utf8)[...] }).errors.map {
         "\($0.fieldIndex):\($0.position) \($0.code)"
     }
 }
@@ -64,7 +64,7 @@ struct ChallengeParserTests {
         ])
     func grammar(_ value: String, _ expected: [String]) {
         #expect(read(value) == expected)
-        #expect(faults(value).isEmpty)
+        #expect(errors(value).isEmpty)
     }
 
     @Test("Several fields are parsed as one list")
@@ -91,7 +91,7 @@ struct ChallengeParserTests {
         ])
     func lenience(_ value: String, _ expected: [String]) {
         #expect(read(value) == expected)
-        #expect(faults(value).isEmpty)
+        #expect(errors(value).isEmpty)
     }
 
     @Test(
@@ -119,7 +119,7 @@ struct ChallengeParserTests {
         ])
     func malformed(_ value: String, _ expected: [String], _ places: [String]) {
         #expect(read(value) == expected)
-        #expect(faults(value) == places)
+        #expect(errors(value) == places)
     }
 
     @Test("A fault contains the field name, the field's index and the byte position, but no value")
@@ -127,7 +127,7 @@ struct ChallengeParserTests {
         let values = ["Basic realm=r", #"Digest nonce="hunter2"#].map { Array($0.utf8)[...] }
         let result = ChallengeParser.challenges(in: values, field: "Proxy-Authenticate")
         #expect(result.challenges.count == 1)
-        let fault = try #require(result.faults.first)
+        let fault = try #require(result.errors.first)
         #expect(
             fault.description
                 == "Proxy-Authenticate (the one at index 1), byte 13: a quoted string is not closed")
@@ -136,8 +136,8 @@ struct ChallengeParserTests {
     @Test("Fault positions are relative to the field value, also for a slice of a head")
     func slicedPositions() {
         let head = Array("xxxxxBasic realm=\"".utf8)
-        let faults = ChallengeParser.challenges(in: [head[5...]]).faults
-        #expect(faults.map(\.position) == [12])
+        let errors = ChallengeParser.challenges(in: [head[5...]]).errors
+        #expect(errors.map(\.position) == [12])
     }
 
     @Test("Invalid UTF-8 is kept as raw bytes and decoded as Latin-1")
@@ -163,7 +163,7 @@ struct ChallengeParserTests {
         #expect(
             result.parameters.map { "\($0.name)=\($0.value)" }
                 == ["rspauth=ab", "nc=00000001", "qop=auth", "nextnonce=x"])
-        #expect(result.faults.isEmpty)
+        #expect(result.errors.isEmpty)
     }
 
     @Test(
@@ -171,21 +171,21 @@ struct ChallengeParserTests {
         arguments: ["nextnonce=\"x", "nextnonce=a, Digest", "Digest nextnonce=a", "nextnonce=a, nextnonce=b"])
     func malformedInformation(_ value: String) {
         let result = ChallengeParser.parameters(in: [Array(value.utf8)[...]])
-        #expect(result.parameters.isEmpty && !result.faults.isEmpty)
+        #expect(result.parameters.isEmpty && !result.errors.isEmpty)
     }
 
     @Test("The numbers of challenges, parameters and faults and the length of values are limited")
     func bounds() {
         let many = (0..<1000).map { "S\($0)" }.joined(separator: ",")
         #expect(read(many).count == ChallengeParser.challengeLimit)
-        #expect(faults(many).count == 1)
+        #expect(errors(many).count == 1)
         let parameters = "S " + (0..<1000).map { "p\($0)=v" }.joined(separator: ",")
         #expect(read(parameters, "T") == ["T"])
-        #expect(faults(parameters).map { $0.hasSuffix("tooMany") } == [true])
+        #expect(errors(parameters).map { $0.hasSuffix("tooMany") } == [true])
         let long = "S p=" + String(repeating: "x", count: ChallengeParser.valueLimit + 1)
-        #expect(read(long).isEmpty && faults(long) == ["0:4 tooLong"])
-        #expect(faults(String(repeating: "=,", count: 1000)).count == 1)
-        #expect(faults(String(repeating: "a=,", count: 1000)).count == ChallengeParser.faultLimit)
+        #expect(read(long).isEmpty && errors(long) == ["0:4 tooLong"])
+        #expect(errors(String(repeating: "=,", count: 1000)).count == 1)
+        #expect(errors(String(repeating: "a=,", count: 1000)).count == ChallengeParser.errorLimit)
     }
 
     @Test(

@@ -26,7 +26,7 @@ struct CredentialsTests {
     }
 
     @Test("A colon in a Basic user name and control characters in any part are rejected")
-    func refused() {
+    func rejected() {
         #expect(throws: CredentialsError.colonInUser) {
             try Credentials.basic(user: "a:b", password: "c").preemptiveValue()
         }

@@ -20,9 +20,9 @@ final class CountingTokens: TokenProvider {
 
     private let state: Mutex<State>
     /// The event that a refresh waits for.
-    private let gate: Outcome<Void>?
+    private let gate: Promise<Void>?
 
-    init(gate: Outcome<Void>? = nil, failures: Int = 0) {
+    init(gate: Promise<Void>? = nil, failures: Int = 0) {
         self.gate = gate
         state = Mutex(State(failures: failures))
     }
@@ -55,7 +55,7 @@ final class CountingTokens: TokenProvider {
 struct SingleFlightTokensTests {
     @Test("A hundred concurrent rejections refresh the token once, and all callers get the new token")
     func hundred() async throws {
-        let gate = Outcome<Void>()
+        let gate = Promise<Void>()
         let provider = CountingTokens(gate: gate)
         let tokens = SingleFlightTokens(provider)
         let old = try await tokens.token()
@@ -89,7 +89,7 @@ struct SingleFlightTokensTests {
 
     @Test("A cancelled caller stops waiting, and the refresh continues for the others")
     func cancelled() async throws {
-        let gate = Outcome<Void>()
+        let gate = Promise<Void>()
         let provider = CountingTokens(gate: gate)
         let tokens = SingleFlightTokens(provider)
         let first = Task { try await tokens.refresh(after: "t0") }
@@ -104,7 +104,7 @@ struct SingleFlightTokensTests {
 
     @Test("A failed refresh fails for its callers, and the next call starts a new refresh")
     func failure() async throws {
-        let gate = Outcome<Void>()
+        let gate = Promise<Void>()
         let provider = CountingTokens(gate: gate, failures: 1)
         let tokens = SingleFlightTokens(provider)
         let first = Task { try await tokens.refresh(after: "t0") }
@@ -121,7 +121,7 @@ struct SingleFlightTokensTests {
 
     @Test("A token that is invalidated during its refresh is returned to its waiters and not stored")
     func invalidated() async throws {
-        let gate = Outcome<Void>()
+        let gate = Promise<Void>()
         let provider = CountingTokens(gate: gate)
         let tokens = SingleFlightTokens(provider)
         async let fetched = tokens.refresh(after: "t0")

@@ -34,7 +34,7 @@ struct MultipartTests {
         try #require(MultipartReading(receipt.body, contentType: receipt.type)).parts
     }
 
-    private func refusal(
+    private func rejection(
         quoting: MultipartQuoting = .percent, _ build: (inout MultipartForm) -> Void
     ) async throws -> HTTPError {
         let body = HTTPBody.multipart(quoting: quoting, build)
@@ -133,29 +133,29 @@ struct MultipartTests {
         let head = try #require(try parts(of: receipt).first?.head)
         #expect(
             head.first == #"Content-Disposition: form-data; name="a\"b\\"; filename="\\\"ö""#)
-        let broken = try await refusal(quoting: .backslash) { $0.field("a\rb", "x") }
+        let broken = try await rejection(quoting: .backslash) { $0.field("a\rb", "x") }
         #expect(broken.code == .invalidRequest)
         #expect(broken.underlying as? MultipartError == .invalidText("the name of a part", offset: 1))
     }
 
     @Test("A control character in a name or type is rejected before sending, with its position")
     func controlCharacters() async throws {
-        let name = try await refusal { $0.field("a\u{0}b", "x") }
+        let name = try await rejection { $0.field("a\u{0}b", "x") }
         #expect(name.code == .invalidRequest)
         #expect(name.underlying as? MultipartError == .invalidText("the name of a part", offset: 1))
-        let file = try await refusal { $0.data("a", [], filename: "x\u{1B}") }
+        let file = try await rejection { $0.data("a", [], filename: "x\u{1B}") }
         #expect(
             file.underlying as? MultipartError == .invalidText("the file name of the part “a”", offset: 1))
-        let type = try await refusal { $0.data("a", [], contentType: "text/plain\r\nX: 1") }
+        let type = try await rejection { $0.data("a", [], contentType: "text/plain\r\nX: 1") }
         #expect(type.underlying as? MultipartError == .invalidText("the value of Content-Type", offset: 10))
     }
 
     @Test("Header fields of a part cannot split it or replace the fields that the form sets")
     func injection() async throws {
-        let value = try await refusal { $0.part("a", .text(""), headers: ["X-A": "1\r\n\r\nevil"]) }
+        let value = try await rejection { $0.part("a", .text(""), headers: ["X-A": "1\r\n\r\nevil"]) }
         #expect(value.underlying as? MultipartError == .invalidText("the value of X-A", offset: 1))
         for name in ["", "X A", "X:", "X\r\nY", "content-disposition", "Content-Type"] {
-            let error = try await refusal { $0.part("a", .text(""), headers: [name: "1"]) }
+            let error = try await rejection { $0.part("a", .text(""), headers: [name: "1"]) }
             #expect(error.underlying as? MultipartError == .invalidFieldName(name))
         }
     }
@@ -177,7 +177,7 @@ struct MultipartTests {
 
     @Test("A file that does not exist is an error before anything is sent")
     func missingFile() async throws {
-        let error = try await refusal { $0.file("f", at: "/nonexistent/file") }
+        let error = try await rejection { $0.file("f", at: "/nonexistent/file") }
         #expect(error.code == .fileFailed)
         #expect(error.wasSent == false)
     }

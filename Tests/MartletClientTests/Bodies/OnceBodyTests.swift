@@ -20,12 +20,12 @@ struct OnceBodyTests {
 
     @Test("A body that has not been read is sent with the follow-up request", arguments: Reason.allCases)
     func unread(_ reason: Reason) async throws {
-        let refusal = ServerScript(
+        let rejection = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 \(reason.answer)\r\nContent-Length: 0\r\n\r\n"), .awaitClose)
         let goOn: [ScriptStep] = reason == .expectation ? [] : [.send("HTTP/1.1 100 Continue\r\n\r\n")]
         let taken = ServerScript(
             [.expectRequestHead] + goOn + [.expect("5\r\nhello\r\n0\r\n\r\n"), .sendOK, .awaitClose])
-        try await TestOrigin.withOrigin(scripts: refusal, taken) { origin in
+        try await TestOrigin.withOrigin(scripts: rejection, taken) { origin in
             let session = HTTPSession.own { configuration in
                 configuration.continueTimeout = .seconds(3600)
                 configuration.authentication.credentials = .digest(user: "u", password: "p")
@@ -45,10 +45,10 @@ struct OnceBodyTests {
     @Test("Digest credentials make the call send Expect and wait for the challenge before the body")
     func asksFirst() async throws {
         let challenge = "401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
-        let refusal = ServerScript(
+        let rejection = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 \(challenge)\r\nContent-Length: 0\r\n\r\n"), .awaitClose)
         let taken = ServerScript(.expectRequestHead, .expect("5\r\nhello\r\n0\r\n\r\n"), .sendOK, .awaitClose)
-        try await TestOrigin.withOrigin(scripts: refusal, taken) { origin in
+        try await TestOrigin.withOrigin(scripts: rejection, taken) { origin in
             let session = HTTPSession.own {
                 $0.continueTimeout = .seconds(3600)
                 $0.authentication.credentials = .digest(user: "u", password: "p")

@@ -110,7 +110,7 @@ struct AbandonedTransferTests {
             key: CacheKey(url: "http://a/"), status: 301, reason: "", fields: FieldBlock(),
             requestTime: .now, responseTime: .now)
         for isWhole in [false, true] {
-            let flight = CacheFlight(loop: .sharedOrStalled, watcher: nil, isUnattended: false) { true }
+            let flight = CacheFlight(loop: .sharedOrStalled, tracer: nil, isUnattended: false) { true }
             let first = try #require(flight.join())
             try flight.landTransfer(of: StoredVariant(head: head, bodyLength: 0))
             flight.append([1, 2, 3])
@@ -126,7 +126,7 @@ struct AbandonedTransferTests {
 
     @Test("A large unread rest of a body is not waited for")
     func largeRest() throws {
-        let flight = CacheFlight(loop: .sharedOrStalled, watcher: nil, isUnattended: false) { true }
+        let flight = CacheFlight(loop: .sharedOrStalled, tracer: nil, isUnattended: false) { true }
         let member = try #require(flight.join())
         flight.append([UInt8](repeating: 0, count: 64 * 1024))
         #expect(member.ending() != nil)

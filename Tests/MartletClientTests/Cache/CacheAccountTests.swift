@@ -23,6 +23,28 @@ struct CacheAccountTests {
         }
     }
 
+    @Test("The metrics of a validated response have the connection, the times and the attempts of its validation")
+    func validatedMetrics() async throws {
+        try await TestOrigin.withOrigin { request in
+            if request.path == "/redirect" { return OriginResponse(302, headers: ["Location": "/"]) }
+            if request.headers["If-None-Match"] != nil { return OriginResponse(304, headers: ["ETag": "\"1\""]) }
+            return CacheScene.answer("x", "no-cache", ["ETag": "\"1\""])
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            _ = try await session.get(origin.url("/"))
+            for (path, attempts) in [("/", 1), ("/redirect", 2)] {
+                let exchange = try await session.get(origin.url(path))
+                #expect(exchange.source == .validatedCache && exchange.text == "x")
+                let metrics = exchange.metrics
+                #expect(metrics.connection?.remoteAddress == origin.address)
+                #expect(metrics.attempts == attempts && metrics.hops.count == attempts - 1)
+                #expect(metrics.sentByteCount > 0 && metrics.receivedBodyByteCount == 0 && metrics.send != nil)
+                let firstByte = try #require(metrics.firstByte)
+                #expect(firstByte > .zero && firstByte <= metrics.total)
+            }
+        }
+    }
+
     @Test("The progress of a task ends with the whole cached body", arguments: [UInt64(0), 1000, 2_000_000])
     func progress(size: UInt64) async throws {
         let folder = try TemporaryFolder()
@@ -60,8 +82,8 @@ struct CacheAccountTests {
             signals.raise("go")
             for task in tasks.dropFirst() { _ = try await task.value }
             _ = try await session.get(url)
-            func count(_ matchesIfRange: (SessionEvent.Kind) -> Bool) -> Int {
-                told.withLock { $0.filter { matchesIfRange($0.kind) }.count }
+            func count(_ predicate: (SessionEvent.Kind) -> Bool) -> Int {
+                told.withLock { $0.filter { predicate($0.kind) }.count }
             }
             #expect(
                 await eventually {

@@ -113,9 +113,13 @@ struct CacheSourceTests {
                 let calls = (0..<3).map { _ in Task { try await session.get(url) } }
                 #expect(await eventually { session.core.flights.memberCount == 3 })
                 signals.raise("go")
+                var connectionCount = 0
                 for call in calls {
-                    #expect(try await call.value.source == (isValidation ? .validatedCache : .network))
+                    let exchange = try await call.value
+                    #expect(exchange.source == (isValidation ? .validatedCache : .network))
+                    if exchange.metrics.connection != nil { connectionCount += 1 }
                 }
+                #expect(connectionCount == 1)
             }
         }
     }

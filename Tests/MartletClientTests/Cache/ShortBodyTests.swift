@@ -21,7 +21,7 @@ struct ShortBodyTests {
         let head = StoredHead(
             key: CacheKey(url: "http://a/"), status: 200, reason: "", fields: FieldBlock(), requestTime: .now,
             responseTime: .now)
-        let flight = CacheFlight(loop: .sharedOrStalled, watcher: nil, isUnattended: false) { true }
+        let flight = CacheFlight(loop: .sharedOrStalled, tracer: nil, isUnattended: false) { true }
         let member = try #require(flight.join())
         let writer = try #require(
             store.begin(head, expectedByteCount: UInt64(length), epoch: store.epoch))
@@ -201,6 +201,6 @@ extension CacheFlight {
             call: call, channel: .stored(body), head: ResponseHead(status: 200, fields: FieldBlock()),
             codings: [], expectedContentLength: nil, hasTrailers: false, interim: [], attempts: 1,
             waited: call.start)
-        land(.transfer(Transfer(variant: variant, network: network, status: .nothing), .coming))
+        decide(.transfer(Transfer(variant: variant, network: network, status: .nothing), .coming))
     }
 }

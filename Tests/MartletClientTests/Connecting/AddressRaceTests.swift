@@ -14,11 +14,11 @@ extension OneAtATime {
         }
 
         @Test("An address that refuses the connection is followed immediately by the next one")
-        func refused() async throws {
-            let refused = closed[0].number
+        func rejected() async throws {
+            let rejected = closed[0].number
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin in
                 let session = HTTPSession.own { configuration in
-                    configuration.resolver = ListResolver(("127.0.0.1", refused), ("127.0.0.1", origin.port))
+                    configuration.resolver = ListResolver(("127.0.0.1", rejected), ("127.0.0.1", origin.port))
                     configuration.happyEyeballs.attemptDelay = Patience.long
                 }
                 let exchange = try await session.get("http://name.example/")
@@ -49,10 +49,10 @@ extension OneAtATime {
         func remembered() async throws {
             let hole = try await BlackHole()
             try await TestOrigin.withOrigin(handler: .fixed(.text("ok"))) { origin async throws in
-                let refused = closed[0].number
+                let rejected = closed[0].number
                 let session = HTTPSession.own { configuration in
                     configuration.resolver = ListResolver(
-                        ("127.0.0.1", refused), ("127.0.0.1", origin.port), ("127.0.0.1", hole.port))
+                        ("127.0.0.1", rejected), ("127.0.0.1", origin.port), ("127.0.0.1", hole.port))
                     configuration.happyEyeballs.attemptDelay = Patience.long
                     configuration.pool.idleConnectionsPerHost = 0
                 }
@@ -134,9 +134,9 @@ extension OneAtATime {
             #expect(!error.wasSent)
             #expect(error.isConnectFailure)
             #expect(
-                Set(error.connectFailures.map(\.address)) == Set(ports.map { "127.0.0.1:\($0)" }))
+                Set(error.connectErrors.map(\.address)) == Set(ports.map { "127.0.0.1:\($0)" }))
             // ECONNREFUSED
-            #expect(error.connectFailures.allSatisfy { $0.error.code == 111 })
+            #expect(error.connectErrors.allSatisfy { $0.error.code == 111 })
             for port in ports { #expect(error.message.contains("127.0.0.1:\(port)")) }
         }
 

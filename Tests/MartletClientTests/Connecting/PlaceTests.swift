@@ -22,7 +22,7 @@ struct PlaceTests {
                 try await HTTPSession.own { $0.unixSocketPath = path }.get("http://name.example/")
             })
         #expect(error.code == .connectFailed)
-        #expect(error.connectFailures.first?.address == path)
+        #expect(error.connectErrors.first?.address == path)
     }
 
     @Test("A Unix domain socket may be in the abstract namespace")

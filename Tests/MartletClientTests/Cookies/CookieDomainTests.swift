@@ -76,8 +76,8 @@ struct CookieDomainTests {
     @Test("A Domain above a public suffix is rejected")
     func aboveSuffix() throws {
         var scene = CookieScene()
-        let refusals = try scene.receive("a=b; Domain=example.com", from: "https://me.pages.example.com/")
-        #expect(refusals == [.publicSuffix])
+        let rejections = try scene.receive("a=b; Domain=example.com", from: "https://me.pages.example.com/")
+        #expect(rejections == [.publicSuffix])
     }
 
     @Test("A host that is a public suffix can set cookies for itself only")

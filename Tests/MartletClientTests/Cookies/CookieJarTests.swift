@@ -29,8 +29,8 @@ struct CookieJarTests {
         let url = try HTTPURL(CookieJarTests.site)
         #expect(jar.isEmpty)
         #expect(await jar.header(for: url) == nil)
-        let refusals = await jar.store(setCookieValues: ["a=1", "b=2; Domain=org"], from: url)
-        #expect(refusals.map(\.reason) == [.publicSuffix])
+        let rejections = await jar.store(setCookieValues: ["a=1", "b=2; Domain=org"], from: url)
+        #expect(rejections.map(\.reason) == [.publicSuffix])
         #expect(!jar.isEmpty)
         #expect(await jar.header(for: url) == "a=1")
         #expect(await jar.cookies(for: url).map(\.name) == ["a"])
@@ -313,12 +313,12 @@ struct CookieJarTests {
     func secrecy() async throws {
         let jar = jar()
         let url = try HTTPURL("http://www.site.org/")
-        let refusals = await jar.store(
+        let rejections = await jar.store(
             setCookieValues: ["a=hunter2", "b=hunter2; Secure", "hunter2;\u{0}"], from: url)
-        var text = "\(refusals) \(jar) \(await jar.allCookies)"
+        var text = "\(rejections) \(jar) \(await jar.allCookies)"
         dump(jar, to: &text)
-        dump(refusals, to: &text)
-        #expect(refusals.count == 2)
+        dump(rejections, to: &text)
+        #expect(rejections.count == 2)
         #expect(!text.contains("hunter2"))
     }
 }

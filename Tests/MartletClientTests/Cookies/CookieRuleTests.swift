@@ -49,8 +49,8 @@ struct CookieRuleTests {
         var scene = CookieScene()
         let url = try HTTPURL("https://site.org/\u{E9}")
         let field = Array("a=b; Path=/".utf8) + [0xE9]
-        let refusals = scene.store.receive([field], from: url, isSecure: true, now: scene.now)
-        #expect(refusals.map(\.reason) == [.invalidPath])
+        let rejections = scene.store.receive([field], from: url, isSecure: true, now: scene.now)
+        #expect(rejections.map(\.reason) == [.invalidPath])
         #expect(try scene.receive("a=b; Path=/\u{E9}", from: "https://site.org/") == [])
         #expect(try scene.header("https://site.org/\u{E9}") == nil)
         #expect(try scene.receive("a=b; Path=/%C3%A9", from: "https://site.org/") == [])

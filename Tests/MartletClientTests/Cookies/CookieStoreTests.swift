@@ -114,8 +114,8 @@ struct CookieStoreTests {
         var scene = CookieScene()
         let fields = (0..<60).map { Array("n\($0)=v".utf8) }
         let url = try HTTPURL("https://site.org/")
-        let refusals = scene.store.receive(fields, from: url, isSecure: true, now: scene.now)
-        #expect(refusals.map(\.reason) == [.overLimit] && refusals[0].index == 50)
+        let rejections = scene.store.receive(fields, from: url, isSecure: true, now: scene.now)
+        #expect(rejections.map(\.reason) == [.overLimit] && rejections[0].index == 50)
         #expect(scene.store.count == 50)
     }
 
@@ -216,12 +216,12 @@ struct CookieStoreTests {
         var scene = CookieScene()
         let url = try HTTPURL("http://site.org/")
         let fields = ["a=1", "b=2; Secure", "c=\u{0}", "d=4"].map { Array($0.utf8) }
-        let refusals = scene.store.receive(fields, from: url, isSecure: false, now: scene.now)
-        #expect(refusals.map(\.index) == [1, 2])
-        #expect(refusals.map(\.name) == ["b", ""])
-        try #require(refusals.count == 2)
-        #expect(refusals[0].description == "Set-Cookie 2 (b): Secure over a connection that is not")
-        #expect(refusals[1].description == "Set-Cookie 3: a control character at byte 2")
+        let rejections = scene.store.receive(fields, from: url, isSecure: false, now: scene.now)
+        #expect(rejections.map(\.index) == [1, 2])
+        #expect(rejections.map(\.name) == ["b", ""])
+        try #require(rejections.count == 2)
+        #expect(rejections[0].description == "Set-Cookie 2 (b): Secure over a connection that is not")
+        #expect(rejections[1].description == "Set-Cookie 3: a control character at byte 2")
         #expect(try scene.header("http://site.org/") == "a=1; d=4")
     }
 

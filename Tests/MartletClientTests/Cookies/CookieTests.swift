@@ -30,7 +30,7 @@ struct CookieTests {
     }
 
     @Test("Creating a cookie that could not be sent is an error")
-    func refused() {
+    func rejected() {
         for name in ["a=b", "a;b", "a\r\nb", "a\u{0}", " a", "a "] {
             #expect(
                 error { () throws(CookieError) in try Cookie(name: name, value: "", domain: "x.org") }

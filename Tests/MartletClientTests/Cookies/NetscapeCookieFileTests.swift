@@ -108,9 +108,9 @@ struct NetscapeCookieFileTests {
         ])
     func forged(_ line: String) async throws {
         let jar = CookieJar()
-        let refused = await jar.store(
+        let rejected = await jar.store(
             setCookieValues: [line, "b=2; Path=/"], from: try HTTPURL("http://site.test/"))
-        #expect(refused.isEmpty)
+        #expect(rejected.isEmpty)
         let text = await jar.exportNetscape()
         let read = NetscapeCookieFile.cookies(text, now: NetscapeCookieFileTests.now)
         #expect(read.cookies.map(\.name) == ["b"] && read.malformedLines.isEmpty)

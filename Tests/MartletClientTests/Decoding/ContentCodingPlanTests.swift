@@ -13,7 +13,7 @@ struct ContentCodingPlanTests {
             (["\tdeflate\t"], [.deflate]),
         ] as [([String], [ContentCoding])])
     func order(values: [String], codings: [ContentCoding]) throws {
-        let plan = try ContentCodingPlan(fieldValues: values, unknown: .refused)
+        let plan = try ContentCodingPlan(fieldValues: values, unknown: .rejected)
         #expect(plan.codings == codings)
     }
 
@@ -26,9 +26,9 @@ struct ContentCodingPlanTests {
     }
 
     @Test("A body with an unknown coding is rejected if the caller requires decoding")
-    func refused() {
+    func rejected() {
         #expect(throws: ContentDecodingError.unknownCoding("compress")) {
-            try ContentCodingPlan(fieldValues: ["gzip, compress, exi"], unknown: .refused)
+            try ContentCodingPlan(fieldValues: ["gzip, compress, exi"], unknown: .rejected)
         }
     }
 

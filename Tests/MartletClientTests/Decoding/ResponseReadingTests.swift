@@ -135,6 +135,10 @@ struct ResponseReadingTests {
             #expect(malformed.text == "\u{FFFD}e" && "\(malformed.textError as Any)".contains("byte 0"))
             let known = try await session.get(origin.url("/latin1"))
             #expect(known.text == "ƒe" && known.textError == nil)
+            #expect(try unknown.text(charset: "Latin1") == "ƒe")
+            #expect(try malformed.text(charset: "iso-8859-1") == "ƒe")
+            let unsupported = #expect(throws: HTTPError.self) { try known.text(charset: "shift_jis") }
+            #expect(unsupported?.code == .decodingFailed && unsupported?.message.contains("shift_jis") == true)
             let error = await #expect(throws: HTTPError.self) {
                 try await session.open(origin.url("/shift_jis")).text()
             }

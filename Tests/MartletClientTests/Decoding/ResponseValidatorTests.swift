@@ -24,7 +24,7 @@ struct ResponseValidatorTests {
         }
     }
 
-    private func refusal(
+    private func rejection(
         _ validator: ResponseValidator, of exchange: HTTPExchange
     ) async -> HTTPError? {
         await #expect(throws: HTTPError.self) { _ = try await exchange.validated(validator) }
@@ -55,7 +55,7 @@ struct ResponseValidatorTests {
             .success, .status(200..<300), .status(200...303), .status(200, 201), .status(304..<304),
             .standard,
         ] {
-            #expect(await refusal(validator, of: found)?.code == .unacceptableStatus)
+            #expect(await rejection(validator, of: found)?.code == .unacceptableStatus)
         }
     }
 
@@ -77,7 +77,7 @@ struct ResponseValidatorTests {
         if isTaken {
             #expect(try await found.validated(validator).text == "x")
         } else {
-            let error = await refusal(validator, of: found)
+            let error = await rejection(validator, of: found)
             #expect(error?.code == .unacceptableContentType)
             #expect(error?.exchange?.text == "x")
         }
@@ -103,7 +103,7 @@ struct ResponseValidatorTests {
         try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
             let session = HTTPSession.own { $0.headers[.accept] = "application/json" }
             let found = try await session.get(origin.url())
-            #expect(await refusal(.standard, of: found)?.code == .unacceptableContentType)
+            #expect(await rejection(.standard, of: found)?.code == .unacceptableContentType)
             let own = try await session.get(origin.url(), headers: [.accept: "text/*"])
             _ = try await own.validated(.standard)
             var options = RequestOptions()
@@ -117,7 +117,7 @@ struct ResponseValidatorTests {
         let asked = try await exchange(200, "text/html", "x", accept: "application/json, text/*;q=0.1")
         _ = try await asked.validated(.standard)
         let other = try await exchange(200, "text/html", "x", accept: "application/json")
-        #expect(await refusal(.acceptedContentType, of: other)?.code == .unacceptableContentType)
+        #expect(await rejection(.acceptedContentType, of: other)?.code == .unacceptableContentType)
         let none = try await exchange(200, "text/html", "x")
         _ = try await none.validated(.standard)
     }
@@ -126,9 +126,9 @@ struct ResponseValidatorTests {
     func sizes() async throws {
         let found = try await exchange(200, nil, "12345")
         _ = try await found.validated(.body(atMost: 5), .body(atLeast: 5), .body(atLeast: .bytes(1)))
-        #expect(await refusal(.body(atMost: 4), of: found)?.code == .bodyTooLarge)
-        #expect(await refusal(.body(atLeast: 6), of: found)?.code == .unacceptableBody)
-        #expect(await refusal(.body(atLeast: 1), of: try await exchange(204))?.code == .unacceptableBody)
+        #expect(await rejection(.body(atMost: 4), of: found)?.code == .bodyTooLarge)
+        #expect(await rejection(.body(atLeast: 6), of: found)?.code == .unacceptableBody)
+        #expect(await rejection(.body(atLeast: 1), of: try await exchange(204))?.code == .unacceptableBody)
     }
 
     @Test("A validation closure receives head and body, may await, and its error is thrown")
@@ -150,8 +150,8 @@ struct ResponseValidatorTests {
     func composition() async throws {
         let found = try await exchange(500, "text/html", "x")
         let type = ResponseValidator.contentType("application/json")
-        #expect(await refusal(.all(.success, type), of: found)?.code == .unacceptableStatus)
-        #expect(await refusal(type.and(.success), of: found)?.code == .unacceptableContentType)
+        #expect(await rejection(.all(.success, type), of: found)?.code == .unacceptableStatus)
+        #expect(await rejection(type.and(.success), of: found)?.code == .unacceptableContentType)
         _ = try await found.validated(.all(.status(500), .contentType("text/*")))
         _ = try await found.validated(.all())
     }

@@ -7,7 +7,7 @@ import Testing
 struct StreamValidationTests {
     private struct Fault: Error {}
 
-    private func refusal(
+    private func rejection(
         _ origin: TestOrigin, _ session: HTTPSession, _ validator: ResponseValidator
     ) async throws -> HTTPError {
         let wasCalled = Mutex(false)
@@ -26,11 +26,11 @@ struct StreamValidationTests {
             .text("gone", status: 404)
         } run: { origin in
             let session = HTTPSession.own()
-            let error = try await refusal(origin, session, .success)
+            let error = try await rejection(origin, session, .success)
             #expect(error.code == .unacceptableStatus)
             #expect(error.exchange?.text == "gone")
             #expect(session.poolStatus.leased == 0)
-            _ = try await refusal(origin, session, .success)
+            _ = try await rejection(origin, session, .success)
             #expect(origin.recorder.counts.connections == 1)
         }
     }
@@ -45,7 +45,7 @@ struct StreamValidationTests {
             var kept = 0
             for _ in 1...20 where kept < 64 * 1024 {
                 let start = ContinuousClock.now
-                let error = try await refusal(origin, session, .contentType("text/*"))
+                let error = try await rejection(origin, session, .contentType("text/*"))
                 let taken = ContinuousClock.now - start
                 #expect(error.code == .unacceptableContentType)
                 let body = try #require(error.exchange?.body)
@@ -68,7 +68,7 @@ struct StreamValidationTests {
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let session = HTTPSession.own()
             let start = ContinuousClock.now
-            let error = try await refusal(origin, session, .success)
+            let error = try await rejection(origin, session, .success)
             #expect(ContinuousClock.now - start < Patience.ending)
             #expect(error.exchange?.text == "abc")
             #expect(session.poolStatus.leased == 0)
@@ -79,8 +79,8 @@ struct StreamValidationTests {
     func sizeAndClosure() async throws {
         try await TestOrigin.withOrigin(handler: .fixed(.pattern(100))) { origin in
             let session = HTTPSession.own()
-            #expect(try await refusal(origin, session, .body(atMost: 99)).code == .bodyTooLarge)
-            #expect(try await refusal(origin, session, .body(atLeast: 101)).code == .unacceptableBody)
+            #expect(try await rejection(origin, session, .body(atMost: 99)).code == .bodyTooLarge)
+            #expect(try await rejection(origin, session, .body(atLeast: 101)).code == .unacceptableBody)
             let request = try HTTPRequest(method: .get, url: origin.url())
             let closure = ResponseValidator.custom { exchange in
                 #expect(exchange.body.isEmpty)
@@ -194,7 +194,7 @@ struct StreamValidationTests {
             $0.closesConnection = true
         }
         try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
-            let error = try await refusal(origin, isDownload: isDownload, to: folder)
+            let error = try await rejection(origin, isDownload: isDownload, to: folder)
             #expect(error.code == .unacceptableStatus)
             #expect(error.exchange?.statusCode == 404)
             #expect(error.exchange?.text == "gone")
@@ -206,7 +206,7 @@ struct StreamValidationTests {
         let folder = try TemporaryFolder()
         let response = OriginResponse.pattern(1 << 40).with { $0.status = 500 }
         try await TestOrigin.withOrigin(handler: .fixed(response)) { origin in
-            let error = try await refusal(origin, isDownload: isDownload, to: folder)
+            let error = try await rejection(origin, isDownload: isDownload, to: folder)
             #expect(error.code == .unacceptableStatus)
             #expect(error.exchange?.statusCode == 500)
             #expect(try #require(error.exchange?.body.count) <= 64 * 1024)
@@ -215,7 +215,7 @@ struct StreamValidationTests {
     }
 
     /// Returns the error of a download, or of a validating stream of a host.
-    private func refusal(
+    private func rejection(
         _ origin: TestOrigin, isDownload: Bool, to folder: TemporaryFolder
     ) async throws -> HTTPError {
         let session = HTTPSession.own()

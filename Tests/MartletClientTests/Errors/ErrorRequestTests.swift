@@ -41,11 +41,13 @@ struct ErrorRequestTests {
         var method = HTTPRequest.Method.get
         var path = "/a?limit=20&token=***"
         var status: Int?
+        /// The path of the first request, if it was redirected.
+        var original: String?
         let call: @Sendable (HTTPSession, TestOrigin) async throws -> Void
 
         init(
             _ name: String, _ code: HTTPError.Code, method: HTTPRequest.Method = .get,
-            path: String = "/a?limit=20&token=***", status: Int? = nil,
+            path: String = "/a?limit=20&token=***", status: Int? = nil, redirectedFrom original: String? = nil,
             _ call: @escaping @Sendable (HTTPSession, TestOrigin) async throws -> Void
         ) {
             testDescription = name
@@ -53,6 +55,7 @@ struct ErrorRequestTests {
             self.method = method
             self.path = path
             self.status = status
+            self.original = original
             self.call = call
         }
     }
@@ -143,8 +146,33 @@ struct ErrorRequestTests {
         Row("a redirect to another scheme", .redirectRejected, path: "/ftp?limit=20&token=***", status: 302) {
             _ = try await $0.get(url($1, "/ftp"))
         },
-        Row("too many redirects", .tooManyRedirects, path: "/loop", status: 302) {
-            _ = try await $0.get(url($1, "/loop"))
+        Row(
+            "too many redirects", .tooManyRedirects, path: "/loop", status: 302,
+            redirectedFrom: "/loop?limit=20&token=***"
+        ) { _ = try await $0.get(url($1, "/loop")) },
+        Row(
+            "a status after a redirect", .unacceptableStatus, path: "/404", status: 404,
+            redirectedFrom: "/to/404?limit=20&token=***"
+        ) { _ = try await $0.get(url($1, "/to/404")).validated() },
+        Row(
+            "a validator after a redirect", .unacceptableStatus, path: "/404", status: 404,
+            redirectedFrom: "/to/404?limit=20&token=***"
+        ) { _ = try await $0.get(url($1, "/to/404"), validate: .success) },
+        Row(
+            "a cut body after a redirect", .truncated, path: "/cut", status: 200,
+            redirectedFrom: "/to/cut?limit=20&token=***"
+        ) { _ = try await $0.get(url($1, "/to/cut")) },
+        Row(
+            "a cut body of an opened response after a redirect", .truncated, path: "/cut", status: 200,
+            redirectedFrom: "/to/cut?limit=20&token=***"
+        ) { _ = try await $0.open(url($1, "/to/cut")).body.collect() },
+        Row(
+            "a call in the closure of a redirected stream", .unacceptableStatus, path: "/404?limit=20&token=***",
+            status: 404
+        ) { session, origin in
+            try await session.stream(url(origin, "/to/a")) { _, _ in
+                _ = try await session.get(url(origin, "/404")).validated()
+            }
         },
         Row("an invalid head", .protocolViolation, path: "/garbage?limit=20&token=***") {
             _ = try await $0.get(url($1, "/garbage"))
@@ -196,6 +224,7 @@ struct ErrorRequestTests {
     func boundaries(_ row: Row) async throws {
         try await TestOrigin.withOrigin { request in
             switch request.path {
+            case let path where path.hasPrefix("/to/"): return .redirect(to: String(path.dropFirst(3)))
             case "/404": return .text("hunter2", status: 404)
             case "/html": return OriginResponse(headers: ["Content-Type": "text/html"], body: .text("<p>"))
             case "/ftp": return OriginResponse(302, headers: ["Location": "ftp://a.example/"])
@@ -226,8 +255,26 @@ struct ErrorRequestTests {
         #expect(error.method == row.method)
         #expect(error.url?.absoluteString == origin.url(row.path))
         #expect(error.status == row.status)
-        #expect(error.description.hasPrefix("\(row.method) \(origin.url(row.path)): "), "\(error)")
+        let original = row.original.map { origin.url($0) }
+        #expect(error.originalURL?.absoluteString == original)
+        let redirect = original.map { " (redirected from \($0))" } ?? ""
+        #expect(error.description.hasPrefix("\(row.method) \(origin.url(row.path))\(redirect): "), "\(error)")
         #expect(!"\(error) \(String(reflecting: error))".contains("hunter2"))
+    }
+
+    @Test("The error of a failed connection after a redirect names both URLs, without secrets")
+    func unreachableTarget() async throws {
+        try await TestOrigin.withOrigin { _ in
+            .redirect(to: "http://127.0.0.1:1/b?token=hunter2")
+        } run: { origin async throws in
+            let error = await #expect(throws: HTTPError.self) {
+                try await HTTPSession.own().get(origin.url("/a?token=hunter2#part"))
+            }
+            let first = origin.url("/a?token=***")
+            #expect(error?.code == .connectFailed && error?.originalURL?.absoluteString == first)
+            let request = "GET http://127.0.0.1:1/b?token=*** (redirected from \(first)): "
+            #expect(error?.description.hasPrefix(request) == true, "\(error as Any)")
+        }
     }
 
     @Test("The message for a status contains the status, the content type and the body size")

@@ -62,9 +62,20 @@ struct CallLogTests {
         let first = try #require(lines.first)
         #expect(first.values["method"] == "GET" && first.values["path"] == "/a?limit=2&token=***")
         #expect(first.values["status"] == "200" && first.values["source"] == "network")
-        #expect(first.values["attempt"] == "1" && first.values["error"] == nil)
+        #expect(first.values["attempt"] == "1" && first.values["error"] == nil && first.values["cache"] == nil)
         #expect(first.values["duration"]?.hasSuffix("s") == true)
         #expect(Set(lines.compactMap { $0.values["call"] }).count == 2, "each call has a number of its own")
+    }
+
+    @Test("A response of a session with a cache is logged with the decision of the cache")
+    func cacheStatus() async throws {
+        let response = OriginResponse(headers: ["Cache-Control": "max-age=600"], body: .text("x"))
+        let lines = try await lines(.fixed(response), { $0.cache = .memoryOnly() }) {
+            for _ in 1...2 { _ = try await $0.get($1.url("/a")) }
+        }
+        #expect(lines.count == 2)
+        #expect(lines.first?.values["cache"]?.contains("fwd=") == true)
+        #expect(lines.last?.values["cache"]?.contains("hit") == true && lines.last?.values["source"] == "cache")
     }
 
     @Test(

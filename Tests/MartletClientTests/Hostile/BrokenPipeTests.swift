@@ -49,8 +49,8 @@ struct BrokenPipeTests {
 
     @Test("A response sent before a reset of the upload is delivered", arguments: HostileRoute.all)
     func answerBeforeEnd(_ route: HostileRoute) async throws {
-        let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmuch"
-        let script = ServerScript(.expectRequestHead, .send(refusal), .shutdownWriting, .readAll)
+        let rejection = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\nConnection: close\r\n\r\nmuch"
+        let script = ServerScript(.expectRequestHead, .send(rejection), .shutdownWriting, .readAll)
         try await HostileScene.with(route, script) { scene in
             let receipt = await scene.request(.post, body: .stream { BrokenPipeTests.pieces(64) })
             #expect(receipt.text == "much")

@@ -85,20 +85,20 @@ struct HandshakeCutTests {
         let clocks = Timeouts.patient(
             connect: .milliseconds(500), head: .milliseconds(500), idle: .milliseconds(500))
         try await withRelay(version, clocks) { session, relay in
-            var refusals = 0
+            var rejections = 0
             for offset in stride(from: 0, to: 1200, by: 7) {
                 relay.use(.flip(offset))
                 switch try await outcome(session, relay) {
                 case .success(let text): #expect(text == "good", "byte \(offset)")
                 case .failure(let error):
-                    refusals += 1
+                    rejections += 1
                     let codes: [HTTPError.Code] = [
                         .tlsFailed, .emptyResponse, .truncated, .connectionLost, .timedOut,
                     ]
                     #expect(codes.contains(error.code), "byte \(offset): \(error)")
                 }
             }
-            #expect(refusals > 50)
+            #expect(rejections > 50)
             relay.use(.none)
             let unhurried = session.with { $0.timeouts = .patient() }
             #expect(try await outcome(unhurried, relay).get() == "good")

@@ -26,6 +26,7 @@ struct HeaderRejectionTests {
         Place(testDescription: "put") { _ = try await $0.put($1, body: .text("x"), headers: $2) },
         Place(testDescription: "patch") { _ = try await $0.patch($1, body: .text("x"), headers: $2) },
         Place(testDescription: "send") { _ = try await $0.send(.options, $1, headers: $2) },
+        Place(testDescription: "send with a body") { _ = try await $0.send(.post, $1, body: .text("x"), headers: $2) },
         Place(testDescription: "send a request") {
             _ = try await $0.send(HTTPRequest(method: .get, url: $1), headers: $2)
         },
@@ -82,7 +83,7 @@ struct HeaderRejectionTests {
     @Test(
         "An invalid name or value is a typed error before any connection, and the message omits the value",
         arguments: places)
-    func refused(_ place: Place) async throws {
+    func rejected(_ place: Place) async throws {
         try await TestOrigin.withOrigin(respond: { _ in .text("EVIL") }) { origin in
             for row in Self.bad {
                 let headers: HTTPHeaders = ["X-Good": "1", HTTPHeaders.Name(row.name): row.value]

@@ -8,7 +8,7 @@ enum HostileOutcome: Sendable {
     /// A response with this body, and whether the connection is reusable.
     case answered(String, isKept: Bool)
     /// This error in the message, at this byte offset if one is given.
-    case refused(WireErrorCode, at: Int? = nil)
+    case rejected(WireErrorCode, at: Int? = nil)
     /// A truncation of this kind, after any number of bytes.
     case truncated
     /// This error of the content coding.
@@ -68,7 +68,7 @@ enum HostileOutcome: Sendable {
         case .reset: .connectionLost
         case .unreachable: .connectFailed
         case .insecure: .tlsFailed
-        case .refused(let fault, _):
+        case .rejected(let fault, _):
             switch fault {
             case .emptyResponse: .emptyResponse
             case .truncated: .truncated

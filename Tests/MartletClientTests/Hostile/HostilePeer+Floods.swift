@@ -15,60 +15,60 @@ extension HostilePeer {
     static let floods: [HostilePeer] = [
         .flood(
             "An endless status line", "HTTP/1.1 200 ", endlessly: "a", taking: 65_536,
-            .refused(.lineTooLong(limit: 65_536))),
+            .rejected(.lineTooLong(limit: 65_536))),
         .flood(
             "An endless field value", "HTTP/1.1 200 OK\r\nA: ", endlessly: "a", taking: 65_536,
-            .refused(.lineTooLong(limit: 65_536))),
+            .rejected(.lineTooLong(limit: 65_536))),
         .flood(
             "An endless field name", "HTTP/1.1 200 OK\r\n", endlessly: "a", taking: 65_536,
-            .refused(.lineTooLong(limit: 65_536))),
+            .rejected(.lineTooLong(limit: 65_536))),
         .flood(
             "Endless blanks before a value", "HTTP/1.1 200 OK\r\nA:", endlessly: " ", taking: 65_536,
-            .refused(.lineTooLong(limit: 65_536))),
+            .rejected(.lineTooLong(limit: 65_536))),
         .flood(
             "Endless small fields", "HTTP/1.1 200 OK\r\n", endlessly: "A:\r\n", taking: 4096,
-            .refused(.tooManyLines(limit: 1000))),
+            .rejected(.tooManyLines(limit: 1000))),
         .flood(
             "Endless large fields", "HTTP/1.1 200 OK\r\n",
             endlessly: "A: " + String(repeating: "b", count: 8000) + "\r\n", taking: 262_144,
-            .refused(.headTooLarge(limit: 262_144))),
+            .rejected(.headTooLarge(limit: 262_144))),
         .flood(
             "Endless empty lines before a status line", "", endlessly: "\r\n", taking: 4096,
-            .refused(.tooManyLines(limit: 1000))),
+            .rejected(.tooManyLines(limit: 1000))),
         .flood(
             "Endless folded lines", "HTTP/1.1 200 OK\r\nA: b\r\n", endlessly: " c\r\n", taking: 8192,
-            .refused(.tooManyLines(limit: 1000))),
+            .rejected(.tooManyLines(limit: 1000))),
         .flood(
             "Endless early hints", "", endlessly: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n",
-            taking: 4096, .refused(.tooManyInformationalResponses(limit: 10))),
+            taking: 4096, .rejected(.tooManyInformationalResponses(limit: 10))),
         .flood(
             "Endless 100s", "", endlessly: "HTTP/1.1 100 Continue\r\n\r\n", taking: 4096,
-            .refused(.tooManyInformationalResponses(limit: 10))),
+            .rejected(.tooManyInformationalResponses(limit: 10))),
         .flood(
             "Endless chunks of a byte with extensions of 16,000", chunked,
             endlessly: "1;" + String(repeating: "x", count: 16_000) + "\r\na\r\n", taking: 65_536,
-            .refused(.chunkExtensionsTooLarge(limit: 16_384))),
+            .rejected(.chunkExtensionsTooLarge(limit: 16_384))),
         .flood(
             "Endless chunks of a byte with extensions of ten", chunked, endlessly: "1;xxxxxxxxxx\r\na\r\n",
-            taking: 65_536, .refused(.chunkExtensionsTooLarge(limit: 16_384))),
+            taking: 65_536, .rejected(.chunkExtensionsTooLarge(limit: 16_384))),
         .flood(
             "One endless chunk extension", chunked + "1;", endlessly: "x", taking: 16_384,
-            .refused(.chunkExtensionsTooLarge(limit: 16_384), at: 16_432)),
+            .rejected(.chunkExtensionsTooLarge(limit: 16_384), at: 16_432)),
         .flood(
             "Endless blanks behind a chunk's size", chunked + "1", endlessly: " ", taking: 16_384,
-            .refused(.chunkExtensionsTooLarge(limit: 16_384))),
+            .rejected(.chunkExtensionsTooLarge(limit: 16_384))),
         .flood(
             "Endless zeros of a chunk's size", chunked, endlessly: "0", taking: 64,
-            .refused(.chunkSizeTooLong(limit: 16), at: 63)),
+            .rejected(.chunkSizeTooLong(limit: 16), at: 63)),
         .flood(
             "Endless trailers", chunked + "0\r\n", endlessly: "A: bbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n",
-            taking: 16_384, .refused(.trailersTooLarge(limit: 16_384))),
+            taking: 16_384, .rejected(.trailersTooLarge(limit: 16_384))),
         .flood(
             "Endless small trailers", chunked + "0\r\n", endlessly: "A:\r\n", taking: 16_384,
-            .refused(.tooManyLines(limit: 1000))),
+            .rejected(.tooManyLines(limit: 1000))),
         .flood(
             "One endless trailer", chunked + "0\r\nA: ", endlessly: "b", taking: 16_384,
-            .refused(.trailersTooLarge(limit: 16_384))),
+            .rejected(.trailersTooLarge(limit: 16_384))),
         .flood(
             "Endless empty chunks", chunked, endlessly: "0\r\n\r\n", taking: 5, .answered("", isKept: false)),
         .flood(

@@ -21,10 +21,10 @@ extension HostilePeer {
                 .answered("hello", isKept: false)),
             .fields(
                 "Two different Content-Lengths", "Content-Length: 5\r\nContent-Length: 6",
-                .refused(.conflictingContentLengths, at: 52)),
+                .rejected(.conflictingContentLengths, at: 52)),
             .fields(
                 "Two different lengths in one field", "Content-Length: 5, 6",
-                .refused(.conflictingContentLengths, at: 33)),
+                .rejected(.conflictingContentLengths, at: 33)),
             .fields(
                 "The same length in two fields", "Content-Length: 5\r\nContent-Length: 5", body: "hello",
                 .answered("hello", isKept: true)),
@@ -33,26 +33,26 @@ extension HostilePeer {
                 .answered("hello", isKept: true)),
             .fields(
                 "Content-Length with a space before its colon", "Content-Length : 4",
-                .refused(.whitespaceBeforeColon, at: 31)),
+                .rejected(.whitespaceBeforeColon, at: 31)),
             .fields(
                 "Transfer-Encoding with a space before its colon", "Transfer-Encoding : chunked",
-                body: hello, .refused(.whitespaceBeforeColon, at: 34)),
+                body: hello, .rejected(.whitespaceBeforeColon, at: 34)),
             .fields(
                 "Transfer-Encoding with a tab before its colon", "Transfer-Encoding\t: chunked",
-                body: hello, .refused(.whitespaceBeforeColon, at: 34)),
+                body: hello, .rejected(.whitespaceBeforeColon, at: 34)),
             .fields(
                 "Transfer-Encoding with a vertical tab in its value", "Transfer-Encoding: \u{0B}chunked",
-                body: hello, .refused(.malformedFieldValue(11), at: 36)),
+                body: hello, .rejected(.malformedFieldValue(11), at: 36)),
             .fields(
                 "Transfer-Encoding in two fields", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
-                body: hello, .refused(.repeatedChunked, at: 36)),
+                body: hello, .rejected(.repeatedChunked, at: 36)),
             .fields(
                 "Transfer-Encoding folded and in capitals", "Transfer-Encoding:\r\n CHUNKED", body: hello,
                 .answered("hello", isKept: true)),
             HostilePeer(
                 "Transfer-Encoding in HTTP/1.0",
                 "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + hello,
-                .refused(.transferEncodingInHTTP10, at: 36), closes: true),
+                .rejected(.transferEncodingInHTTP10, at: 36), closes: true),
             HostilePeer(
                 "A length in HTTP/1.0 without keep-alive",
                 "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhelloEVIL", .answered("hello", isKept: false)),
@@ -72,7 +72,7 @@ extension HostilePeer {
         ].map { length($0, .contentLengthOverflow) }
 
     private static func length(_ value: String, _ fault: WireErrorCode) -> HostilePeer {
-        .fields("Content-Length: “\(value)”", "Content-Length: \(value)", .refused(fault, at: 33))
+        .fields("Content-Length: “\(value)”", "Content-Length: \(value)", .rejected(fault, at: 33))
     }
 
     private static let transferCodings: [HostilePeer] =
@@ -88,6 +88,6 @@ extension HostilePeer {
     private static func coding(_ value: String, _ fault: WireErrorCode) -> HostilePeer {
         .fields(
             "Transfer-Encoding: “\(value)”", "Transfer-Encoding: \(value)", body: hello,
-            .refused(fault, at: 36))
+            .rejected(fault, at: 36))
     }
 }

@@ -6,7 +6,7 @@ extension HostilePeer {
     private static func plain(
         _ name: String, _ line: String, _ fault: WireErrorCode, at offset: Int
     ) -> HostilePeer {
-        .fields(name, line + "\r\nContent-Length: 4", .refused(fault, at: offset))
+        .fields(name, line + "\r\nContent-Length: 4", .rejected(fault, at: offset))
     }
 
     /// Heads with malformed fields from byte 17 on (RFC 9112 §5).
@@ -32,7 +32,7 @@ extension HostilePeer {
         plain("A status line among the fields", "HTTP/1.1 200 OK", .missingColon, at: 21),
         HostilePeer(
             "A pseudo-field of HTTP/2", "HTTP/1.1 200 OK\r\n:status: 404\r\n\r\n",
-            .refused(.emptyFieldName, at: 17)),
+            .rejected(.emptyFieldName, at: 17)),
         HostilePeer(
             "Lines that end with LF", "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello",
             .answered("hello", isKept: true)),

@@ -14,14 +14,14 @@ extension HostilePeer {
             .answered("hello", isKept: true)),
         HostilePeer(
             "Eleven early hints", String(repeating: early, count: 11) + final,
-            .refused(.tooManyInformationalResponses(limit: 10), at: 0)),
+            .rejected(.tooManyInformationalResponses(limit: 10), at: 0)),
         HostilePeer(
             "A flood of early hints", String(repeating: early, count: 20_000),
-            .refused(.tooManyInformationalResponses(limit: 10), at: 0)),
+            .rejected(.tooManyInformationalResponses(limit: 10), at: 0)),
         HostilePeer(
             "A flood of interim responses of unknown kinds",
             (0..<1000).map { "HTTP/1.1 \(102 + $0 % 97) X\r\n\r\n" }.joined(),
-            .refused(.tooManyInformationalResponses(limit: 10), at: 0)),
+            .rejected(.tooManyInformationalResponses(limit: 10), at: 0)),
         HostilePeer(
             "100 although nobody asked", "HTTP/1.1 100 Continue\r\n\r\n" + final,
             .answered("hello", isKept: true)),
@@ -35,17 +35,17 @@ extension HostilePeer {
         HostilePeer(
             "101 although nobody asked",
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\nEVIL",
-            .refused(.unexpectedUpgrade, at: 0)),
+            .rejected(.unexpectedUpgrade, at: 0)),
         HostilePeer(
             "101 behind 100", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\nEVIL",
-            .refused(.unexpectedUpgrade, at: 0)),
+            .rejected(.unexpectedUpgrade, at: 0)),
         HostilePeer(
-            "100 and no more", "HTTP/1.1 100 Continue\r\n\r\n", .refused(.emptyResponse, at: 0), closes: true),
+            "100 and no more", "HTTP/1.1 100 Continue\r\n\r\n", .rejected(.emptyResponse, at: 0), closes: true),
         HostilePeer(
             "100 behind the final response", final + "HTTP/1.1 100 Continue\r\n\r\n",
             .answered("hello", isKept: false)),
         HostilePeer(
             "A malformed interim response", "HTTP/1.1 103 Early\r\nEVIL\r\n\r\n" + final,
-            .refused(.missingColon, at: 24)),
+            .rejected(.missingColon, at: 24)),
     ]
 }

@@ -4,7 +4,7 @@ import MartletCore
 extension HostilePeer {
     /// Responses that end too early; the connection then ends gracefully.
     static let truncations: [HostilePeer] = [
-        HostilePeer("Nothing", "", .refused(.emptyResponse, at: 0), closes: true),
+        HostilePeer("Nothing", "", .rejected(.emptyResponse, at: 0), closes: true),
         HostilePeer("One byte", "H", .truncated, closes: true),
         HostilePeer("An empty line", "\r\n", .truncated, closes: true),
         HostilePeer("Half a status line", "HTTP/1.1 20", .truncated, closes: true),

@@ -42,7 +42,7 @@ struct HostilePeerTests {
         let folder = try TemporaryFolder()
         for peer in HostilePeer.all {
             switch peer.fate {
-            case .refused, .truncated, .undecodable: break
+            case .rejected, .truncated, .undecodable: break
             default: continue
             }
             try await HostileScene.with(.memory, ServerScript(peer.script)) { scene in
@@ -142,7 +142,7 @@ struct HostilePeerTests {
         switch peer.fate {
         case .answered, .tooLarge: break
         case .unreachable: #expect(error.phase == .tlsHandshake, "\(manner)")
-        case .refused(let code, let offset):
+        case .rejected(let code, let offset):
             let fault = error.underlying as? WireError
             #expect(fault?.code == code, "\(manner): \(error)")
             if let offset { #expect(fault?.offset == offset, "\(manner): \(error)") }

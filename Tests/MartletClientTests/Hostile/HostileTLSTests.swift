@@ -101,7 +101,7 @@ struct HostileTLSTests {
                 #expect(error?.code == .tlsFailed, "\(version): \(String(describing: error))")
                 let kind = HostileTLSTests.kind(error)
                 if isStranger {
-                    guard case .clientCertificateRefused = kind else {
+                    guard case .clientCertificateRejected = kind else {
                         Issue.record("\(version): \(String(describing: kind))")
                         return
                     }

@@ -10,7 +10,7 @@ import Testing
 @Suite("Request injection", .timeLimit(.minutes(20)))
 struct RequestInjectionTests {
     /// Sends a request that must be rejected before a connection is opened.
-    private func refused(
+    private func rejected(
         _ code: HTTPError.Code, sourceLocation: SourceLocation = #_sourceLocation,
         _ call: (HTTPSession, String) async throws -> Void
     ) async throws {
@@ -50,7 +50,7 @@ struct RequestInjectionTests {
             "/a\\b", "/a ", "/#\r\nEVIL",
         ])
     func urls(_ path: String) async throws {
-        try await refused(.invalidURL) { session, base in _ = try await session.get(base + path) }
+        try await rejected(.invalidURL) { session, base in _ = try await session.get(base + path) }
     }
 
     @Test(
@@ -119,10 +119,10 @@ struct RequestInjectionTests {
         "A content type, user agent or default field with control bytes is rejected",
         arguments: ["a\r\nEVIL: 1", "a\0", "a\nb", "a\u{7F}"])
     func settings(_ value: String) async throws {
-        try await refused(.invalidRequest) { session, base in
+        try await rejected(.invalidRequest) { session, base in
             _ = try await session.post(base, body: .text("x", contentType: value))
         }
-        try await refused(.invalidRequest) { session, base in
+        try await rejected(.invalidRequest) { session, base in
             _ = try await session.with { $0.userAgent = value }.get(base)
         }
     }
@@ -133,7 +133,7 @@ struct RequestInjectionTests {
             "a b", "a/b", "a\\b", "a@b", "a?b", "a#b", "a, b", "a\r\nEVIL: 1", "a\tb", "ä",
         ])
     func hosts(_ host: String) async throws {
-        try await refused(host.contains("\r\n") ? .invalidHeader : .invalidRequest) { session, base in
+        try await rejected(host.contains("\r\n") ? .invalidHeader : .invalidRequest) { session, base in
             _ = try await session.get(base, headers: ["Host": host])
         }
     }
@@ -141,7 +141,7 @@ struct RequestInjectionTests {
     @Test("Two Host fields are rejected")
     func twoHosts() async throws {
         let name = try #require(HTTPField.Name("Host"))
-        try await refused(.invalidRequest) { session, base in
+        try await rejected(.invalidRequest) { session, base in
             var headers = HTTPHeaders()
             headers.append(HTTPField(name: name, value: "a.example"))
             headers.append(HTTPField(name: name, value: "b.example"))
@@ -153,7 +153,7 @@ struct RequestInjectionTests {
         "A Content-Length that differs from the body's length is rejected",
         arguments: ["4", "6", "+5", "5, 5", "0x5", "", "five", "-1", "99999999999999999999"])
     func contentLength(_ length: String) async throws {
-        try await refused(.invalidRequest) { session, base in
+        try await rejected(.invalidRequest) { session, base in
             _ = try await session.post(base, body: .text("hello"), headers: [.contentLength: length])
         }
     }
@@ -171,7 +171,7 @@ struct RequestInjectionTests {
 
     @Test("A Content-Length without a body is rejected unless it is 0")
     func contentLengthWithoutBody() async throws {
-        try await refused(.invalidRequest) { session, base in
+        try await rejected(.invalidRequest) { session, base in
             _ = try await session.get(base, headers: [.contentLength: "5"])
         }
         let text = try await sent { session, base in
@@ -186,14 +186,14 @@ struct RequestInjectionTests {
             "gzip, chunked", "chunked, chunked", "identity", "xchunked", "", "gzip",
         ])
     func transferEncoding(_ coding: String) async throws {
-        try await refused(.invalidRequest) { session, base in
+        try await rejected(.invalidRequest) { session, base in
             _ = try await session.post(base, body: .text("hello"), headers: [.transferEncoding: coding])
         }
     }
 
     @Test("A Transfer-Encoding together with a Content-Length is rejected")
     func bothFramings() async throws {
-        try await refused(.invalidRequest) { session, base in
+        try await rejected(.invalidRequest) { session, base in
             _ = try await session.post(
                 base, body: .text("hello"), headers: [.transferEncoding: "chunked", .contentLength: "5"])
         }
@@ -225,7 +225,7 @@ struct RequestInjectionTests {
             "Trailer",
         ])
     func trailers(_ name: String) async throws {
-        try await refused(.invalidRequest) { session, base in
+        try await rejected(.invalidRequest) { session, base in
             var options = RequestOptions()
             options.trailers = [.init(name): "5"]
             let body = HTTPBody.stream {
@@ -278,7 +278,7 @@ struct RequestInjectionTests {
         }
         #expect(text.hasPrefix("OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1:"))
         for method in [HTTPRequest.Method.get, .head, .delete] {
-            try await refused(.invalidURL) { session, base in
+            try await rejected(.invalidURL) { session, base in
                 var request = try HTTPRequest(method: method, url: base)
                 request.path = "*"
                 _ = try await session.send(request)
@@ -307,7 +307,7 @@ struct RequestInjectionTests {
 
     @Test("CONNECT is rejected as a request")
     func connect() async throws {
-        try await refused(.invalidRequest) { session, base in
+        try await rejected(.invalidRequest) { session, base in
             _ = try await session.send(try HTTPRequest(method: .connect, url: base))
         }
     }

@@ -16,14 +16,14 @@ struct ErrorMapperTests {
 
     private static let naming = ErrorMapper { Named(code: $0.code) }
 
-    private static let refusing: OriginHandler.Respond = { request in
+    private static let rejecting: OriginHandler.Respond = { request in
         request.path == "/ok"
             ? .text("fine") : .json(text: #"{"reason":"no such post"}"#, status: 404)
     }
 
     @Test("A host's mapper receives the body of a response, and the call throws its error")
     func body() async throws {
-        try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
+        try await TestOrigin.withOrigin(respond: ErrorMapperTests.rejecting) { origin in
             let api = try HTTPSession.own().host(origin.base)
                 .with { $0.errors = ErrorMapper.decoding(ServiceError.self) }
             let expected = ServiceError(reason: "no such post")
@@ -120,7 +120,7 @@ struct ErrorMapperTests {
     @Test(
         "Without a mapper a status is a normal response, and status validation can be set with and without a mapper")
     func validation() async throws {
-        try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
+        try await TestOrigin.withOrigin(respond: ErrorMapperTests.rejecting) { origin in
             let api = try HTTPSession.own().host(origin.base)
             #expect(!api.validatesStatus)
             #expect(try await api.get("x").statusCode == 404)
@@ -138,7 +138,7 @@ struct ErrorMapperTests {
 
     @Test("Errors of the network and of the request are mapped as well")
     func otherErrors() async throws {
-        let port = try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { $0.port }
+        let port = try await TestOrigin.withOrigin(respond: ErrorMapperTests.rejecting) { $0.port }
         let api = try HTTPSession.own().host(named: "127.0.0.1", port: port, isSecure: false)
             .with { $0.errors = ErrorMapperTests.naming }
         await #expect(throws: Named(code: .connectFailed)) { try await api.get("x") }
@@ -173,7 +173,7 @@ struct ErrorMapperTests {
     }
 
     @Test("The rejection of a collected response is mapped like that of a stream")
-    func refusals() async throws {
+    func rejections() async throws {
         try await TestOrigin.withOrigin { _ in
             .text("no", status: 422)
         } run: { origin async throws in
@@ -206,7 +206,7 @@ struct ErrorMapperTests {
 
     @Test("A cancelled call throws CancellationError, and the caller's own errors are unchanged")
     func foreignErrors() async throws {
-        try await TestOrigin.withOrigin(respond: ErrorMapperTests.refusing) { origin in
+        try await TestOrigin.withOrigin(respond: ErrorMapperTests.rejecting) { origin in
             let api = try HTTPSession.own().host(origin.base)
                 .with { $0.errors = ErrorMapperTests.naming }
             await #expect(throws: ServiceError(reason: "mine")) {

@@ -120,16 +120,16 @@ struct SessionLifetimeTests {
             async let running = session.get(origin.url("/slow"))
             try await origin.waitForRequests(count: 2)
             let finishing = Task { await session.finishAndInvalidate() }
-            var refusal: HTTPError?
-            while refusal == nil {
+            var rejection: HTTPError?
+            while rejection == nil {
                 do {
                     _ = try await session.get(origin.url("/new"))
                 } catch let error as HTTPError {
-                    refusal = error
+                    rejection = error
                 }
             }
-            #expect(refusal?.code == .sessionInvalidated)
-            #expect(refusal?.phase == .preparing)
+            #expect(rejection?.code == .sessionInvalidated)
+            #expect(rejection?.phase == .preparing)
             origin.signals.raise("go")
             #expect(try await running.text == "ok")
             await finishing.value

@@ -126,7 +126,7 @@ struct ParameterEncodingTests {
     }
 
     @Test("An encoding error of a call contains the reason and no values")
-    func refusal() throws {
+    func rejection() throws {
         let error = #expect(throws: HTTPError.self) {
             try host().prepare(.get, "p", parameters: ["token": .string("hunter2"), "n": .number(.nan)])
         }
@@ -134,12 +134,12 @@ struct ParameterEncodingTests {
         #expect((error?.underlying as? ParameterError)?.path == "n")
         #expect(error.map { "\($0)".contains("hunter2") } == false)
         // Foundation's encoder includes the rejected value in its error.
-        let refused = #expect(throws: HTTPError.self) {
+        let rejected = #expect(throws: HTTPError.self) {
             try host(.json).prepare(.post, "p", parameters: ["n": Double.infinity])
         }
-        #expect(refused?.code == .invalidRequest)
-        #expect(refused?.underlying is EncodingError)
-        #expect(refused?.message.contains("inf") == false)
+        #expect(rejected?.code == .invalidRequest)
+        #expect(rejected?.underlying is EncodingError)
+        #expect(rejected?.message.contains("inf") == false)
     }
 
     private struct Refusal: Error {}
@@ -152,7 +152,7 @@ struct ParameterEncodingTests {
         #expect(
             try host(upper).prepare(.get, "p?q", parameters: ["a": 1]).request.path
                 == "/v1/p?q&x%20y%0D%0A%23%C3%A9&z=1%20")
-        let refusing = ParameterEncoding.form.with { $0.query.serializer = { _ in throw Refusal() } }
-        #expect(throws: Refusal.self) { try host(refusing).prepare(.get, "p", parameters: ["a": 1]) }
+        let rejecting = ParameterEncoding.form.with { $0.query.serializer = { _ in throw Refusal() } }
+        #expect(throws: Refusal.self) { try host(rejecting).prepare(.get, "p", parameters: ["a": 1]) }
     }
 }

@@ -85,6 +85,7 @@ struct QueryEncodingTests {
         #expect(try text([:]) == "")
         #expect(try text(nil) == "")
         #expect(try text(["": 1]) == "=1")
+        #expect(try QueryEncoding().encoded(["": "x"]) == "=x")
         // A null without a name has no bytes but still is a pair.
         #expect(try text(["": nil, "a": 1]) == "&a=1")
     }

@@ -143,6 +143,55 @@ struct MiddlewareTests {
         #expect(large?.code == .bodyTooLarge)
     }
 
+    @Test("Middleware sets header fields with strings and with constants")
+    func headerFields() async throws {
+        try await TestOrigin.withOrigin { request in
+            .text("\(request.headers["X-Trace"] ?? "-") \(request.headers["Authorization"] ?? "-")")
+        } run: { origin async throws in
+            let step = Step { request, _, next in
+                var request = request
+                request.headers["X-Trace"] = "7"
+                request.headers[.authorization] = "Key k"
+                request.headers["accept"] = nil
+                return try await next(request)
+            }
+            let session = HTTPSession.own { $0.middleware = [step] }
+            #expect(try await session.get(origin.url(), headers: [.accept: "a/b"]).text == "7 Key k")
+            #expect(origin.requests.last?.headers["Accept"] != "a/b")
+        }
+    }
+
+    @Test(
+        "A header field of middleware that cannot be sent fails its request before anything is sent",
+        arguments: ["hunter2\r\nX-B: c", "hunter2\n", "hunter2\0"])
+    func invalidHeaderField(_ value: String) async throws {
+        try await TestOrigin.withOrigin { request in
+            .text(request.headers["X-Trace"] ?? "-")
+        } run: { origin async throws in
+            let rejected = Step { request, _, next in
+                var request = request
+                request.headers["X-Trace"] = value
+                return try await next(request)
+            }
+            let session = HTTPSession.own { $0.middleware = [rejected] }
+            let error = await #expect(throws: HTTPError.self) { try await session.get(origin.url("/a")) }
+            #expect(error?.code == .invalidHeader && error?.phase == .preparing && error?.wasSent == false)
+            #expect(error?.method == .get && error?.url?.path == "/a")
+            #expect(error?.message.contains("X-Trace") == true && error?.message.contains("hunter2") == false)
+            #expect(origin.connectionCount == 0)
+
+            let corrected = Step { request, _, next in
+                var request = request
+                request.headers["X-Trace"] = value
+                do { return try await next(request) } catch let error as HTTPError where error.code == .invalidHeader {
+                    request.headers["X-Trace"] = "good"
+                    return try await next(request)
+                }
+            }
+            #expect(try await session.with { $0.middleware = [corrected] }.get(origin.url()).text == "good")
+        }
+    }
+
     private struct Refusal: Error, Equatable {}
 
     @Test("The call throws a middleware's error, and nothing is sent")
@@ -457,7 +506,7 @@ struct MiddlewareTests {
                                 HTTPCall.Request(
                                     HTTPRequest(
                                         method: request.head.method, url: target,
-                                        headers: request.headers)))
+                                        headers: request.head.headerFields)))
                         }
                     ]
                     configuration.headers[.authorization] = "Bearer default"

@@ -50,13 +50,13 @@ struct RedirectRuleTests {
         policy.schemes = [.https]
         for base in ["http://a.example/", "https://a.example/"] {
             let plain = try RedirectRuleTests.decide(302, "http://b.example/", from: base, policy: policy)
-            #expect(plain == .fail(.refusedScheme(try HTTPURL("http://b.example/").origin)))
+            #expect(plain == .fail(.rejectedScheme(try HTTPURL("http://b.example/").origin)))
             _ = try RedirectRuleTests.followed(
                 try RedirectRuleTests.decide(302, "https://b.example/", from: base, policy: policy))
         }
         policy.schemes = []
         let none = try RedirectRuleTests.decide(302, "/next", policy: policy)
-        #expect(none == .fail(.refusedScheme(try HTTPURL("https://a.example/").origin)))
+        #expect(none == .fail(.rejectedScheme(try HTTPURL("https://a.example/").origin)))
     }
 
     /// RFC 9110 §15.4: status, method before, method after, and whether the body is dropped.
@@ -95,7 +95,7 @@ struct RedirectRuleTests {
     }
 
     @Test("A policy that does not follow returns every redirect")
-    func refusing() throws {
+    func rejecting() throws {
         #expect(try RedirectRuleTests.decide(302, "/next", policy: .doNotFollow) == .deliver)
     }
 

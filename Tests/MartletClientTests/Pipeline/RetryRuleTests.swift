@@ -39,6 +39,17 @@ struct RetryRuleTests {
         }
     }
 
+    @Test("The statuses of a transient policy replace the default ones")
+    func chosenStatuses() {
+        let policy = RetryPolicy.transient(statuses: [429, 500])
+        #expect(RetryRuleTests.delay(.status(429, retryAfter: nil), policy: policy) != nil)
+        #expect(RetryRuleTests.delay(.status(500, retryAfter: nil), policy: policy) != nil)
+        #expect(RetryRuleTests.delay(.status(503, retryAfter: nil), policy: policy) == nil)
+        #expect(policy.maximumAttempts == 3 && policy.budget == 0.2)
+        #expect(RetryPolicy.transient().statuses == [408, 429, 502, 503, 504])
+        #expect(RetryPolicy.never.statuses == RetryPolicy.transient().statuses)
+    }
+
     @Test("408 is retried once")
     func requestTimeout() {
         #expect(RetryRuleTests.delay(.status(408, retryAfter: nil), attempt: 2, timeouts408: 1) == nil)
@@ -134,9 +145,9 @@ struct RetryRuleTests {
             #expect(RetryRuleTests.delay(.failure(error)) != nil, "\(phase)")
             #expect(RetryRuleTests.delay(.failure(error), isIdempotent: false) == nil, "\(phase)")
         }
-        let refused = HTTPError(.tlsFailed, phase: .tlsHandshake, message: "x", wasSent: false)
-        #expect(RetryRuleTests.delay(.failure(refused)) == nil)
-        var cut = refused
+        let rejected = HTTPError(.tlsFailed, phase: .tlsHandshake, message: "x", wasSent: false)
+        #expect(RetryRuleTests.delay(.failure(rejected)) == nil)
+        var cut = rejected
         cut.underlying = TLSError(.truncated)
         #expect(RetryRuleTests.delay(.failure(cut)) != nil, "it ended, as by a reset, and was not refused")
         // TLS 1.3 reports this after the handshake.

@@ -34,9 +34,9 @@ struct TransientFailureTests {
         ProxyError(fault, proxy: "http://p:1")
     }
 
-    private static func refused(_ status: Int) -> ProxyError {
+    private static func rejected(_ status: Int) -> ProxyError {
         let head = ResponseHead(status: status)
-        return proxy(.refused(TunnelRejection(head: head, body: [], isBodyComplete: true)))
+        return proxy(.rejected(TunnelRejection(head: head, body: [], isBodyComplete: true)))
     }
 
     /// Transient failures before any byte reached the server: everything is retried.
@@ -62,11 +62,11 @@ struct TransientFailureTests {
             .proxyFailed, .tunneling, proxy(.socks(.truncated(receivedByteCount: 1))), get: true, post: true,
             events: true),
         row(
-            .proxyFailed, .tunneling, proxy(.socks(.refused(Socks5Reply(rawValue: 5)))), get: true,
+            .proxyFailed, .tunneling, proxy(.socks(.rejected(Socks5Reply(rawValue: 5)))), get: true,
             post: true, events: true),
-        row(.proxyFailed, .tunneling, refused(502), get: true, post: true, events: true),
-        row(.proxyFailed, .tunneling, refused(503), get: true, post: true, events: true),
-        row(.proxyFailed, .tunneling, refused(504), get: true, post: true, events: true),
+        row(.proxyFailed, .tunneling, rejected(502), get: true, post: true, events: true),
+        row(.proxyFailed, .tunneling, rejected(503), get: true, post: true, events: true),
+        row(.proxyFailed, .tunneling, rejected(504), get: true, post: true, events: true),
     ]
 
     /// Transient failures after the server may have received the request.
@@ -87,14 +87,14 @@ struct TransientFailureTests {
         row(
             .tlsFailed, .awaitingHead, TLSError(.clientCertificateRequired), sent: true, get: false,
             post: false, events: false),
-        row(.proxyFailed, .tunneling, refused(403), get: false, post: false, events: false),
-        row(.proxyFailed, .tunneling, refused(407), get: false, post: false, events: false),
-        row(.proxyFailed, .tunneling, refused(500), get: false, post: false, events: false),
+        row(.proxyFailed, .tunneling, rejected(403), get: false, post: false, events: false),
+        row(.proxyFailed, .tunneling, rejected(407), get: false, post: false, events: false),
+        row(.proxyFailed, .tunneling, rejected(500), get: false, post: false, events: false),
         row(
-            .proxyFailed, .tunneling, proxy(.socks(.credentialsRefused)), get: false, post: false,
+            .proxyFailed, .tunneling, proxy(.socks(.credentialsRejected)), get: false, post: false,
             events: false),
         row(
-            .proxyFailed, .tunneling, proxy(.socks(.refused(Socks5Reply(rawValue: 2)))), get: false,
+            .proxyFailed, .tunneling, proxy(.socks(.rejected(Socks5Reply(rawValue: 2)))), get: false,
             post: false, events: false),
         row(
             .proxyFailed, .tunneling, proxy(.wire(WireError(.headTooLarge(limit: 1), at: 0))), get: false,
@@ -143,9 +143,9 @@ struct TransientFailureTests {
             case .closesAfterRequest: ServerScript(.expectRequestHead, .close)
             case .resets: ServerScript(.expectRequestHead, .reset)
             case .cutsItsAnswer: ServerScript(.expectRequestHead, .send("HTTP/1.1 20"), .close)
-            case .answers502: ServerScript(.expectRequestHead, .refusal(502), .close)
-            case .answers503: ServerScript(.expectRequestHead, .refusal(503), .close)
-            case .answers504: ServerScript(.expectRequestHead, .refusal(504), .close)
+            case .answers502: ServerScript(.expectRequestHead, .rejection(502), .close)
+            case .answers503: ServerScript(.expectRequestHead, .rejection(503), .close)
+            case .answers504: ServerScript(.expectRequestHead, .rejection(504), .close)
             }
         }
     }
@@ -215,7 +215,7 @@ struct TransientFailureTests {
 
 extension ScriptStep {
     /// Returns a rejection of CONNECT.
-    fileprivate static func refusal(_ status: Int) -> ScriptStep {
+    fileprivate static func rejection(_ status: Int) -> ScriptStep {
         .send("HTTP/1.1 \(status) Refused\r\nContent-Length: 0\r\n\r\n")
     }
 }

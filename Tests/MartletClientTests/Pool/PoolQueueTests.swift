@@ -94,7 +94,7 @@ struct PoolQueueTests {
     }
 
     @Test("A connection that becomes free while another is dialled serves the waiting call")
-    func freedWhileDialling() async throws {
+    func freedWhileDialing() async throws {
         let resolver = GatedResolver(freeCount: 1)
         let signals = SignalBox()
         try await TestOrigin.withOrigin { request in

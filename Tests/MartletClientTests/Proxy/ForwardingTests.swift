@@ -114,13 +114,13 @@ struct ForwardingTests {
 
     @Test("A 407 is answered with credentials only once")
     func refusedCredentials() async throws {
-        let refusing = OriginHandler { _ in
+        let rejecting = OriginHandler { _ in
             var answer = OriginResponse.text("no")
             answer.status = 407
             answer.headers.append("Proxy-Authenticate", "Basic realm=\"p\"")
             return answer
         }
-        try await TestOrigin.withOrigin(handler: refusing) { proxy in
+        try await TestOrigin.withOrigin(handler: rejecting) { proxy in
             let shy = ProxyCredentials(user: "me", password: "hunter2", sendsPreemptively: false)
             for (credentials, count) in [(shy, 2), (secret, 1), (nil, 1)] as [(ProxyCredentials?, Int)] {
                 let before = proxy.requests.count
@@ -201,10 +201,10 @@ struct ForwardingTests {
         let closed = try ClosedPort.shared.get()
         let port = closed.number
         let session = try ProxyScene.session(port, credentials: secret)
-        let refused = try await ProxyScene.failure(session, "http://a.test/")
-        #expect(refused.code == .connectFailed && refused.isConnectFailure)
-        #expect(refused.proxy == "http://127.0.0.1:\(port)")
-        #expect(refused.message.contains("the proxy http://127.0.0.1:\(port)"))
+        let rejected = try await ProxyScene.failure(session, "http://a.test/")
+        #expect(rejected.code == .connectFailed && rejected.isConnectFailure)
+        #expect(rejected.proxy == "http://127.0.0.1:\(port)")
+        #expect(rejected.message.contains("the proxy http://127.0.0.1:\(port)"))
         let unnamed = HTTPSession.own {
             $0.proxy = .server(
                 ProxyServer(kind: .http, host: "proxy.test", port: 1, credentials: secret))

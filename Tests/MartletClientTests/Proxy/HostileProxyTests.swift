@@ -49,12 +49,12 @@ struct HostileProxyTests {
     }
 
     @Test("The error of a rejected CONNECT has its status, fields and body")
-    func refusal() async throws {
+    func rejection() async throws {
         let error = try await failure(
             .expectRequestHead,
             .send("HTTP/1.1 403 Forbidden\r\nX-Why: policy\r\nContent-Length: 7\r\n\r\nblocked"), .awaitClose)
         let cause = try cause(error)
-        #expect(cause.kind == .refused(status: 403) && !cause.wantsCredentials)
+        #expect(cause.kind == .rejected(status: 403) && !cause.wantsCredentials)
         let why = try #require(HTTPField.Name("X-Why"))
         #expect(cause.response?.headerFields[why] == "policy")
         #expect(cause.body == Array("blocked".utf8) && cause.isBodyComplete)
@@ -81,7 +81,7 @@ struct HostileProxyTests {
             try await failure(
                 .expectRequestHead,
                 .send("HTTP/1.1 502 Bad\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), .awaitClose))
-        #expect(broken.kind == .refused(status: 502) && broken.body.isEmpty && !broken.isBodyComplete)
+        #expect(broken.kind == .rejected(status: 502) && broken.body.isEmpty && !broken.isBodyComplete)
     }
 
     @Test("At most 64 KiB of a rejection's body are stored, and a body that stalls is not awaited")
@@ -100,7 +100,7 @@ struct HostileProxyTests {
         let silent = try cause(
             try await failure(
                 .expectRequestHead, .send("HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nabc"), .awaitClose))
-        #expect(silent.kind == .refused(status: 500) && silent.body == Array("abc".utf8))
+        #expect(silent.kind == .rejected(status: 500) && silent.body == Array("abc".utf8))
     }
 
     @Test("Redirects and other responses of the proxy are never followed")
@@ -110,7 +110,7 @@ struct HostileProxyTests {
                 .expectRequestHead,
                 .send("HTTP/1.1 \(status) X\r\nLocation: http://evil.test/\r\nContent-Length: 0\r\n\r\n"),
                 .awaitClose)
-            #expect(try cause(error).kind == .refused(status: status))
+            #expect(try cause(error).kind == .rejected(status: status))
         }
     }
 
@@ -233,16 +233,16 @@ struct HostileProxyTests {
 
     @Test("If a proxy closes after its 407 without notice, the request is repeated once")
     func silentClose() async throws {
-        let refusal = ScriptStep.send(
+        let rejection = ScriptStep.send(
             "HTTP/1.1 407 No\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
         let shy = ProxyCredentials(user: "a", password: "b", sendsPreemptively: false)
         try await TestOrigin.withOrigin(
-            scripts: ServerScript(.expectRequestHead, refusal, .close),
-            ServerScript(.expectRequestHead, refusal, .awaitClose)
+            scripts: ServerScript(.expectRequestHead, rejection, .close),
+            ServerScript(.expectRequestHead, rejection, .awaitClose)
         ) { proxy in
             let session = try ProxyScene.session(proxy.port, credentials: shy)
             let error = try await ProxyScene.failure(session, "https://a.test/")
-            #expect((error.underlying as? ProxyError)?.kind == .refused(status: 407))
+            #expect((error.underlying as? ProxyError)?.kind == .rejected(status: 407))
             #expect(proxy.connectionCount == 2)
         }
     }
@@ -251,9 +251,9 @@ struct HostileProxyTests {
     func socksGarbage() async throws {
         for (bytes, kind) in [
             ([4, 0], .protocolViolation), (Array("HTTP/1.1 400 Bad\r\n\r\n".utf8), .protocolViolation),
-            ([5, 2], .protocolViolation), ([5, 0xFF], .socksCredentialsRefused),
-            ([5, 0, 5, 0, 0, 9, 0], .protocolViolation), ([5, 0, 5, 5], .socksRefused(code: 5)),
-            ([5, 0, 5, 200], .socksRefused(code: 200)), ([5, 0, 5, 0, 0, 1, 9], .connectionLost),
+            ([5, 2], .protocolViolation), ([5, 0xFF], .socksCredentialsRejected),
+            ([5, 0, 5, 0, 0, 9, 0], .protocolViolation), ([5, 0, 5, 5], .socksRejected(code: 5)),
+            ([5, 0, 5, 200], .socksRejected(code: 200)), ([5, 0, 5, 0, 0, 1, 9], .connectionLost),
             ([5], .connectionLost), ([], .connectionLost),
         ] as [([UInt8], ProxyError.Kind)] {
             let error = try await failure(

@@ -57,7 +57,7 @@ struct SocksProxyTests {
         try await withProxy({ $0.socksCodes = [2, 0] }, names: .resolvedLocally, resolver: resolver) {
             _, proxy, session in
             let error = try await ProxyScene.failure(session, "http://a.test/")
-            #expect((error.underlying as? ProxyError)?.kind == .socksRefused(code: 2))
+            #expect((error.underlying as? ProxyError)?.kind == .socksRejected(code: 2))
             #expect(proxy.targets.count == 1)
         }
     }
@@ -104,7 +104,7 @@ struct SocksProxyTests {
                 let error = try await ProxyScene.failure(session, "http://a.test/")
                 #expect(error.code == .proxyFailed && error.phase == .tunneling)
                 let cause = try #require(error.underlying as? ProxyError)
-                #expect(cause.kind == .socksCredentialsRefused && cause.wantsCredentials)
+                #expect(cause.kind == .socksCredentialsRejected && cause.wantsCredentials)
                 #expect(!error.description.contains("wrong"))
             }
         }

@@ -195,7 +195,7 @@ struct TunnelTests {
                 #expect(error.isConnectFailure)
                 #expect(error.proxy == "http://127.0.0.1:\(proxy.port)")
                 let cause = try #require(error.underlying as? ProxyError)
-                #expect(cause.kind == .refused(status: 407) && cause.wantsCredentials)
+                #expect(cause.kind == .rejected(status: 407) && cause.wantsCredentials)
                 #expect(cause.response?.headerFields[.proxyAuthenticate] == "Basic realm=\"proxy\"")
                 #expect(cause.body == Array("no way".utf8) && cause.isBodyComplete)
                 #expect(proxy.heads.count == count)
@@ -211,7 +211,7 @@ struct TunnelTests {
             let asked = Counter()
             func preemptiveValue(for request: ProxyAuthenticationRequest) -> String? { nil }
             func value(
-                answering challenges: [String], refused: String?, for request: ProxyAuthenticationRequest
+                answering challenges: [String], rejected: String?, for request: ProxyAuthenticationRequest
             ) -> String? {
                 asked.add()
                 return "Other \(request.method) \(request.target) \(asked.count)"

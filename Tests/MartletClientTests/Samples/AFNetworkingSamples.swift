@@ -75,19 +75,21 @@ enum AFNetworkingSamples {
         return strict
     }
 
-    static func multipart(_ api: HTTPHost, _ bytes: [UInt8], _ pieces: AsyncStream<[UInt8]>) async throws {
+    static func multipart(
+        _ api: HTTPHost, _ photo: String, _ data: [UInt8], _ pieces: AsyncStream<[UInt8]>
+    ) async throws {
         let form = HTTPBody.multipart { form in
             form.field("title", "Harbour")
-            form.file("photo", at: "/data/harbour.jpg", filename: "h.jpg", contentType: "image/jpeg")
-            form.data("thumbnail", bytes, filename: "thumbnail.png", contentType: "image/png")
+            form.file("photo", at: photo, filename: "h.jpg", contentType: "image/jpeg")
+            form.data("thumbnail", data, filename: "small.png", contentType: "image/png")
             form.part("track", .once(pieces, length: 48_000), filename: "track.gpx")
         }
         var options = RequestOptions()
         options.bandwidth = BandwidthLimit(upload: .bytesPerSecond(80 << 10))
-        let posted = try await api.upload(form, to: "photos", options: options) { progress in
+        let sent = try await api.upload(form, to: "photos", options: options) { progress in
             print(progress.fractionCompleted ?? 0)
         }
-        print(posted.statusCode)
+        print(sent.statusCode)
     }
 
     static func tasks(
@@ -122,7 +124,9 @@ enum AFNetworkingSamples {
             of response: HTTPResponse, proposed: FilePath, in context: CallContext
         ) async throws -> FilePath? {
             let field = response.headerFields[.contentDisposition] ?? ""
-            guard let name = ContentDisposition(field)?.suggestedFilename else { return nil }
+            guard let name = ContentDisposition(field)?.suggestedFilename else {
+                return nil
+            }
             return proposed.removingLastComponent().appending(name)
         }
     }

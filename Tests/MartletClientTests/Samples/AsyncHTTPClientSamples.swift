@@ -7,7 +7,8 @@ enum AsyncHTTPClientSamples {
         var options = RequestOptions()
         options.timeouts.total = .seconds(30)
         options.bodyLimit = .mebibytes(1)
-        let exchange = try await session.get("https://api.example.com/users/1", options: options)
+        let exchange = try await session.get(
+            "https://api.example.com/users/1", options: options)
         let body = exchange.body
         return body
     }
@@ -26,7 +27,9 @@ enum AsyncHTTPClientSamples {
                 print(response.status, chunk.count)
             }
         }
-        try await session.download("https://example.org/model.gguf", to: "/models/model.gguf") { progress in
+        try await session.download(
+            "https://example.org/model.gguf", to: "/models/model.gguf"
+        ) { progress in
             print(progress.completedByteCount)
         }
     }

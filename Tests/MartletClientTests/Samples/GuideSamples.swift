@@ -19,7 +19,9 @@ enum GuideSamples {
         let session = HTTPSession()
         let user: User = try await session.get("https://api.example.com/users/1").decode()
         let ada = User(name: "Ada")
-        let made: User = try await session.post("https://api.example.com/users", body: .json(ada)).decode()
+        let made: User = try await session.post(
+            "https://api.example.com/users", body: .json(ada)
+        ).decode()
         print(user, made)
     }
 
@@ -29,10 +31,14 @@ enum GuideSamples {
         let api = try session.host("https://api.example.com/v2") {
             $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
-            $0.authentication = .bearer(token) { try await session.get("https://id.example.com/token").text }
+            $0.authentication = .bearer(token) {
+                try await session.get("https://id.example.com/token").text
+            }
             $0.errors = .decoding(APIProblem.self)
         }
-        let users = try await api.get("users", query: ["tag": ["swift", "linux"], "limit": 20]).decode([User].self)
+        let users: [User] = try await api.get(
+            "users", query: ["tag": ["swift", "linux"], "limit": 20]
+        ).decode()
         print(users)
     }
 
@@ -41,13 +47,17 @@ enum GuideSamples {
             var title: String
         }
 
-        let api = try session.host("https://api.example.com/v2") { $0.errors = .decoding(APIProblem.self) }
+        let api = try session.host("https://api.example.com/v2") {
+            $0.errors = .decoding(APIProblem.self)
+        }
         return api
     }
 
     static func token(_ session: HTTPSession, _ token: String) throws -> HTTPHost {
         let api = try session.host("https://api.example.com/v2") {
-            $0.authentication = .bearer(token) { try await session.get("https://id.example.com/token").text }
+            $0.authentication = .bearer(token) {
+                try await session.get("https://id.example.com/token").text
+            }
         }
         return api
     }
@@ -65,7 +75,8 @@ enum GuideSamples {
         var configuration = SessionConfiguration.default
         configuration.tls.trust = .system.adding(.file("/etc/corp/ca.pem"))
         configuration.tls.trust = try .pinnedPublicKeys(primaryPin, backup: backupPin)
-        configuration.tls.identity = try .pkcs12(file: "/etc/app/client.p12", passphrase: secret)
+        configuration.tls.identity = try .pkcs12(
+            file: "/etc/app/client.p12", passphrase: secret)
         return configuration
     }
 
@@ -125,7 +136,8 @@ enum GuideSamples {
         var options = RequestOptions()
         options.retry = .transient(maximumAttempts: 4)
         options.idempotencyKey = .random
-        _ = try await session.post("https://api.example.com/payments", body: .json(payment), options: options)
+        _ = try await session.post(
+            "https://api.example.com/payments", body: .json(payment), options: options)
     }
 
     static func streams(_ session: HTTPSession) async throws {
@@ -137,7 +149,9 @@ enum GuideSamples {
         try await session.stream("https://example.org/log") { _, body in
             for try await line in body.lines { print(line) }
         }
-        for try await line in session.lines(from: "https://example.org/log") { handle(line) }
+        for try await line in session.lines(from: "https://example.org/log") {
+            handle(line)
+        }
     }
 
     static func uploads(_ session: HTTPSession, _ url: String) async throws {
@@ -170,7 +184,9 @@ enum GuideSamples {
 struct KeyMiddleware: HTTPMiddleware {
     let key: String
 
-    func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws -> HTTPCall.Response {
+    func handle(
+        _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
+    ) async throws -> HTTPCall.Response {
         var request = request
         request.headers[.authorization] = "Key \(key)"
         let response = try await next(request)

@@ -3,20 +3,22 @@ import Martlet
 /// The samples of the page for people who come from MKNetworkKit, compiled; a test compares the two texts.
 enum MKNetworkKitSamples {
     static func loaded(_ api: HTTPHost) async throws {
-        for try await delivery in api.deliveries(for: "reports", cache: .cacheThenRevalidate) {
-            print(delivery.exchange.text, delivery.isPreview ? "stored" : "from the network")
+        let deliveries = api.deliveries(for: "reports", cache: .cacheThenRevalidate)
+        for try await delivery in deliveries {
+            print(delivery.exchange.text, delivery.isPreview ? "stored" : "new")
         }
     }
 
     static func hosts() async throws -> HTTPExchange {
         let session = HTTPSession(configuration: .ephemeral)
         var api = try session.host(
-            named: "api.example.com", port: 8443, path: "v2", headers: [.accept: "application/json"],
-            encoding: .json)
+            named: "api.example.com", port: 8443, path: "v2",
+            headers: [.accept: "application/json"], encoding: .json)
         api.headers[.acceptLanguage] = "de"
 
         let exchange = try await api.get("users", query: ["page": 2])
-        let posted = try await api.request(method: .post, "users", parameters: ["name": "Anna"])
+        let posted = try await api.request(
+            method: .post, "users", parameters: ["name": "Anna"])
         let put = try await api.put("users/1/note", body: .text("a note"))
         let elsewhere = try await api.get("https://status.example.com/today")
 
@@ -30,7 +32,9 @@ enum MKNetworkKitSamples {
         func handle(
             _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
         ) async throws -> HTTPCall.Response {
-            guard request.head.authority == "api.example.com:8443" else { return try await next(request) }
+            guard request.head.authority == "api.example.com:8443" else {
+                return try await next(request)
+            }
             var signed = request
             signed.headers[.authorization] = "Token \(token)"
             return try await next(signed)
@@ -73,7 +77,9 @@ enum MKNetworkKitSamples {
             print(progress.fractionCompleted ?? 0)
         }
 
-        try await api.download("archive.zip", to: "/data/archive.zip", overwrites: true) { progress in
+        try await api.download(
+            "archive.zip", to: "/data/archive.zip", overwrites: true
+        ) { progress in
             print(progress.completedByteCount)
         }
 

@@ -6,7 +6,8 @@ enum NetworkMonitoringSamples {
         for await path in NetworkMonitor.system {
             switch path.status {
             case .satisfied:
-                print("online by", path.interfaces.map(\.name), path.isExpensive ? "expensive" : "")
+                let names = path.interfaces.map(\.name)
+                print("online by", names, path.isExpensive ? "expensive" : "")
             case .unsatisfied: print("offline")
             case .unknown: print("the kernel does not say")
             }
@@ -42,7 +43,8 @@ enum NetworkMonitoringSamples {
         for await state in api.reachability() { badge.show(state.isReachable) }
 
         let url = try HTTPURL("https://api.example.com/")
-        let now = await NetworkMonitor.system.currentReachability(of: url, probe: .connection)
+        let now = await NetworkMonitor.system.currentReachability(
+            of: url, probe: .connection)
         print(now)  // reachable at 192.0.2.7 by wlan0 (wifi)
     }
 

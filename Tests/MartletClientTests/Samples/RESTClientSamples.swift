@@ -36,12 +36,15 @@ struct NotesClient: Sendable {
 
     init(_ session: HTTPSession, token: String, refreshToken: String) throws {
         let identity = try session.host("https://id.example.com")
-        api = try session.host("https://notes.example.com/v1", headers: [.accept: "application/json"]) {
+        api = try session.host(
+            "https://notes.example.com/v1", headers: [.accept: "application/json"]
+        ) {
             $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.errors = .decoding(NoteProblem.self)
             $0.authentication = .bearer(token) {
-                try await identity.post("token", body: .text(refreshToken)).validated().text
+                try await identity.post("token", body: .text(refreshToken))
+                    .validated().text
             }
             $0.options.timeouts.total = .seconds(30)
         }
@@ -54,7 +57,9 @@ extension NotesClient {
     }
 
     func create(_ draft: NoteDraft) async throws -> Note {
-        try await api.post("notes", body: .json(draft), options: .init { $0.idempotencyKey = .random }).decode()
+        try await api.post(
+            "notes", body: .json(draft), options: .init { $0.idempotencyKey = .random }
+        ).decode()
     }
 
     func delete(_ id: String) async throws {
@@ -110,9 +115,11 @@ struct RESTClientSamples {
     func fetch() async throws {
         let mock = MockTransport { request in
             #expect(request.headers["Authorization"] == "Bearer t")
-            return .json(text: #"{"id":7,"title":"Sea","created_at":"2026-07-31T12:00:00Z"}"#)
+            return .json(
+                text: #"{"id":7,"title":"Sea","created_at":"2026-07-31T12:00:00Z"}"#)
         }
-        let client = try NotesClient(HTTPSession(configuration: .mock(mock)), token: "t", refreshToken: "r")
+        let session = HTTPSession(configuration: .mock(mock))
+        let client = try NotesClient(session, token: "t", refreshToken: "r")
         #expect(try await client.note("7").title == "Sea")
         #expect(mock.recorder.requests.map(\.target) == ["/v1/notes/7"])
     }

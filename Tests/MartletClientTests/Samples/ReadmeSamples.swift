@@ -18,7 +18,9 @@ private enum ReadmePrograms {
             $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.credentials = .basic(user: "me", password: "secret")
         }
-        let users = try await api.get("users", query: ["tag": ["swift", "linux"], "limit": 20]).decode([User].self)
+        let users: [User] = try await api.get(
+            "users", query: ["tag": ["swift", "linux"], "limit": 20]
+        ).decode()
         let made: User = try await api.post("users", body: .json(User(name: "Ada"))).decode()
         print(users, made)
     }
@@ -30,7 +32,9 @@ private enum ReadmePrograms {
     }
 
     static func download() async throws {
-        try await HTTPSession.shared.download("https://example.org/model.gguf", to: "/models/model.gguf") { progress in
+        try await HTTPSession.shared.download(
+            "https://example.org/model.gguf", to: "/models/model.gguf"
+        ) { progress in
             print(progress.completedByteCount)
         }
     }
@@ -41,7 +45,8 @@ private enum ReadmePrograms {
         configuration.cookies = CookieJar(file: "/var/lib/app/cookies")
         configuration.cache = try .at("/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
         let session = HTTPSession(configuration: configuration)
-        let page = try await session.get("https://example.org/", headers: ["X-Trace": "17"], timeout: .seconds(5))
+        let page = try await session.get(
+            "https://example.org/", headers: ["X-Trace": "17"], timeout: .seconds(5))
         print(page)
     }
 
@@ -112,7 +117,9 @@ enum ReadmeSamples {
         try await session.upload(.file("/data/movie.mp4"), to: request) { progress in
             print(progress.fractionCompleted ?? 0)
         }
-        try await session.download("https://example.org/model.gguf", to: "/models/model.gguf") { progress in
+        try await session.download(
+            "https://example.org/model.gguf", to: "/models/model.gguf"
+        ) { progress in
             print(progress.completedByteCount)
         }
     }
@@ -140,7 +147,8 @@ enum ReadmeSamples {
         configuration.timeouts.total = .seconds(60)
         let session = HTTPSession(configuration: configuration)
         // The total timeout stays 60 s.
-        let response = try await session.get(url, options: .init { $0.timeouts.head = .seconds(5) })
+        let response = try await session.get(
+            url, options: .init { $0.timeouts.head = .seconds(5) })
         let impatient = session.with { $0.timeouts.total = .seconds(2) }
         return (response, impatient)
     }
@@ -209,7 +217,9 @@ enum ReadmeSamples {
         let api = try session.host("https://api.example.com/v2") {
             $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
-            $0.authentication = .bearer(token) { try await session.get("https://id.example.com/token").text }
+            $0.authentication = .bearer(token) {
+                try await session.get("https://id.example.com/token").text
+            }
             $0.errors = .decoding(APIProblem.self)
         }
         let list = try await api.get("posts").decode([Post].self)

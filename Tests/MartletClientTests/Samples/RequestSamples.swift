@@ -17,8 +17,11 @@ enum RequestSamples {
         let list: [User] = try await session.get(
             "https://api.example.com/users", query: ["tag": ["swift", "linux"], "limit": 20]
         ).decode()
-        let fast = try await session.get(url, headers: ["X-Trace": id], timeout: .seconds(2))
-        for try await line in session.lines(from: "https://example.org/log") { handle(line) }
+        let fast = try await session.get(
+            url, headers: ["X-Trace": id], timeout: .seconds(2))
+        for try await line in session.lines(from: "https://example.org/log") {
+            handle(line)
+        }
         print(fast)
         return list
     }
@@ -34,14 +37,17 @@ enum RequestSamples {
         var configuration = SessionConfiguration.default
         configuration.headers = ["X-Client": "importer", .acceptLanguage: "de"]
         let session = HTTPSession(configuration: configuration)
-        let traced = try await session.get(url, headers: ["X-Trace": id, .accept: "application/json"])
+        let traced = try await session.get(
+            url, headers: ["X-Trace": id, .accept: "application/json"])
         return traced
     }
 
     static func files(
         _ session: HTTPSession, _ url: String, movie: String, hex: String, bar: Bar
     ) async throws {
-        try await session.upload(.file(movie), to: url) { progress in bar.set(progress.fractionCompleted) }
+        try await session.upload(.file(movie), to: url) { progress in
+            bar.set(progress.fractionCompleted)
+        }
         try await session.download(
             url, to: "/models/m.gguf", options: .init(segments: 8, checksum: .sha256(hex)))
     }

@@ -23,7 +23,8 @@ enum SharingACacheSamples {
     }
 
     static func twice(_ api: HTTPHost) async throws {
-        for try await delivery in api.deliveries(for: "birds", cache: .cacheThenRevalidate) {
+        let deliveries = api.deliveries(for: "birds", cache: .cacheThenRevalidate)
+        for try await delivery in deliveries {
             print(delivery.exchange.text, delivery.isStale, delivery.isPreview)
         }
     }

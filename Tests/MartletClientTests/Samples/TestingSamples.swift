@@ -47,7 +47,9 @@ struct TestingSamples {
     func faults() async throws {
         let broken = MockTransport { _ in throw OriginFault(.reset) }
         let session = HTTPSession(configuration: .mock(broken))
-        let error = await #expect(throws: HTTPError.self) { try await session.get("http://example.org/") }
+        let error = await #expect(throws: HTTPError.self) {
+            try await session.get("http://example.org/")
+        }
         #expect(error?.code == .connectionLost && error?.wasSent == true)
 
         let short = MockTransport(
@@ -62,19 +64,69 @@ struct TestingSamples {
     func asserting() async throws {
         let mock = MockTransport { _ in .status(201, headers: ["Location": "/users/7"]) }
         let session = HTTPSession(configuration: .mock(mock))
-        _ = try await session.post("https://example.org/users?notify=yes", body: .json(User(name: "Anna")))
+        _ = try await session.post(
+            "https://example.org/users?notify=yes", body: .json(User(name: "Anna")))
 
         let request = try #require(mock.recorder.requests.first)
-        #expect(request.method == .post && request.path == "/users" && request.query["notify"] == "yes")
+        #expect(request.method == .post && request.path == "/users")
+        #expect(request.query["notify"] == "yes")
         #expect(request.headers["Content-Type"] == "application/json")
         #expect(try request.decode(User.self) == User(name: "Anna"))
+    }
+
+    struct Visit: Codable, Equatable {
+        var homePage: String
+    }
+
+    @Test("A response and a recorded request use the coders of the service")
+    func coders() async throws {
+        let visit = Visit(homePage: "martlet")
+        let mock = MockTransport { _ in
+            try .json(visit, status: 201, encoder: .json(keys: .snakeCase, dates: .iso8601))
+        }
+        let session = HTTPSession(configuration: .mock(mock))
+        let body = HTTPBody.json(["home_page": "martlet"])
+        #expect(try await session.post(mock.url("/visits"), body: body).text == #"{"home_page":"martlet"}"#)
+        let request = try #require(mock.requests.first)
+        let decoder = BodyDecoder.json(keys: .snakeCase, dates: .iso8601)
+        #expect(try request.decode(Visit.self, decoder: decoder) == visit)
+    }
+
+    @Test("A form is recorded part by part")
+    func parts() async throws {
+        let photo = [UInt8](repeating: 7, count: 1000)
+        let mock = MockTransport { _ in .status(201) }
+        let session = HTTPSession(configuration: .mock(mock))
+        let form = HTTPBody.multipart {
+            $0.field("title", "Sea")
+            $0.data("photo", photo, filename: "sea.jpg", contentType: "image/jpeg")
+        }
+        _ = try await session.post(mock.url("/photos"), body: form)
+
+        let parts = try #require(mock.requests.first).parts
+        #expect(parts.map(\.name) == ["title", "photo"] && parts[0].text == "Sea")
+        #expect(parts[1].filename == "sea.jpg" && parts[1].contentType == "image/jpeg")
+        #expect(parts[1].body == photo)
+    }
+
+    @Test("A mock is stopped after a closure")
+    func scoped() async throws {
+        try await MockTransport.withMock { request in
+            .text("Hello, \(request.path)")
+        } run: { mock in
+            let session = HTTPSession(configuration: .mock(mock))
+            let page = try await session.get(mock.url("/martlet")).text
+            #expect(page == "Hello, /martlet")
+        }
     }
 
     @Test("Responses come in turn")
     func inTurn() async throws {
         let mock = MockTransport(
             handler: .inTurn([
-                .status(503, headers: ["Retry-After": "0"]), .fault(OriginFault(.reset)), .text("at last"),
+                .status(503, headers: ["Retry-After": "0"]),
+                .fault(OriginFault(.reset)),
+                .text("at last"),
             ]))
         var configuration = SessionConfiguration.mock(mock)
         configuration.retry = .transient(backoff: .constant(.zero))
@@ -100,11 +152,14 @@ struct TestingSamples {
     func parameters() async throws {
         let mock = MockTransport(
             handler: .router {
-                $0.get("/users/:id") { request in try .json(User(name: "user \(request.parameters["id"] ?? "")")) }
+                $0.get("/users/:id") { request in
+                    try .json(User(name: "user \(request.parameters["id"] ?? "")"))
+                }
                 $0.delete("/users/:id", .status(204))
             })
         let session = HTTPSession(configuration: .mock(mock))
-        #expect(try await session.get("https://example.org/users/7").decode() == User(name: "user 7"))
+        let user: User = try await session.get("https://example.org/users/7").decode()
+        #expect(user.name == "user 7")
         #expect(try await session.delete("https://example.org/users/7").response.status == .noContent)
     }
 }

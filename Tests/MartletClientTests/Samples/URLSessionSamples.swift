@@ -21,8 +21,8 @@ enum URLSessionSamples {
         request.headerFields[.authorization] = "Bearer \(token)"
         let response = try await session.send(request, body: .json(user))
 
-        let slow = try await session.send(
-            request, options: .init(timeouts: .init(connect: .seconds(5), total: .seconds(120))))
+        let timeouts = Timeouts(connect: .seconds(5), total: .seconds(120))
+        let slow = try await session.send(request, options: .init(timeouts: timeouts))
         return [response, slow]
     }
 
@@ -38,7 +38,9 @@ enum URLSessionSamples {
         try await session.upload(.file("/data/movie.mp4"), to: request) { progress in
             print(progress.fractionCompleted ?? 0)
         }
-        try await session.download("https://example.org/model.gguf", to: "/models/model.gguf") { progress in
+        try await session.download(
+            "https://example.org/model.gguf", to: "/models/model.gguf"
+        ) { progress in
             print(progress.completedByteCount)
         }
         let task = await session.task(for: request, body: .file("/data/movie.mp4"))
@@ -80,15 +82,15 @@ enum URLSessionSamples {
 
     struct Guarded: SessionDelegate {
         func redirect(
-            by response: HTTPResponse, from request: HTTPRequest, to proposed: HTTPRequest,
-            in context: CallContext
+            by response: HTTPResponse, from request: HTTPRequest,
+            to proposed: HTTPRequest, in context: CallContext
         ) async throws -> HTTPRequest? {
             proposed.authority == request.authority ? proposed : nil
         }
 
-        func respond(to challenge: AuthenticationChallenge, in context: CallContext) async throws
-            -> ChallengeDisposition
-        {
+        func respond(
+            to challenge: AuthenticationChallenge, in context: CallContext
+        ) async throws -> ChallengeDisposition {
             .credentials(.basic(user: "me", password: "secret"))
         }
     }

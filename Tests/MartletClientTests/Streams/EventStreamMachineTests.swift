@@ -27,15 +27,15 @@ struct EventStreamMachineTests {
     @Test("Another status is rejected", arguments: [201, 206, 301, 401, 404, 500, 503])
     func status(_ status: Int) {
         var machine = machine()
-        #expect(machine.opened(status: status, contentType: "text/event-stream") == .refuseStatus(status))
+        #expect(machine.opened(status: status, contentType: "text/event-stream") == .rejectStatus(status))
     }
 
     @Test("Another content type, or none, is rejected")
     func contentType() {
         var machine = machine()
-        #expect(machine.opened(status: 200, contentType: "text/html") == .refuseContentType("text/html"))
-        #expect(machine.opened(status: 200, contentType: nil) == .refuseContentType(""))
-        #expect(machine.opened(status: 200, contentType: "junk") == .refuseContentType("junk"))
+        #expect(machine.opened(status: 200, contentType: "text/html") == .rejectContentType("text/html"))
+        #expect(machine.opened(status: 200, contentType: nil) == .rejectContentType(""))
+        #expect(machine.opened(status: 200, contentType: "junk") == .rejectContentType("junk"))
     }
 
     @Test("A stream that ends reconnects after three seconds or after the server's retry time")

@@ -247,17 +247,17 @@ struct OpenedResponseTests {
             .send("ok"), .awaitClose)
         try await TestOrigin.withOrigin(scripts: script) { origin async throws in
             let open = try await HTTPSession.own().open(origin.url())
-            let refused = Counter()
+            let rejected = Counter()
             let readers = (0..<2).map { _ in
                 Task {
                     do { return try await open.body.collect().count } catch let error as HTTPError {
                         #expect(error.code == .invalidRequest)
-                        refused.add()
+                        rejected.add()
                         return 0
                     }
                 }
             }
-            #expect(await eventually { refused.count == 1 })
+            #expect(await eventually { rejected.count == 1 })
             origin.signals.raise("go")
             var total = 0
             for reader in readers { total += try await reader.value }

@@ -30,7 +30,7 @@ extension ForwardingStream {
     func reset() { stream.reset() }
     func shutdownWriting() { stream.shutdownWriting() }
     func probe() -> IdleState { stream.probe() }
-    func observeIdle(_ watcher: any IdleStreamObserver) { stream.observeIdle(watcher) }
+    func observeIdle(_ observer: any IdleStreamObserver) { stream.observeIdle(observer) }
     func stopObservingIdle() -> Bool { stream.stopObservingIdle() }
     var information: ConnectionInformation { stream.information }
 }

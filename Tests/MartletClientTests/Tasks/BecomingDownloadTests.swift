@@ -157,11 +157,11 @@ struct BecomingDownloadTests {
             let task = await HTTPSession.own().task(for: try HTTPRequest(.get, origin))
             let progress = task.downloadProgress
             #expect(await eventually { progress.current.completedByteCount == 5 })
-            async let refused: Void = task.becomeDownload(to: folder.path("none/file"))
+            async let rejected: Void = task.becomeDownload(to: folder.path("none/file"))
             #expect(await eventually { task.kind == .download })
             origin.signals.raise("go")
             do {
-                try await refused
+                try await rejected
                 Issue.record("a folder that is not there took a file")
             } catch let error as HTTPError {
                 #expect(error.code == .fileFailed)

@@ -95,7 +95,7 @@ struct RunningCallTests {
     @Test("A call has one number in its response, error, events, contexts, task and list entry")
     func number() async throws {
         struct Recorded: HTTPMiddleware {
-            let number = Outcome<UInt64>()
+            let number = Promise<UInt64>()
             func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws
                 -> HTTPCall.Response
             {
@@ -128,8 +128,8 @@ struct RunningCallTests {
             var numbers: Set<UInt64> = []
             for await event in events { if let call = event.call { numbers.insert(call) } }
             #expect(numbers == [number])
-            let refused = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
-            #expect(refused?.callNumber == nil)
+            let rejected = await #expect(throws: HTTPError.self) { try await session.get(origin.url()) }
+            #expect(rejected?.callNumber == nil)
         }
     }
 

@@ -77,8 +77,8 @@ struct DefaultFieldTests {
         #expect(!plain.contains(expectation))
         let full = try await head(of: .post, body: .text("a")) { $0.headers[.expect] = "100-continue" }
         #expect(full.contains(expectation))
-        let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
-        let first = ServerScript(.expectRequestHead, .send(refusal), .readAll)
+        let rejection = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+        let first = ServerScript(.expectRequestHead, .send(rejection), .readAll)
         let second = ServerScript(.expectRequestHead, .expect("a"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: first, second) { origin in
             let session = HTTPSession.own {

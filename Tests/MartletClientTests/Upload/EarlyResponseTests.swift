@@ -7,7 +7,7 @@ extension OneAtATime {
     @Suite("Early responses to uploads")
     struct EarlyResponseTests {
         private static let size: UInt64 = 64 << 20
-        private static let refusal =
+        private static let rejection =
             "HTTP/1.1 413 Content Too Large\r\nContent-Length: 7\r\nConnection: close\r\n\r\ntoo big"
 
         @Test(
@@ -15,7 +15,7 @@ extension OneAtATime {
             arguments: [false, true])
         func refusedAndClosed(isSecure: Bool) async throws {
             let script = ServerScript(
-                .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.refusal), .close)
+                .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.rejection), .close)
             let options: OriginOptions = isSecure ? .tls() : .plain
             try await TestOrigin.withOrigin(options, scripts: script) { origin in
                 let session = HTTPSession.trusting(origin)
@@ -32,7 +32,7 @@ extension OneAtATime {
         @Test("After a 413 the upload stops, even if the server would continue to read")
         func refusedAndReading() async throws {
             let script = ServerScript(
-                .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.refusal), .readAll)
+                .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.rejection), .readAll)
             try await TestOrigin.withOrigin(scripts: script) { origin in
                 let session = HTTPSession.own()
                 let exchange = try await session.send(
@@ -138,7 +138,7 @@ extension OneAtATime {
         @Test("A reset after an early response leaves the response complete", arguments: [false, true])
         func resetAfterAnswer(isSecure: Bool) async throws {
             let script = ServerScript(
-                .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.refusal), .await("read"),
+                .expectRequestHead, .readBody(200_000), .send(EarlyResponseTests.rejection), .await("read"),
                 .reset)
             try await TestOrigin.withOrigin(isSecure ? .tls() : .plain, scripts: script) { origin in
                 let session = HTTPSession.trusting(origin)

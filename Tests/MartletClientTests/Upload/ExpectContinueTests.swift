@@ -65,8 +65,8 @@ struct ExpectContinueTests {
 
     @Test("After a 417 the request is sent once more without the expectation")
     func expectationFailed() async throws {
-        let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
-        let first = ServerScript(.expectRequestHead, .send(refusal), .readAll)
+        let rejection = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+        let first = ServerScript(.expectRequestHead, .send(rejection), .readAll)
         let second = ServerScript(.expectRequestHead, .expect("hello"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: first, second) { origin in
             let session = HTTPSession.own { $0.continueTimeout = Patience.long }
@@ -84,8 +84,8 @@ struct ExpectContinueTests {
 
     @Test("A second 417 is returned")
     func expectationFailedTwice() async throws {
-        let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        let script = ServerScript(.expectRequestHead, .send(refusal), .readAll)
+        let rejection = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        let script = ServerScript(.expectRequestHead, .send(rejection), .readAll)
         try await TestOrigin.withOrigin(scripts: script) { origin in
             let session = HTTPSession.own { $0.continueTimeout = Patience.long }
             let request = try HTTPRequest(.post, origin, "/", ExpectContinueTests.fields)
@@ -97,8 +97,8 @@ struct ExpectContinueTests {
 
     @Test("A one-shot body is sent after a 417, since it was not read yet")
     func expectationFailedOnce() async throws {
-        let refusal = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
-        let script = ServerScript(.expectRequestHead, .send(refusal), .readAll)
+        let rejection = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
+        let script = ServerScript(.expectRequestHead, .send(rejection), .readAll)
         let taken = ServerScript(.expectRequestHead, .expect("hello"), .sendOK, .awaitClose)
         try await TestOrigin.withOrigin(scripts: script, taken) { origin in
             let session = HTTPSession.own { $0.continueTimeout = Patience.long }

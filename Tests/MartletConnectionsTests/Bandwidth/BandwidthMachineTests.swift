@@ -149,14 +149,14 @@ struct BandwidthMachineTests {
     }
 
     @Test("Bytes that were granted but not transferred are returned to the bucket")
-    func giveBack() {
+    func refund() {
         let now = BandwidthMachineTests.start
         var machine = BandwidthMachine()
         let scope = BandwidthScope(host: "a")
         _ = machine.setRates(
             total: BandwidthRate(bytesPerSecond: 1_000, burst: 100), perHost: nil, now: now)
         #expect(machine.request(1, 100, in: scope, now: now).grants.map(\.byteCount) == [100])
-        machine.giveBack(60, in: scope)
+        machine.refund(60, in: scope)
         #expect(machine.request(2, 100, in: scope, now: now).grants.map(\.byteCount) == [60])
     }
 
@@ -188,7 +188,7 @@ struct BandwidthMachineTests {
         var bucket = TokenBucket(BandwidthRate(bytesPerSecond: number, burst: number), now: now)
         #expect(bucket.available(at: now) >= 1)
         bucket.take(number)
-        bucket.giveBack(number)
+        bucket.refund(number)
         #expect(bucket.available(at: .distantFuture) >= 1)
         #expect(bucket.ready(number) >= now)
     }

@@ -26,7 +26,7 @@ struct PoolFairnessTests {
     func reuseWithinPatience() throws {
         let (scene, connection) = try full()
         _ = try #require(scene.wait("b"))
-        scene.now += StringPool.patience - 1
+        scene.now += StringPool.minimumLead - 1
         let own = try #require(scene.wait("a"))
         #expect(scene.release(connection).grant?.waiter == own)
         #expect(scene.faults.isEmpty)
@@ -36,7 +36,7 @@ struct PoolFairnessTests {
     func earlierElsewhere() throws {
         let (scene, connection) = try full()
         _ = try #require(scene.wait("b"))
-        scene.now += StringPool.patience
+        scene.now += StringPool.minimumLead
         _ = try #require(scene.wait("a"))
         #expect(scene.release(connection).dials.map(\.key) == ["b"])
         #expect(scene.faults.isEmpty)

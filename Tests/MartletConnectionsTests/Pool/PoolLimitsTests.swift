@@ -180,14 +180,14 @@ struct PoolLimitsTests {
     }
 
     @Test("A dial that succeeds above a lowered limit is closed")
-    func lowerWhileDialling() throws {
+    func lowerWhileDialing() throws {
         let scene = PoolScene()
         let first = scene.request()
         let second = scene.request()
         _ = scene.setLimits(PoolLimits(connectionsPerHost: 1), isDraining: true)
         let dial = try #require(first.effects.dials.first).connection
         let waiter = try #require(first.waiter)
-        #expect(scene.succeed(dial) == StringPool.Effects(closes: [dial], coverageChanges: [waiter]))
+        #expect(scene.succeed(dial) == StringPool.Effects(closes: [dial], dialAssignmentChanges: [waiter]))
         let other = try #require(second.effects.dials.first).connection
         #expect(scene.succeed(other).grant?.waiter == waiter)
         #expect(scene.release(other).grant?.waiter == second.waiter)

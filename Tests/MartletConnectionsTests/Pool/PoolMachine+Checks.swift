@@ -5,10 +5,10 @@ extension PoolMachine.Effects {
     init(
         grant: PoolGrant? = nil, failures: [PoolWaiterID] = [], closes: [PoolConnectionID] = [],
         dials: [PoolMachine.Dial] = [], abandons: [PoolConnectionID] = [],
-        coverageChanges: [PoolWaiterID] = []
+        dialAssignmentChanges: [PoolWaiterID] = []
     ) {
         var orders = failures.map(Order.fail) + closes.map(Order.close) + dials.map(Order.dial)
-        orders += abandons.map(Order.abandon) + coverageChanges.map(Order.coverageChanged)
+        orders += abandons.map(Order.abandon) + dialAssignmentChanges.map(Order.dialAssignmentChanged)
         self.init(grant: grant, orders: orders)
     }
 
@@ -18,14 +18,14 @@ extension PoolMachine.Effects {
     var abandons: [PoolConnectionID] {
         orders.compactMap { if case .abandon(let id) = $0 { id } else { nil } }
     }
-    var coverageChanges: [PoolWaiterID] {
-        orders.compactMap { if case .coverageChanged(let id) = $0 { id } else { nil } }
+    var dialAssignmentChanges: [PoolWaiterID] {
+        orders.compactMap { if case .dialAssignmentChanged(let id) = $0 { id } else { nil } }
     }
 }
 
 extension PoolMachine.Admission {
     /// Whether the pool is shut down and rejected the request.
-    var isRefused: Bool { lease == nil && waiter == nil }
+    var isRejected: Bool { lease == nil && waiter == nil }
 }
 
 extension PoolMachine {
@@ -120,25 +120,25 @@ extension PoolMachine {
             }
         }
         var uncovered = 0
-        for waiter in host.line.entries.map(\.index) {
+        for waiter in host.queue.entries.map(\.index) {
             let record = waiters.records[waiter]
             own.waiting += 1
             if record.host != place { faults.append("a request waits in a foreign line") }
             if record.connection != nil { faults.append("a served request waits") }
-            let isInHeap = host.uncovered.entries.contains { $0.index == waiter }
-            if isInHeap != record.isUncovered { faults.append("covered and uncovered at once") }
-            if record.isUncovered { uncovered += 1 }
+            let isInHeap = host.waitersWithoutDial.entries.contains { $0.index == waiter }
+            if isInHeap != record.isWithoutDial { faults.append("covered and uncovered at once") }
+            if record.isWithoutDial { uncovered += 1 }
             if let dial = record.dial,
-                connections.records[dial].waiter != waiter || !connections.records[dial].state.isDialling
+                connections.records[dial].waiter != waiter || !connections.records[dial].state.isDialing
             {
                 faults.append("a request counts on a dial that is not made for it")
             }
         }
-        if !isInOrder(host.line, linePositions) || !isInOrder(host.uncovered, uncoveredPositions) {
+        if !isInOrder(host.queue, queuePositions) || !isInOrder(host.waitersWithoutDial, positionsWithoutDial) {
             faults.append("a line is out of order")
         }
-        if uncovered != host.uncovered.count {
-            faults.append("\(uncovered) uncovered, not \(host.uncovered.count)")
+        if uncovered != host.waitersWithoutDial.count {
+            faults.append("\(uncovered) uncovered, not \(host.waitersWithoutDial.count)")
         }
         let idle = host.idle.indices(.host, connections)
         if idle.contains(where: { connections.records[$0].state != .idle }) {
@@ -156,7 +156,7 @@ extension PoolMachine {
     private func isInOrder(_ line: PoolHeap, _ positions: [Int]) -> Bool {
         line.entries.enumerated().allSatisfy { position, entry in
             positions[entry.index] == position
-                && waiters.records[entry.index].place.rank(ageing: amounts.ageing) == entry.rank
+                && waiters.records[entry.index].place.rank(aging: amounts.aging) == entry.rank
                 && !(entry.rank < line.entries[max(0, position - 1) / 2].rank)
         }
     }
@@ -165,22 +165,22 @@ extension PoolMachine {
     private func checkRules(
         of host: PoolHostRecord<Key>, _ key: Key, isDraining: Bool, _ faults: inout [String]
     ) {
-        if host.open == 0, host.line.count == 0 { faults.append("\(key) should be forgotten") }
+        if host.open == 0, host.queue.count == 0 { faults.append("\(key) should be forgotten") }
         if !isDraining, host.counted > host.limit { faults.append("\(key) is over its limit") }
         if host.idle.count > amounts.idlePerHost { faults.append("\(key) has too many idle connections") }
-        if host.idle.count > 0, host.line.count > 0 {
+        if host.idle.count > 0, host.queue.count > 0 {
             faults.append("a request to \(key) waits beside an idle connection")
         }
-        if !host.spareDials.isEmpty, host.uncovered.count > 0 {
+        if !host.spareDials.isEmpty, host.waitersWithoutDial.count > 0 {
             faults.append("a request to \(key) has no dial beside a spare one")
         }
         let isInHeap = blocked.entries.contains { hosts.records[$0.index].key == key }
-        let wants = host.uncovered.count > 0 && host.counted < host.limit && !isShutDown
+        let wants = host.waitersWithoutDial.count > 0 && host.counted < host.limit && !isShutDown
         if isInHeap != wants { faults.append("\(key) is in the heap: \(isInHeap), should be: \(wants)") }
         if wants, countedCount < amounts.total || idle.count > 0 {
             faults.append("a request to \(key) waits though a dial is possible")
         }
-        if host.line.count > 0, host.open == host.idle.count, !wants {
+        if host.queue.count > 0, host.open == host.idle.count, !wants {
             faults.append("a request to \(key) waits without hope")
         }
     }
@@ -195,7 +195,7 @@ extension PoolMachine {
             if entry.rank < blocked.entries[max(0, position - 1) / 2].rank {
                 faults.append("the heap is unordered")
             }
-            if entry.rank != hosts.records[entry.index].uncovered.first?.rank {
+            if entry.rank != hosts.records[entry.index].waitersWithoutDial.first?.rank {
                 faults.append("the heap has another rank than the host's first request")
             }
         }

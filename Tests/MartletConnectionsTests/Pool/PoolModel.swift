@@ -61,7 +61,7 @@ struct PoolModel {
         case ..<560: endDial(succeeds: true)
         case ..<630: endDial(succeeds: false)
         case ..<870: release()
-        case ..<900: refuse()
+        case ..<900: reject()
         case ..<930: die()
         case ..<960: stale()
         case ..<985:
@@ -101,7 +101,7 @@ struct PoolModel {
         if effects.failures.count != waiting.count { fault("shutdown forgot a waiting request") }
         apply(effects)
         check()
-        if !pool.request(0, now: now).isRefused { fault("accepted a request after shutdown") }
+        if !pool.request(0, now: now).isRejected { fault("accepted a request after shutdown") }
         while !leased.isEmpty || !dialing.isEmpty {
             if Bool.random(using: &random) {
                 endDial(succeeds: Bool.random(using: &random))
@@ -186,13 +186,13 @@ struct PoolModel {
         apply(effects)
     }
 
-    private mutating func refuse() {
+    private mutating func reject() {
         guard let connection = leased.keys.sorted(by: order).randomElement(using: &random),
             let entry = leased[connection]
         else { return }
         leased[connection] = nil
         idle[connection] = entry.key
-        let admission = pool.checkoutRefused(connection, now: now)
+        let admission = pool.checkoutRejected(connection, now: now)
         if !admission.effects.closes.contains(connection) { fault("kept a dead connection") }
         admit(admission, entry)
     }
@@ -216,16 +216,16 @@ struct PoolModel {
         if let connection = gone.suffix(50).randomElement(using: &random) {
             let effects = pool.released(connection, isReusable: true, now: now)
             if !effects.isEmpty { fault("believed a late release") }
-            if pool.checkoutRefused(connection, now: now) != .init() { fault("believed a late refusal") }
+            if pool.checkoutRejected(connection, now: now) != .init() { fault("believed a late refusal") }
         }
         if let waiter = formerWaiters.suffix(50).randomElement(using: &random) {
             if pool.cancel(waiter) != .init(outcome: .unknown) { fault("believed a late cancellation") }
             pool.setPriority(.highest, of: waiter)
         }
         for dial in dialing.keys {
-            if !pool.isDialling(dial) { fault("forgot a dial") }
+            if !pool.isDialing(dial) { fault("forgot a dial") }
             guard let waiter = pool.waiter(of: dial) else { continue }
-            if waiting[waiter] == nil || !pool.isDialling(for: waiter) { fault("dials for nobody") }
+            if waiting[waiter] == nil || !pool.isDialing(for: waiter) { fault("dials for nobody") }
         }
         if pool.hostCounts != before { fault("a late event changed the pool") }
     }
@@ -321,13 +321,13 @@ struct PoolModel {
     /// Returns the number of the next request to serve, found by comparing all levels after aging.
     private func firstWaiter(of key: Int) -> Int? {
         // An interval that outlasts the test disables aging.
-        let ageing = limits.agingInterval.map { Int64($0 / .nanoseconds(1)) } ?? 1 << 58
+        let aging = limits.agingInterval.map { Int64($0 / .nanoseconds(1)) } ?? 1 << 58
         let candidates = waiting.values.filter { $0.key == key }
-        func isLastFirst(_ request: Waiting) -> Bool { request.order == .lastComeFirstServed && ageing > 0 }
+        func isLastFirst(_ request: Waiting) -> Bool { request.order == .lastComeFirstServed && aging > 0 }
         func level(_ request: Waiting) -> Int64 {
             let arrival = Int64(request.arrival)
-            let begin = isLastFirst(request) ? arrival / ageing * ageing : arrival
-            return Int64(request.priority.rawValue) * ageing + Int64(now) - begin
+            let begin = isLastFirst(request) ? arrival / aging * aging : arrival
+            return Int64(request.priority.rawValue) * aging + Int64(now) - begin
         }
         return candidates.max { left, right in
             if level(left) != level(right) { return level(left) < level(right) }

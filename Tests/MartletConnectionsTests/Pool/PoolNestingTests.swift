@@ -87,7 +87,7 @@ struct PoolNestingTests {
             #expect(pool.dialFailed(dial).failures == [waiter])
         default:
             _ = pool.dialSucceeded(dial, now: 3)
-            let admission = pool.checkoutRefused(dial, now: 4)
+            let admission = pool.checkoutRejected(dial, now: 4)
             let again = try #require(admission.waiter)
             #expect(admission.effects.dials.isEmpty)
             let other = try #require(pool.nest(again, in: [outer]).dials.first?.connection)

@@ -114,7 +114,7 @@ struct PoolPriorityTests {
         #expect(scene.release(connection).grant?.waiter == waiter)
         let other = try #require(scene.wait())
         scene.setPriority(.high, of: waiter)
-        let admission = scene.refuse(connection)
+        let admission = scene.reject(connection)
         let again = try #require(admission.waiter)
         let dial = try #require(admission.effects.dials.first).connection
         let granted = try #require(scene.succeed(dial).grant)
@@ -171,7 +171,7 @@ struct PoolPriorityTests {
     }
 
     @Test("Without aging the last request is always first within its priority")
-    func lastFirstWithoutAgeing() throws {
+    func lastFirstWithoutAging() throws {
         let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: nil))
         let old = try #require(scene.wait(order: .lastComeFirstServed))
         scene.now += 86_400 * poolSecond
@@ -184,7 +184,7 @@ struct PoolPriorityTests {
     }
 
     @Test("With an aging interval of zero all requests are served in FIFO order")
-    func lastFirstWithZeroAgeing() throws {
+    func lastFirstWithZeroAging() throws {
         let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: .zero))
         let first = try #require(scene.wait(order: .lastComeFirstServed))
         scene.now += 1
@@ -196,7 +196,7 @@ struct PoolPriorityTests {
     }
 
     @Test("A change of the aging interval reorders the queue")
-    func ageingChanges() throws {
+    func agingChanges() throws {
         let (scene, connection) = try busy()
         let low = try #require(scene.wait("a", .low))
         scene.now += 8 * poolSecond

@@ -10,12 +10,12 @@ struct PoolQueriesTests {
         let admission = scene.request()
         let waiter = try #require(admission.waiter)
         let dial = try #require(admission.effects.dials.first).connection
-        #expect(scene.pool.isDialling(dial))
-        #expect(scene.pool.isDialling(for: waiter))
+        #expect(scene.pool.isDialing(dial))
+        #expect(scene.pool.isDialing(for: waiter))
         #expect(scene.pool.waiter(of: dial) == waiter)
         _ = scene.succeed(dial)
-        #expect(!scene.pool.isDialling(dial))
-        #expect(!scene.pool.isDialling(for: waiter))
+        #expect(!scene.pool.isDialing(dial))
+        #expect(!scene.pool.isDialing(for: waiter))
         #expect(scene.pool.waiter(of: dial) == nil)
         #expect(scene.faults.isEmpty)
     }
@@ -25,7 +25,7 @@ struct PoolQueriesTests {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1))
         _ = try #require(scene.open())
         let waiter = try #require(scene.wait())
-        #expect(!scene.pool.isDialling(for: waiter))
+        #expect(!scene.pool.isDialing(for: waiter))
         #expect(scene.faults.isEmpty)
     }
 
@@ -35,7 +35,7 @@ struct PoolQueriesTests {
         let admission = scene.request()
         let dial = try #require(admission.effects.dials.first).connection
         _ = scene.cancel(try #require(admission.waiter))
-        #expect(scene.pool.isDialling(dial))
+        #expect(scene.pool.isDialing(dial))
         #expect(scene.pool.waiter(of: dial) == nil)
         #expect(scene.faults.isEmpty)
     }

@@ -52,8 +52,8 @@ final class PoolScene {
         return succeed(dial.connection).grant?.connection
     }
 
-    func refuse(_ connection: PoolConnectionID) -> StringPool.Admission {
-        checked(pool.checkoutRefused(connection, now: now))
+    func reject(_ connection: PoolConnectionID) -> StringPool.Admission {
+        checked(pool.checkoutRejected(connection, now: now))
     }
 
     func cancel(_ waiter: PoolWaiterID) -> StringPool.Cancellation {

@@ -54,7 +54,7 @@ struct PoolWaitingTests {
     }
 
     @Test("A request gains a level for each aging interval in the queue")
-    func ageing() throws {
+    func aging() throws {
         let (scene, connection) = try busy()
         let low = try #require(scene.wait("a", .low))
         scene.now += 5 * poolSecond + 1
@@ -65,7 +65,7 @@ struct PoolWaitingTests {
     }
 
     @Test("At equal levels after aging the request with the higher priority is served first")
-    func ageingTie() throws {
+    func agingTie() throws {
         let (scene, connection) = try busy()
         _ = try #require(scene.wait("a", .low))
         scene.now += 5 * poolSecond
@@ -92,7 +92,7 @@ struct PoolWaitingTests {
     }
 
     @Test("Without aging the order follows the priority strictly")
-    func noAgeing() throws {
+    func noAging() throws {
         let (scene, connection) = try busy(PoolLimits(connectionsPerHost: 1, agingInterval: nil))
         _ = try #require(scene.wait("a", .lowest))
         scene.now += 86_400 * poolSecond
@@ -152,7 +152,7 @@ struct PoolWaitingTests {
         let (scene, connection) = try busy()
         let waiter = try #require(scene.wait())
         _ = scene.release(connection)
-        let again = scene.refuse(connection)
+        let again = scene.reject(connection)
         let name = try #require(again.waiter)
         #expect(name != waiter)
         #expect(scene.cancel(waiter).outcome == .unknown)

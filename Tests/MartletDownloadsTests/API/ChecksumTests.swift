@@ -13,7 +13,7 @@ struct ChecksumTests {
     @Test(
         "Digits that are invalid, too few or too many are rejected",
         arguments: ["", "d4", "zz1d8cd98f00b204e9800998ecf8427e", "d41d8cd98f00b204e9800998ecf8427e00", "é"])
-    func refused(_ text: String) {
+    func rejected(_ text: String) {
         #expect { try Checksum(.md5, hexadecimal: text) } throws: { ($0 as? HTTPError)?.code == .invalidRequest }
     }
 

@@ -156,7 +156,7 @@ struct DownloadCheckTests {
                 RangeScene.options {
                     $0.segments = 64
                     $0.stallTimeout = .milliseconds(500)
-                    $0.retry.maximumAttempts = 1_000
+                    $0.retry.maximumRetries = 1_000
                 })
             try await scene.expectOrder(after: run, versions: [version])
             #expect(run.value != nil, "\(run.log)")
@@ -178,7 +178,7 @@ struct DownloadCheckTests {
             let run = try await scene.run(
                 RangeScene.options {
                     $0.stallTimeout = .milliseconds(200)
-                    $0.retry.maximumAttempts = 3
+                    $0.retry.maximumRetries = 3
                 })
             try await scene.expectOrder(after: run, versions: [Samples.one])
             #expect(run.error?.code == .timedOut, "\(run.log)")

@@ -92,11 +92,11 @@ struct CaptivePortalTests {
     func survives(_ portal: Portal) async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
             var options = RangeScene.options
-            options.retry.maximumAttempts = 0
+            options.retry.maximumRetries = 0
             let first = try await scene.run(options)
             #expect(first.error?.resumableByteCount == Samples.cut, "\(first.log)")
 
-            options.retry.maximumAttempts = 2
+            options.retry.maximumRetries = 2
             scene.ranges.play(RangeBehavior(Samples.one, acts: portal.acts))
             let run = try await scene.run(options)
             #expect(run.error?.code == portal.code, "\(run.log)")
@@ -117,9 +117,9 @@ struct CaptivePortalTests {
     func passes() async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
             var options = RangeScene.options
-            options.retry.maximumAttempts = 0
+            options.retry.maximumRetries = 0
             _ = try await scene.run(options)
-            options.retry.maximumAttempts = 2
+            options.retry.maximumRetries = 2
             scene.ranges.play(
                 RangeBehavior(
                     Samples.one, acts: [.answer(from: 1, through: 2, .text("<html>log in</html>"))]))
@@ -137,7 +137,7 @@ struct CaptivePortalTests {
         for (count, kept) in [(50_000, Samples.cut), (200_000, 200_000)] as [(UInt64, UInt64)] {
             try await RangeScene.with(Samples.cutOnce()) { scene in
                 var options = RangeScene.options
-                options.retry.maximumAttempts = 0
+                options.retry.maximumRetries = 0
                 _ = try await scene.run(options)
                 scene.ranges.play(RangeBehavior(Samples.two, acts: [.cut(request: 1, after: count)]))
                 let cut = try await scene.run(options)

@@ -15,7 +15,7 @@ struct DamagedRecordTests {
 
     private func leavings(in scene: RangeScene) async throws -> Leavings {
         scene.ranges.play(Samples.cutOnce())
-        let run = try await scene.run(RangeScene.options { $0.retry.maximumAttempts = 0 })
+        let run = try await scene.run(RangeScene.options { $0.retry.maximumRetries = 0 })
         try #require(run.error?.resumableByteCount == Samples.cut, "\(run.log)")
         let names = try scene.folder.names()
         let record = try #require(names.first { $0.hasSuffix(".martlet-record") })

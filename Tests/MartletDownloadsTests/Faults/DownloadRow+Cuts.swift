@@ -53,7 +53,7 @@ extension DownloadRow {
     private static let oftenCut = DownloadRow(
         "N1", "a download that makes progress may be cut any number of times",
         RangeBehavior(one, acts: [.always { $0.fault = OriginFault(.close, afterBodyBytes: 15_001) }]),
-        .complete(0), change: { $0.retry.maximumAttempts = 1 },
+        .complete(0), change: { $0.retry.maximumRetries = 1 },
         audit: { run in
             #expect(run.requests.count == 20, "\(run.log)")
             #expect(run.sentByteCount == one.byteCount)
@@ -68,7 +68,7 @@ extension DownloadRow {
             // The timeout is long enough for the first bytes to arrive.
             $0.stallTimeout = .seconds(2)
             // On a stalled machine the timeout may end good connections too.
-            $0.retry.maximumAttempts = 1_000
+            $0.retry.maximumRetries = 1_000
         },
         audit: { run in
             #expect(run.requests.count >= 2, "\(run.log)")
@@ -87,7 +87,7 @@ extension DownloadRow {
         .fails([.timedOut]),
         change: {
             $0.stallTimeout = .milliseconds(300)
-            $0.retry.maximumAttempts = 2
+            $0.retry.maximumRetries = 2
         },
         audit: { run in
             #expect(run.error?.resumableByteCount ?? 0 <= cut, "\(run.log)")

@@ -9,7 +9,7 @@ extension DownloadRow {
     private static let cut = Samples.cut
 
     /// Rows about statuses, codings and lengths.
-    static let answers: [DownloadRow] = ignored + encoded + unsatisfiable + refused + lengths
+    static let answers: [DownloadRow] = ignored + encoded + unsatisfiable + rejected + lengths
 
     // MARK: Ignored ranges
 
@@ -143,21 +143,21 @@ extension DownloadRow {
             RangeBehavior(RangeVersion(1, entityTag: "\"byte\"")), .complete(0)),
     ]
 
-    private static func refusal(_ status: Int, keeps: Bool) -> DownloadRow {
+    private static func rejection(_ status: Int, keeps: Bool) -> DownloadRow {
         DownloadRow(
             "N10", "\(status) to a resumption fails, and says what was requested\(keeps ? " and stored" : "")",
             earlier: Samples.cutOnce(), keeps: cut,
             RangeBehavior(one, acts: [.answer(from: 1, .text("no\n", status: status))]),
             .fails([.unacceptableStatus], saying: ["\(status)", "\(cut)-"]),
-            change: { $0.retry.maximumAttempts = 2 },
+            change: { $0.retry.maximumRetries = 2 },
             audit: { run in
                 if keeps { #expect(run.error?.resumableByteCount == cut, "\(run.log)") }
             })
     }
 
-    private static let refused: [DownloadRow] = [
-        refusal(403, keeps: true), refusal(404, keeps: false), refusal(410, keeps: false),
-        refusal(500, keeps: true), refusal(503, keeps: true),
+    private static let rejected: [DownloadRow] = [
+        rejection(403, keeps: true), rejection(404, keeps: false), rejection(410, keeps: false),
+        rejection(500, keeps: true), rejection(503, keeps: true),
         DownloadRow(
             "N10", "404 to the first request is an error that leaves no file",
             RangeBehavior(one, acts: [.answer(from: 1, .text("no\n", status: 404))]),
@@ -172,7 +172,7 @@ extension DownloadRow {
         DownloadRow(
             "N11", "503 is retried as often as the settings allow",
             RangeBehavior(one, acts: [.answer(from: 1, .text("busy\n", status: 503))]),
-            .fails([.unacceptableStatus], saying: ["503"]), change: { $0.retry.maximumAttempts = 3 },
+            .fails([.unacceptableStatus], saying: ["503"]), change: { $0.retry.maximumRetries = 3 },
             audit: { run in
                 #expect(run.requests.count == 4, "\(run.log)")
                 #expect(run.retries.count == 3)

@@ -30,7 +30,7 @@ struct ForeignPartTests {
         guard change != .owner || geteuid() == 0 else { return }
         try await RangeScene.with(Samples.cutOnce()) { scene in
             var options = RangeScene.options
-            options.retry.maximumAttempts = 0
+            options.retry.maximumRetries = 0
             _ = try await scene.run(options)
             let planted = scene.path.string + ".martlet-part"
             // These bytes differ from the server's, and the record claims some of them.

@@ -126,8 +126,8 @@ struct FullDiskTests {
             let child = try await DownloadsChild.run(
                 ["one", scene.url, scene.path.string], through: "ulimit -f 400; exec \"$0\" \"$@\"")
             #expect(!child.isKilled, "\(child)")
-            let isRefused = child.line("failed diskFull") != nil || child.line("failed fileFailed") != nil
-            #expect(isRefused, "\(child)")
+            let isRejected = child.line("failed diskFull") != nil || child.line("failed fileFailed") != nil
+            #expect(isRejected, "\(child)")
             #expect(try !scene.folder.names().contains(RangeScene.name))
             scene.ranges.play(RangeBehavior(Samples.one))
             let run = try await scene.run()

@@ -24,7 +24,7 @@ struct HandleTests {
         _ scene: RangeScene, _ name: String, _ generator: inout SeededGenerator
     ) async throws {
         var options = RangeScene.options
-        options.retry.maximumAttempts = 1_000
+        options.retry.maximumRetries = 1_000
         let download = try scene.session.startDownload(
             scene.url, to: .file(scene.folder.file(name)), options: options)
         func own() throws -> [String] { try scene.folder.names().filter { $0.contains(name) } }

@@ -21,7 +21,7 @@ struct HeadCutTests {
                 let run = try await FaultProxy.withProxy(before: scene.origin, faults) { proxy in
                     try await scene.run(
                         RangeScene.options {
-                            $0.retry.maximumAttempts = 1
+                            $0.retry.maximumRetries = 1
                             $0.collision = .overwrite
                         }, from: proxy.url("/\(RangeScene.name)"))
                 }
@@ -40,7 +40,7 @@ struct HeadCutTests {
             faults.isExact = true
             let run = try await FaultProxy.withProxy(before: scene.origin, faults) { proxy in
                 try await scene.run(
-                    RangeScene.options { $0.retry.maximumAttempts = 3 },
+                    RangeScene.options { $0.retry.maximumRetries = 3 },
                     from: proxy.url("/\(RangeScene.name)"))
             }
             #expect(run.error?.code == .truncated, "\(run.log)")

@@ -67,7 +67,7 @@ struct MovedTests {
     func laterRun() async throws {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await withSignedURL(conduct) { scene, url, front in
-            let first = try await scene.run(RangeScene.options { $0.retry.maximumAttempts = 0 }, from: url)
+            let first = try await scene.run(RangeScene.options { $0.retry.maximumRetries = 0 }, from: url)
             #expect(first.error?.resumableByteCount == Samples.cut, "\(first.log)")
             let second = try await scene.run(from: url)
             try await scene.expectOrder(after: second, versions: [Samples.one])
@@ -152,7 +152,7 @@ struct MovedTests {
                 }
             }
             let url = "https://localhost/file.bin"
-            let options = RangeScene.options { $0.retry.maximumAttempts = 0 }
+            let options = RangeScene.options { $0.retry.maximumRetries = 0 }
             let cut = await #expect(throws: HTTPError.self) {
                 try await session(to: good).download(url, to: path, options: options)
             }
@@ -161,11 +161,11 @@ struct MovedTests {
             for certificate in [OriginTLS.Certificate.expired, .unknownAuthority, .wrongName] {
                 try await TestOrigin.withOrigin(.tls(OriginTLS(certificate)), handler: ranges.handler) {
                     other in
-                    let refused = await #expect(throws: HTTPError.self) {
+                    let rejected = await #expect(throws: HTTPError.self) {
                         try await session(to: other).download(url, to: path, options: RangeScene.options)
                     }
-                    #expect(refused?.code == .tlsFailed)
-                    #expect(refused?.resumableByteCount == Samples.cut)
+                    #expect(rejected?.code == .tlsFailed)
+                    #expect(rejected?.resumableByteCount == Samples.cut)
                 }
             }
             #expect(ranges.requests.isEmpty)
@@ -179,7 +179,7 @@ struct MovedTests {
     @Test("Credentials of the URL and of headers are not on disk during a download")
     func secrets() async throws {
         try await RangeScene.with(Samples.cutOnce()) { scene in
-            var options = RangeScene.options { $0.retry.maximumAttempts = 0 }
+            var options = RangeScene.options { $0.retry.maximumRetries = 0 }
             options.headers[.authorization] = "Bearer hidden"
             options.headers[.cookie] = "session=hidden"
             let url = scene.url.replacing("http://", with: "http://user:hidden@")

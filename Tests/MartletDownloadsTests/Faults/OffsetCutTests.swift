@@ -59,7 +59,7 @@ struct OffsetCutTests {
                     scene.ranges.play(RangeBehavior(version, acts: [.cut(request: 1, after: offset)]))
                     let run = try await scene.run(
                         RangeScene.options {
-                            $0.retry.maximumAttempts = 0
+                            $0.retry.maximumRetries = 0
                             $0.collision = .overwrite
                         })
                     #expect(run.requests.first?.start ?? 0 == kept, "seed \(seed)\n\(run.log)")

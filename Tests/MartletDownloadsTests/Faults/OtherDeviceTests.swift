@@ -33,7 +33,7 @@ struct OtherDeviceTests {
     }
 
     @Test("The kernel rejects moving a file to another file system")
-    func refusal() async throws {
+    func rejection() async throws {
         try await withFolders { part, target in
             let files = LinuxFileSystem()
             _ = try files.open("\(part)/a", for: .creating)

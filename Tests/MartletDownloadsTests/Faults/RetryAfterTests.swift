@@ -10,8 +10,8 @@ struct RetryAfterTests {
         _ value: String?, status: Int = 503, cap: Duration = .milliseconds(20)
     ) async throws -> Duration {
         var delay: Duration?
-        let refusal = OriginResponse(status).with { $0.headers["Retry-After"] = value }
-        let conduct = RangeBehavior(Samples.one, acts: [.answer(from: 1, through: 1, refusal)])
+        let rejection = OriginResponse(status).with { $0.headers["Retry-After"] = value }
+        let conduct = RangeBehavior(Samples.one, acts: [.answer(from: 1, through: 1, rejection)])
         try await RangeScene.with(conduct) { scene in
             let run = try await scene.run(
                 RangeScene.options {
@@ -50,9 +50,9 @@ struct RetryAfterTests {
 
     @Test("The wait can be cancelled, and leaves no files")
     func cancelled() async throws {
-        let refusal = OriginResponse(503, headers: ["Retry-After": "3000"])
+        let rejection = OriginResponse(503, headers: ["Retry-After": "3000"])
         let conduct = RangeBehavior(
-            Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, refusal)])
+            Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, rejection)])
         try await RangeScene.with(conduct) { scene in
             let options = RangeScene.options { $0.retry.maximumRetryAfter = .seconds(3_600) }
             let download = try scene.session.startDownload(
@@ -72,9 +72,9 @@ struct RetryAfterTests {
 
     @Test("The wait can be paused, and resuming sends a request immediately")
     func paused() async throws {
-        let refusal = OriginResponse(503, headers: ["Retry-After": "3000"])
+        let rejection = OriginResponse(503, headers: ["Retry-After": "3000"])
         let conduct = RangeBehavior(
-            Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, through: 2, refusal)])
+            Samples.one, acts: [.cut(request: 1, after: 1_000), .answer(from: 2, through: 2, rejection)])
         try await RangeScene.with(conduct) { scene in
             let options = RangeScene.options { $0.retry.maximumRetryAfter = .seconds(3_600) }
             let download = try scene.session.startDownload(

@@ -34,8 +34,8 @@ struct SharedTargetTests {
         try await RangeScene.with(SharedTargetTests.held) { scene in
             let child = try await DownloadsChild.start(["one", scene.url, scene.path.string])
             try await scene.ranges.signals.wait(for: "middle")
-            let refused = try await scene.run()
-            #expect(refused.error?.code == .alreadyInProgress, "\(refused.log)")
+            let rejected = try await scene.run()
+            #expect(rejected.error?.code == .alreadyInProgress, "\(rejected.log)")
             child.killAtOnce()
             let ending = try await child.end()
             #expect(ending.isKilled)

@@ -31,7 +31,7 @@ struct SignedURLTests {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await RangeScene.with(conduct) { scene in
             let first = try await scene.run(
-                RangeScene.options { $0.retry.maximumAttempts = 0 }, from: scene.origin.url("/get?id=a"))
+                RangeScene.options { $0.retry.maximumRetries = 0 }, from: scene.origin.url("/get?id=a"))
             #expect(first.error?.resumableByteCount == Samples.cut, "\(first.log)")
             let second = try await scene.run(from: scene.origin.url("/get?id=b"))
             try await scene.expectOrder(after: second, versions: [Samples.one])
@@ -44,7 +44,7 @@ struct SignedURLTests {
         let conduct = RangeBehavior(Samples.one, acts: [.cut(request: 1, after: Samples.cut)])
         try await RangeScene.with(conduct) { scene in
             let first = try await scene.run(
-                RangeScene.options { $0.retry.maximumAttempts = 0 },
+                RangeScene.options { $0.retry.maximumRetries = 0 },
                 from: scene.origin.url("/get?id=a&X-Amz-Date=1&X-Amz-Signature=a"))
             #expect(first.error?.resumableByteCount == Samples.cut, "\(first.log)")
             let second = try await scene.run(

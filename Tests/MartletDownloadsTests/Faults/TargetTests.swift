@@ -162,7 +162,7 @@ struct TargetTests {
         for suffix in [".martlet-part", ".martlet-record"] {
             try elsewhere.write([7, 7, 7], to: "canary")
             try await RangeScene.with(Samples.cutOnce()) { scene in
-                _ = try await scene.run(RangeScene.options { $0.retry.maximumAttempts = 0 })
+                _ = try await scene.run(RangeScene.options { $0.retry.maximumRetries = 0 })
                 let name = try #require(try scene.folder.names().first { $0.hasSuffix(suffix) })
                 let part = "\(scene.folder.path)/\(name)"
                 try FileManager.default.removeItem(atPath: part)
@@ -188,7 +188,7 @@ struct TargetTests {
             try await RangeScene.with(conduct) { scene in
                 let target = DownloadTarget.directory(FilePath(scene.folder.path))
                 var options = RangeScene.options
-                options.retry.maximumAttempts = 0
+                options.retry.maximumRetries = 0
                 let url = scene.origin.url("/\(name)")
                 await #expect(throws: HTTPError.self) {
                     try await scene.session.download(url, to: target, options: options)

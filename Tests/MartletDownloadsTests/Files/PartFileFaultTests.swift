@@ -17,8 +17,8 @@ struct PartFileFaultTests {
         return part
     }
 
-    private func fault(_ part: PartFile, _ written: Range<UInt64>) -> PartFile.RecordFault? {
-        do throws(PartFile.RecordFault) {
+    private func fault(_ part: PartFile, _ written: Range<UInt64>) -> PartFile.RecordError? {
+        do throws(PartFile.RecordError) {
             try part.note(PartFolder.record([written], total: 300, owner: part.owner), epoch: 1)
             return nil
         } catch {

@@ -31,7 +31,7 @@ struct PartFilePublishTests {
     private static let kept = ["a.bin.martlet-part", "a.bin.martlet-record"]
 
     @Test("A name that is taken, even at the last moment, is rejected, and the bytes stay")
-    func refused() throws {
+    func rejected() throws {
         let folder = try PartFolder()
         let files = FaultyFileSystem()
         let part = try completePart(in: folder, files)
@@ -64,7 +64,7 @@ struct PartFilePublishTests {
         let folder = try PartFolder()
         let part = try completePart(in: folder)
         #expect(try publish(part, .fail) == folder.names.target)
-        #expect(throws: PartFile.RecordFault.self) {
+        #expect(throws: PartFile.RecordError.self) {
             try part.note(
                 PartFolder.record([0..<1], total: PartFilePublishTests.total, owner: part.owner), epoch: 1)
         }

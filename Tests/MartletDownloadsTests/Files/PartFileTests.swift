@@ -125,7 +125,7 @@ struct PartFileTests {
         try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
         try part.renew(epoch: 2, expecting: nil)
         #expect(part.record() == nil)
-        #expect(throws: PartFile.RecordFault.self) {
+        #expect(throws: PartFile.RecordError.self) {
             try part.note(PartFolder.record([0..<100], total: 200, owner: part.owner), epoch: 1)
         }
         #expect(try folder.list() == ["a.bin.martlet-part"])
@@ -144,7 +144,7 @@ struct PartFileTests {
         #expect {
             try part.note(record, epoch: 1)
         } throws: { error in
-            if case PartFile.RecordFault.taken = error { true } else { false }
+            if case PartFile.RecordError.taken = error { true } else { false }
         }
         #expect(try folder.read("a.bin.martlet-record") == foreign)
     }

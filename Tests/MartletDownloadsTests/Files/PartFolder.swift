@@ -66,7 +66,7 @@ extension PartFile {
             _ = try copy(total: total, modified: modified)
             name = try publishCopy(collision)
         }
-        if let fault = name?.fault { throw fault }
+        if let fault = name?.syncError { throw fault }
         return name?.path ?? ""
     }
 }

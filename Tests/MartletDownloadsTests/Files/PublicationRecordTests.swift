@@ -45,7 +45,7 @@ struct PublicationRecordTests {
         try folder.write([1], to: "a.bin.martlet-record-")
         try folder.write([1], to: "a.bin.martlet-part-")
         let name = try #require(try complete(publication))
-        #expect(name.path == folder.names.target && name.fault == nil)
+        #expect(name.path == folder.names.target && name.syncError == nil)
         #expect(try folder.list() == ["a.bin"])
         #expect(try folder.read("a.bin") == PublicationRecordTests.content)
         // A second call gives the same result.
@@ -132,13 +132,13 @@ struct PublicationRecordTests {
         let (part, publication) = try part(in: folder, files)
         files.fail(FaultyFileSystem.Fault(.sync, times: 2, code: EIO))
         let name = try #require(try part.publish(.fail))
-        #expect(name.path == folder.names.target && name.fault?.code == EIO)
+        #expect(name.path == folder.names.target && name.syncError?.code == EIO)
         #expect(try folder.list() == ["a.bin", "a.bin.martlet-record"])
         let again = try #require(try publication.complete(.fail, files: files))
-        #expect(again.path == folder.names.target && again.fault?.code == EIO)
+        #expect(again.path == folder.names.target && again.syncError?.code == EIO)
         #expect(try folder.list() == ["a.bin", "a.bin.martlet-record"])
         let last = try #require(try publication.complete(.fail, files: files))
-        #expect(last.path == folder.names.target && last.fault == nil)
+        #expect(last.path == folder.names.target && last.syncError == nil)
         #expect(try folder.list() == ["a.bin"])
     }
 

@@ -67,7 +67,7 @@ struct ResumeRecordTests {
     }
 
     private func fault(_ bytes: [UInt8]) -> String? {
-        do throws(RecordEnvelope.Fault) {
+        do throws(RecordEnvelope.FormatError) {
             _ = try ResumeRecord.decode(bytes)
             return nil
         } catch {
@@ -91,7 +91,7 @@ struct ResumeRecordTests {
     func truncated() {
         let bytes = sample.bytes
         for count in 0..<bytes.count { #expect(fault(Array(bytes[..<count])) != nil, "\(count)") }
-        #expect(fault(bytes + [0]) == "\(RecordEnvelope.Fault.length)")
+        #expect(fault(bytes + [0]) == "\(RecordEnvelope.FormatError.length)")
     }
 
     @Test("A record with any byte changed is ignored")
@@ -125,14 +125,14 @@ struct ResumeRecordTests {
     func foreign() {
         var bytes = sample.bytes
         bytes[0] = 0x4E
-        #expect(fault(mended(bytes)) == "\(RecordEnvelope.Fault.foreign)")
+        #expect(fault(mended(bytes)) == "\(RecordEnvelope.FormatError.foreign)")
         bytes = sample.bytes
         bytes[4] = 2
-        #expect(fault(mended(bytes)) == "\(RecordEnvelope.Fault.version(2))")
+        #expect(fault(mended(bytes)) == "\(RecordEnvelope.FormatError.version(2))")
         bytes = sample.bytes
         bytes[6] = 1
-        #expect(fault(mended(bytes)) == "\(RecordEnvelope.Fault.foreign)")
-        #expect(fault([]) == "\(RecordEnvelope.Fault.length)")
+        #expect(fault(mended(bytes)) == "\(RecordEnvelope.FormatError.foreign)")
+        #expect(fault([]) == "\(RecordEnvelope.FormatError.length)")
     }
 
     static let wrongRanges: [[(UInt64, UInt64)]] = [

@@ -37,7 +37,7 @@ struct AdditionalConnectionTests {
     private static let tag = ("ETag", "\"one\"")
     private static let otherTag = ("ETag", "\"two\"")
 
-    static let refusals: [Refusal] =
+    static let rejections: [Refusal] =
         [
             .response("200 with a page", 200, [("Content-Type", "text/html")]),
             .response("200 with a page that has a tag", 200, [otherTag]),
@@ -74,14 +74,14 @@ struct AdditionalConnectionTests {
 
     @Test(
         "A server that allows two connections serves them to the end, however it rejects others",
-        arguments: refusals)
-    func beyondTwo(_ refusal: Refusal) throws {
+        arguments: rejections)
+    func beyondTwo(_ rejection: Refusal) throws {
         let file = SimulatedFile(byteCount: 100 << 20)
         let server = Server()
         var download = try SimulatedDownload { question, _ in
             guard server.served.count < 2 else {
                 server.refusalCount += 1
-                return try refusal.reply()
+                return try rejection.reply()
             }
             server.served.insert(question.id)
             return try file.reply(question)

@@ -21,7 +21,7 @@ struct ConnectionRampTests {
             for _ in 0..<milliseconds / 100 {
                 now = now.advanced(by: .milliseconds(100))
                 ramp.add(UInt64(speed(active) / 10))
-                ramp.look(active: active, now: now)
+                ramp.update(active: active, now: now)
                 active = ramp.target
             }
         }
@@ -72,17 +72,17 @@ struct ConnectionRampTests {
     }
 
     @Test("A rejected connection stops the growth for ten seconds")
-    func refused() {
+    func rejected() {
         var line = Line(limit: 8) { Double($0) * 5e6 }
         line.run(milliseconds: 2_000)
         #expect(line.ramp.target > 4)
-        line.ramp.refused(active: 2, now: line.now)
+        line.ramp.rejected(active: 2, now: line.now)
         #expect(line.ramp.target == 2)
         line.run(milliseconds: 9_000)
         #expect(line.ramp.target == 2)
         line.run(milliseconds: 4_000)
         #expect(line.ramp.target > 2)
-        line.ramp.refused(active: 0, now: line.now)
+        line.ramp.rejected(active: 0, now: line.now)
         #expect(line.ramp.target == 1)
     }
 
@@ -90,7 +90,7 @@ struct ConnectionRampTests {
     func afterRejection() {
         var line = Line(limit: 8) { Double($0) * 5e6 }
         line.run(milliseconds: 2_000)
-        line.ramp.refused(active: 2, now: line.now)
+        line.ramp.rejected(active: 2, now: line.now)
         var seen: [Int] = []
         for _ in 0..<200 {
             line.run(milliseconds: 100)
@@ -103,12 +103,12 @@ struct ConnectionRampTests {
     func waits() {
         var ramp = ConnectionRamp(limit: 4, now: MonotonicTime(nanoseconds: 0))
         let later = MonotonicTime(nanoseconds: 60_000_000_000)
-        ramp.look(active: 1, now: later)
+        ramp.update(active: 1, now: later)
         #expect(ramp.target == 1)
         ramp.add(1_000)
-        ramp.look(active: 0, now: later)
+        ramp.update(active: 0, now: later)
         #expect(ramp.target == 1)
-        ramp.look(active: 1, now: later)
+        ramp.update(active: 1, now: later)
         #expect(ramp.target == 4)
     }
 
@@ -118,12 +118,12 @@ struct ConnectionRampTests {
         var ramp = ConnectionRamp(limit: -3, now: now)
         #expect(ramp.limit == 1)
         ramp.add(.max / 2)
-        ramp.look(active: 1, now: now)
-        ramp.look(active: 1, now: .distantFuture)
-        ramp.look(active: .max, now: MonotonicTime(nanoseconds: 0))
+        ramp.update(active: 1, now: now)
+        ramp.update(active: 1, now: .distantFuture)
+        ramp.update(active: .max, now: MonotonicTime(nanoseconds: 0))
         #expect(ramp.target == 1)
         ramp.restart(now: .distantFuture)
-        ramp.refused(active: .min, now: .distantFuture)
+        ramp.rejected(active: .min, now: .distantFuture)
         #expect(ramp.target == 1)
     }
 
@@ -153,7 +153,7 @@ struct ConnectionRampTests {
         #expect(line.ramp.target == 1)
         line.ramp.allow(4, now: line.now)
         line.run(milliseconds: 1_000)
-        line.ramp.refused(active: 2, now: line.now)
+        line.ramp.rejected(active: 2, now: line.now)
         line.ramp.allow(3, now: line.now)
         line.ramp.allow(nil, now: line.now)
         line.run(milliseconds: 3_000)

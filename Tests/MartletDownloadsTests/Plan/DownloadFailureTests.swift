@@ -34,6 +34,16 @@ struct DownloadFailureTests {
         #expect(stuck.waits == [250, 500, 1_000, 2_000, 4_000].map { Duration.milliseconds($0) })
     }
 
+    @Test("There are as many retries without a new byte as the options allow", arguments: [-1, 0, 1, 3])
+    func retryCount(_ limit: Int) throws {
+        var options = DownloadOptions()
+        options.retry.maximumRetries = limit
+        var download = try SimulatedDownload(options) { _, _ in lost() }
+        download.run()
+        #expect(download.error?.code == .connectionLost)
+        #expect(download.waits.count == max(0, limit) && download.questions.count == max(0, limit) + 1)
+    }
+
     @Test("A body without a byte is not progress")
     func fruitless() throws {
         let file = SimulatedFile(byteCount: 1_000_000)
@@ -79,7 +89,7 @@ struct DownloadFailureTests {
         let counter = Counter()
         var download = try SimulatedDownload { question, number in
             guard counter.served.count < 2 else {
-                counter.refused += 1
+                counter.rejected += 1
                 return try status(503)
             }
             counter.served.insert(question.id)
@@ -91,7 +101,7 @@ struct DownloadFailureTests {
             most = max(most, download.machine.receiving.count)
         }
         #expect(download.isComplete && most == 2)
-        #expect((1...6).contains(counter.refused), "\(counter.refused)")
+        #expect((1...6).contains(counter.rejected), "\(counter.rejected)")
     }
 
     @Test(
@@ -102,7 +112,7 @@ struct DownloadFailureTests {
         let counter = Counter()
         var download = try SimulatedDownload { question, _ in
             guard counter.served.isEmpty else {
-                counter.refused += 1
+                counter.rejected += 1
                 return try status(code)
             }
             counter.served.insert(question.id)
@@ -120,7 +130,7 @@ struct DownloadFailureTests {
         }
         #expect(download.isComplete && download.restarts.isEmpty && download.waits.isEmpty)
         #expect(download.disk == RangeSet([0..<file.byteCount]))
-        #expect((1...20).contains(counter.refused), "\(counter.refused)")
+        #expect((1...20).contains(counter.rejected), "\(counter.rejected)")
     }
 
     @Test("A removed file ends the download when the last connection is rejected, and the bytes stay")
@@ -137,7 +147,7 @@ struct DownloadFailureTests {
     /// The requests of a server and its reactions.
     private final class Counter {
         var served: Set<UInt64> = []
-        var refused = 0
+        var rejected = 0
     }
 
     @Test("A connection without a free slot is not made, and the first one waits for a slot")
@@ -168,11 +178,11 @@ struct DownloadFailureTests {
         download.run()
         #expect(download.isComplete && download.restarts.isEmpty)
         #expect(download.questions.contains { $0.url.absoluteForm.contains("signed") })
-        var refused = try SimulatedDownload { _, _ in try status(403, from: "http://cdn.example/signed") }
-        refused.run()
-        #expect(refused.error?.code == .unacceptableStatus)
-        #expect(refused.asked == ["bytes=0-8388607", "-"])
-        #expect(refused.error?.message.contains("403") == true)
+        var rejected = try SimulatedDownload { _, _ in try status(403, from: "http://cdn.example/signed") }
+        rejected.run()
+        #expect(rejected.error?.code == .unacceptableStatus)
+        #expect(rejected.asked == ["bytes=0-8388607", "-"])
+        #expect(rejected.error?.message.contains("403") == true)
     }
 
     @Test("404 ends a download and keeps the stored bytes")

@@ -62,7 +62,7 @@ struct DownloadMachineTests {
         let error = HTTPError(.checksumMismatch, phase: .processingResponse, message: "")
         var machine = download.machine
         var effects = machine.mismatched(error, now: download.now)
-        guard case .tell(.restarted(.changed))? = effects.first, case .begin(let question)? = effects.last
+        guard case .emit(.restarted(.changed))? = effects.first, case .begin(let question)? = effects.last
         else {
             Issue.record("\(effects)")
             return
@@ -153,7 +153,7 @@ struct DownloadMachineTests {
     }
 
     @Test("If 200 replies to If-Range in the same version, ranges are requested without it and verified")
-    func unwilling() throws {
+    func rangeIgnored() throws {
         let file = SimulatedFile(byteCount: 40 * DownloadMachineTests.mebibyte)
         var download = try SimulatedDownload { question, _ in
             guard question.condition != nil else { return try file.reply(question) }

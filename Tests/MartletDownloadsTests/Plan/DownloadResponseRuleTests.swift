@@ -11,7 +11,7 @@ struct DownloadResponseRuleTests {
         /// The kind of decision, without its texts.
         enum Kind: Equatable, Sendable {
             case part(UInt64, Range<UInt64>, total: UInt64)
-            case whole, changedWhole, unproven, changedPart, unwilling, refused, failed
+            case whole, changedWhole, unproven, changedPart, rangeIgnored, rejected, failed
             case unsatisfied(UInt64?)
         }
 
@@ -49,14 +49,14 @@ struct DownloadResponseRuleTests {
             expected: .part(0, 0..<10, total: 10)),
         Row(
             name: "a conditional range without the former tag of the file", status: 206,
-            fields: [range("100-199/1000")], expected: .refused),
+            fields: [range("100-199/1000")], expected: .rejected),
         Row(name: "the whole file of an unknown version", status: 200, known: nil, expected: .whole),
         Row(
             name: "the whole file in the known version, requested without a condition",
             isConditional: false, status: 200, fields: [tag], expected: .whole),
         Row(
             name: "the whole file in the known version despite If-Range", status: 200, fields: [tag],
-            expected: .unwilling),
+            expected: .rangeIgnored),
         Row(
             name: "the whole file in response to a request for it", range: nil, status: 200, fields: [tag],
             expected: .whole),
@@ -83,37 +83,37 @@ struct DownloadResponseRuleTests {
         Row(name: "another successful status", status: 203, fields: [otherTag], expected: .changedWhole),
         Row(
             name: "a range without Content-Range", status: 206, fields: [tag], byteCount: 100,
-            expected: .refused),
+            expected: .rejected),
         Row(
             name: "a range with two Content-Range fields", status: 206,
-            fields: [tag, range("100-199/1000"), range("100-199/1000")], expected: .refused),
+            fields: [tag, range("100-199/1000"), range("100-199/1000")], expected: .rejected),
         Row(
             name: "a range with an unreadable Content-Range", status: 206, fields: [tag, range("x")],
-            expected: .refused),
+            expected: .rejected),
         Row(
             name: "a range of a file without a length", status: 206, fields: [tag, range("100-199/*")],
-            expected: .refused),
+            expected: .rejected),
         Row(
             name: "a 206 without a range", status: 206, fields: [tag, range("*/1000")],
-            expected: .refused),
+            expected: .rejected),
         Row(
             name: "a range of a file of another length", status: 206,
-            fields: [tag, range("100-199/1001")], expected: .refused),
+            fields: [tag, range("100-199/1001")], expected: .rejected),
         Row(
             name: "a range that starts after the requested one", status: 206, fields: [tag, range("101-199/1000")],
-            expected: .refused),
+            expected: .rejected),
         Row(
             name: "a range before the requested one", status: 206, fields: [tag, range("0-99/1000")],
-            expected: .refused),
+            expected: .rejected),
         Row(
             name: "a range that ends too early", status: 206, fields: [tag, range("100-149/1000")],
             byteCount: 50, expected: .part(0, 100..<150, total: 1_000)),
         Row(
             name: "a range with fewer bytes than its Content-Range", status: 206,
-            fields: [tag, range("100-199/1000")], byteCount: 99, expected: .refused),
+            fields: [tag, range("100-199/1000")], byteCount: 99, expected: .rejected),
         Row(
             name: "a range in response to a request for the whole file", range: nil, status: 206,
-            fields: [tag, range("0-999/1000")], expected: .refused),
+            fields: [tag, range("0-999/1000")], expected: .rejected),
         Row(
             name: "a range that starts earlier", status: 206, fields: [tag, range("90-199/1000")],
             byteCount: 110, expected: .part(10, 100..<200, total: 1_000)),
@@ -131,7 +131,7 @@ struct DownloadResponseRuleTests {
             fields: [otherTag, range("100-199/900")], expected: .changedPart),
         Row(
             name: "an unconditional range without a validator", isConditional: false, status: 206,
-            fields: [range("100-199/1000")], expected: .refused),
+            fields: [range("100-199/1000")], expected: .rejected),
         Row(
             name: "an unconditional range with the same tag", isConditional: false, status: 206,
             fields: [tag, range("100-199/1000")], expected: .part(0, 100..<200, total: 1_000)),
@@ -155,7 +155,7 @@ struct DownloadResponseRuleTests {
         Row(
             name: "a first range with a content coding", isConditional: false, status: 206,
             fields: [tag, range("100-199/1000"), ("Content-Encoding", "gzip")], known: nil,
-            expected: .refused),
+            expected: .rejected),
         Row(
             name: "a later range with a content coding", status: 206,
             fields: [tag, range("100-199/1000"), ("Content-Encoding", "gzip")], expected: .changedPart),
@@ -182,11 +182,11 @@ struct DownloadResponseRuleTests {
             total: nil, expected: .part(0, 0..<200, total: UInt64(Int64.max))),
         Row(
             name: "a multipart response", status: 206,
-            fields: [tag, ("Content-Type", "multipart/byteranges; boundary=x")], expected: .refused),
+            fields: [tag, ("Content-Type", "multipart/byteranges; boundary=x")], expected: .rejected),
         Row(
             name: "a multipart response with a Content-Range", status: 206,
             fields: [tag, range("100-199/1000"), ("Content-Type", "multipart/byteranges")],
-            expected: .refused),
+            expected: .rejected),
         Row(
             name: "more bytes than the range has", status: 206,
             fields: [tag, range("100-199/1000")], byteCount: 5_000,
@@ -200,16 +200,16 @@ struct DownloadResponseRuleTests {
             fields: [tag, range("100-999/1000")], total: nil, expected: .part(0, 100..<1_000, total: 1_000)),
     ]
 
-    private func kind(_ verdict: DownloadResponseRule.Verdict) -> Row.Kind {
-        switch verdict {
+    private func kind(_ decision: DownloadResponseRule.Decision) -> Row.Kind {
+        switch decision {
         case .part(let skipped, let range, let total): .part(skipped, range, total: total)
         case .whole: .whole
         case .changedWhole: .changedWhole
         case .unproven: .unproven
         case .changedPart: .changedPart
-        case .unwilling: .unwilling
+        case .rangeIgnored: .rangeIgnored
         case .unsatisfied(let total): .unsatisfied(total)
-        case .refused: .refused
+        case .rejected: .rejected
         case .failed: .failed
         }
     }
@@ -217,11 +217,11 @@ struct DownloadResponseRuleTests {
     @Test("Each response gives the decision of the table", arguments: rows)
     func verdicts(_ row: Row) throws {
         let facts = try DownloadResponseHead.sample(row.status, row.fields, byteCount: row.byteCount)
-        let verdict = DownloadResponseRule.verdict(
+        let decision = DownloadResponseRule.decision(
             DownloadResponseRule.Asked(range: row.range, isConditional: row.isConditional), facts,
             known: row.known.map { Representation(FieldBlock($0)) }, total: row.total)
-        #expect(kind(verdict) == row.expected)
-        if case .refused(let why) = verdict { #expect(!why.isEmpty) }
+        #expect(kind(decision) == row.expected)
+        if case .rejected(let why) = decision { #expect(!why.isEmpty) }
     }
 
     @Test("The description of a request is readable")

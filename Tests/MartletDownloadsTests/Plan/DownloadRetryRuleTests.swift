@@ -17,7 +17,7 @@ struct DownloadRetryRuleTests {
         let here = DownloadRetryRule.action(status: status, retryAfter: .seconds(3), isCrossOrigin: false)
         #expect(here == (passes ? .retry(after: .seconds(3)) : .fail))
         let elsewhere = DownloadRetryRule.action(status: status, retryAfter: nil, isCrossOrigin: true)
-        #expect(elsewhere == (passes ? .retry(after: nil) : isBorneElsewhere ? .askOriginal : .fail))
+        #expect(elsewhere == (passes ? .retry(after: nil) : isBorneElsewhere ? .requestOriginal : .fail))
     }
 
     @Test(
@@ -47,7 +47,7 @@ struct DownloadRetryRuleTests {
     )
     func placesAndClocks() {
         let unreachable = HTTPError(.connectFailed, phase: .connecting, message: "")
-        #expect(DownloadRetryRule.action(unreachable, isCrossOrigin: true) == .askOriginal)
+        #expect(DownloadRetryRule.action(unreachable, isCrossOrigin: true) == .requestOriginal)
         let lost = HTTPError(.connectionLost, phase: .receivingBody, message: "")
         #expect(DownloadRetryRule.action(lost, isCrossOrigin: true) == .retry(after: nil))
         for clock in [HTTPError.Timeout.idle, .head, .connect, .poolWait, .total] {

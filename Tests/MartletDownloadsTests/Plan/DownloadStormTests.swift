@@ -66,7 +66,7 @@ struct DownloadStormTests {
     private func options(_ random: inout SeededGenerator) -> DownloadOptions {
         var options = DownloadOptions()
         options.segments = Int.random(in: 1...6, using: &random)
-        options.retry = DownloadRetry(maximumAttempts: Int.random(in: 0...6, using: &random))
+        options.retry = DownloadRetry(maximumRetries: Int.random(in: 0...6, using: &random))
         options.resumption = [.automatic, .unverified, .restart].randomElement(using: &random) ?? .automatic
         if Int.random(in: 0..<4, using: &random) == 0 { options.sequentialWindow = 2_000_000 }
         if Int.random(in: 0..<4, using: &random) == 0 { options.byteLimit = 15_000_000 }

@@ -19,7 +19,7 @@ struct RejectedProbeTests {
     func rejected(_ code: Int, _ attempts: Int) throws {
         let file = SimulatedFile(byteCount: 20 << 20)
         var options = DownloadOptions()
-        options.retry.maximumAttempts = attempts
+        options.retry.maximumRetries = attempts
         var download = try SimulatedDownload(options) { question, _ in
             question.range == nil ? try file.reply(question) : try status(code)
         }

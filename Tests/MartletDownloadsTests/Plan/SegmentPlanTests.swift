@@ -126,10 +126,10 @@ struct SegmentPlanTests {
         _ = bring(&plan, 2, total - end, at: after(1))
         plan.release(2, now: after(1))
         let taken = plan.claim(3, now: after(10))
-        #expect(taken == SegmentPlan.smallestTheft / 4..<end)
+        #expect(taken == SegmentPlan.minimumSplitByteCount / 4..<end)
         _ = bring(&plan, 3, 5_000_000, at: after(11))
         // Two transfers race for the small rest.
-        #expect(plan.claim(4, now: after(11)) == 0..<SegmentPlan.smallestTheft / 4)
+        #expect(plan.claim(4, now: after(11)) == 0..<SegmentPlan.minimumSplitByteCount / 4)
         let further = plan.claim(5, now: after(11))
         #expect(further?.upperBound == end)
         #expect(further.map { $0.byteCount > 10 * SegmentPlanTests.mebibyte } == true)

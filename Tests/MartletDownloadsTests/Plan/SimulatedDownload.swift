@@ -23,7 +23,7 @@ struct SimulatedDownload {
         /// The number of body bytes before the connection breaks; `nil` for no break.
         var cut: UInt64?
         /// The end of a request without a response, or of the body after its cut.
-        var end = DownloadMachine.End.failed(
+        var end = DownloadMachine.TransferOutcome.failed(
             HTTPError(.connectionLost, phase: .receivingBody, message: "the connection broke", wasSent: true))
     }
 
@@ -123,12 +123,12 @@ struct SimulatedDownload {
                 checkpointEnds = now.advanced(by: checkpointTime)
             case .complete: outcome = .complete
             case .fail(let error): outcome = .failed(error)
-            case .tell(let event): events.append(event)
+            case .emit(let event): events.append(event)
             }
         }
     }
 
-    private mutating func end(_ id: UInt64, _ end: DownloadMachine.End) {
+    private mutating func end(_ id: UInt64, _ end: DownloadMachine.TransferOutcome) {
         transfers[id] = nil
         perform(machine.ended(id, end, now: now, random: chance))
     }
@@ -208,7 +208,7 @@ struct SimulatedDownload {
             guard !machine.exceedsLimit(place.offset + place.count) else {
                 let error = HTTPError(
                     .bodyTooLarge, phase: .receivingBody, message: "too long", wasSent: true)
-                return end(id, .refused(error, .fail))
+                return end(id, .rejected(error, .fail))
             }
             if reply.version != version { mixedCount += place.count }
             disk.insert(contentsOf: place.offset..<place.offset + place.count)

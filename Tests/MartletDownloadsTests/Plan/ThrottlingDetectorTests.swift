@@ -6,7 +6,7 @@ import Testing
 struct ThrottlingDetectorTests {
     private func judge(_ looks: [BandwidthThrottling]) -> Bool {
         var judgement = ThrottlingDetector()
-        for hold in looks { judgement.look(hold) }
+        for hold in looks { judgement.sample(hold) }
         return judgement.isHeldBack
     }
 

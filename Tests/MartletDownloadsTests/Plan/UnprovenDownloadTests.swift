@@ -63,7 +63,7 @@ struct UnprovenDownloadTests {
         let new = SimulatedFile(
             byteCount: 20 * UnprovenDownloadTests.mebibyte, tag: "\"two\"", version: 2, hasRanges: false)
         var choice = DownloadOptions(segments: 1)
-        choice.retry.maximumAttempts = 3
+        choice.retry.maximumRetries = 3
         var download = try SimulatedDownload(choice) { question, number in
             var reply = try (number <= 2 ? old : new).reply(question)
             reply.cut = number < 3 ? 8 << 20 : number < 6 ? 1 << 20 : nil
@@ -110,7 +110,7 @@ struct UnprovenDownloadTests {
         #expect(download.isComplete && download.asked.last == "bytes=5177344-20971519")
         #expect(download.questions.count == 3 && download.restarts.isEmpty && download.machine.isUnproven)
         // The next run resumes from the bytes that are left when the retries are used up.
-        choice.retry.maximumAttempts = 0
+        choice.retry.maximumRetries = 0
         var broken = try SimulatedDownload(choice) { [file] question, _ in
             var reply = try file.reply(question)
             reply.cut = 5 << 20

@@ -22,7 +22,7 @@ struct DownloadItemCodecTests {
         item.totalByteCount = 400
         item.options = DownloadOptions(
             segments: 9, checksum: .md5("d41d8cd98f00b204e9800998ecf8427e"), collision: .rename,
-            resumption: .unverified, retry: DownloadRetry(maximumAttempts: 2),
+            resumption: .unverified, retry: DownloadRetry(maximumRetries: 2),
             stallTimeout: .milliseconds(1500),
             checkpointInterval: .seconds(7), bandwidth: .bytesPerSecond(1000),
             sequentialWindow: .mebibytes(3),
@@ -57,7 +57,7 @@ struct DownloadItemCodecTests {
         #expect(options.segments == 9 && options.collision == .rename && options.resumption == .unverified)
         #expect(options.checksum == .md5("d41d8cd98f00b204e9800998ecf8427e"))
         #expect(
-            options.retry == DownloadRetry(maximumAttempts: 2) && options.stallTimeout == .milliseconds(1500))
+            options.retry == DownloadRetry(maximumRetries: 2) && options.stallTimeout == .milliseconds(1500))
         #expect(options.checkpointInterval == .seconds(7) && options.bandwidth == .bytesPerSecond(1000))
         #expect(options.sequentialWindow == .mebibytes(3) && options.byteLimit == .gibibytes(1))
         #expect(options.preservesModificationTime && options.headers == [.accept: "image/*"])
@@ -78,6 +78,11 @@ struct DownloadItemCodecTests {
         let text = String(decoding: try bytes(), as: UTF8.self)
         #expect(!text.contains("secret"))
         #expect(text.contains("image") && text.contains("sig=1"))
+    }
+
+    @Test("The number of retries keeps its stored name, so that older records can be read")
+    func storedNames() throws {
+        #expect(String(decoding: try bytes(), as: UTF8.self).contains("\"maximumAttempts\":2"))
     }
 
     @Test("The state of a download is read back")
@@ -117,7 +122,7 @@ struct DownloadItemCodecTests {
             for flip in [0x01, 0x80, 0xFF] as [UInt8] {
                 var damaged = bytes
                 damaged[index] ^= flip
-                let fault = #expect(throws: RecordEnvelope.Fault.self, "byte \(index)") {
+                let fault = #expect(throws: RecordEnvelope.FormatError.self, "byte \(index)") {
                     try DownloadItemCodec.decode(damaged)
                 }
                 // A damaged record is not taken for one of a later version.
@@ -130,22 +135,22 @@ struct DownloadItemCodecTests {
     func cuts() throws {
         let bytes = try bytes()
         for count in 0..<bytes.count {
-            #expect(throws: RecordEnvelope.Fault.self, "\(count) bytes") {
+            #expect(throws: RecordEnvelope.FormatError.self, "\(count) bytes") {
                 try DownloadItemCodec.decode(Array(bytes[..<count]))
             }
         }
-        #expect(throws: RecordEnvelope.Fault.length) { try DownloadItemCodec.decode(bytes + [0]) }
-        #expect(throws: RecordEnvelope.Fault.length) {
+        #expect(throws: RecordEnvelope.FormatError.length) { try DownloadItemCodec.decode(bytes + [0]) }
+        #expect(throws: RecordEnvelope.FormatError.length) {
             try DownloadItemCodec.decode(Array(repeating: 0, count: DownloadItemCodec.byteLimit + 1))
         }
     }
 
     @Test("An intact record of a later version reports its version, and another file is foreign")
     func versions() throws {
-        #expect(throws: RecordEnvelope.Fault.version(3)) {
+        #expect(throws: RecordEnvelope.FormatError.version(3)) {
             try DownloadItemCodec.decode(DownloadItemCodecTests.later(try bytes()))
         }
-        #expect(throws: RecordEnvelope.Fault.foreign) {
+        #expect(throws: RecordEnvelope.FormatError.foreign) {
             try DownloadItemCodec.decode(Array("GIF89a, which is no download".utf8))
         }
     }

@@ -91,7 +91,7 @@ struct DownloadManagerTests {
         await scene.downloads.run("1")
         await download.pause()
         #expect(!scene.downloads.record("1").isRunning)
-        #expect(download.state.word == "paused")
+        #expect(download.state == .paused)
         await manager.pause(id)
         try await download.resume()
         try await download.resume()
@@ -103,6 +103,24 @@ struct DownloadManagerTests {
         for await event in download.events { words.append("\(event)".prefix { $0 != "(" }.description) }
         #expect(words == ["started", "paused", "started", "finished"])
         await manager.close()
+    }
+
+    @Test("Two states are equal if they have the same result, or errors with the same code")
+    func stateEquality() throws {
+        func finished(_ byteCount: UInt64) throws -> DownloadState {
+            let url = try HTTPURL("http://a.example/1")
+            return .finished(
+                DownloadResult(path: "/data/1", byteCount: byteCount, receivedByteCount: byteCount, url: url))
+        }
+        func failed(_ code: HTTPError.Code, _ message: String) -> DownloadState {
+            .failed(HTTPError(code, phase: .receivingBody, message: message))
+        }
+        let states: [DownloadState] = [
+            .waiting, .running, .verifying, .paused, try finished(1), try finished(2), failed(.diskFull, "a"),
+            failed(.timedOut, "a"), .cancelled,
+        ]
+        for (index, state) in states.enumerated() { #expect(states.firstIndex(of: state) == index) }
+        #expect(failed(.diskFull, "a") == failed(.diskFull, "b"))
     }
 
     @Test("Waiting downloads are paused without a run; all can be paused and resumed together")
@@ -279,7 +297,7 @@ struct DownloadManagerTests {
     }
 
     @Test("An invalid download is rejected and leaves no files")
-    func refused() async throws {
+    func rejected() async throws {
         let manager = try await scene.manager()
         await #expect(throws: HTTPError.self) { try await manager.add("ftp://a.example/1", to: "/data/f") }
         var options = DownloadOptions()

@@ -141,7 +141,7 @@ struct DownloadPublishingTests {
     }
 
     @Test("A publication that was recorded but not made is discarded, and the download resumes")
-    func refused() async throws {
+    func rejected() async throws {
         try await RangeScene.with(RangeBehavior(Samples.one)) { scene in
             let manager = try await manager(scene, FaultyFileSystem())
             let files = FaultyFileSystem()

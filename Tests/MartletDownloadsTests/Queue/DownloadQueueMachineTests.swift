@@ -17,10 +17,10 @@ struct DownloadQueueMachineTests {
 
     private func ids(_ numbers: UInt64...) -> [DownloadID] { numbers.map { DownloadID($0) } }
 
-    private func machine(_ files: Int, _ perHost: Int, ageing: Duration = .seconds(60))
+    private func machine(_ files: Int, _ perHost: Int, aging: Duration = .seconds(60))
         -> DownloadQueueMachine
     {
-        DownloadQueueMachine(limits: DownloadLimits(concurrentFiles: files, perHost: perHost), ageing: ageing)
+        DownloadQueueMachine(limits: DownloadLimits(concurrentFiles: files, perHost: perHost), aging: aging)
     }
 
     @Test("Downloads start up to the total and the host limit; a full host delays no other")
@@ -52,7 +52,7 @@ struct DownloadQueueMachineTests {
     }
 
     @Test("A waiting download of low priority rises, and starts before later high ones")
-    func ageing() {
+    func aging() {
         var machine = machine(1, 1)
         _ = machine.add([arrival(1)], now: at(0))
         _ = machine.add([arrival(2, "a:80", .low)], now: at(0))
@@ -67,7 +67,7 @@ struct DownloadQueueMachineTests {
 
     @Test("A steady stream of high priority does not starve a low one")
     func starvation() {
-        var machine = machine(1, 1, ageing: .seconds(10))
+        var machine = machine(1, 1, aging: .seconds(10))
         var running = machine.add([arrival(1, "a:80", .high)], now: at(0)).begin
         _ = machine.add([arrival(2, "a:80", .low)], now: at(0))
         for second in 1...25 {
@@ -121,9 +121,9 @@ struct DownloadQueueMachineTests {
             (.failed, .pause, .failed), (.failed, .again, .failed), (.failed, .cancel, .removing),
             (.stopped, .pause, .paused), (.stopped, .cancel, .removing), (.finished, nil, .recording),
             (.failed, nil, .failed), (.stopped, nil, .failed),
-        ] as [(DownloadQueueMachine.Ending, DownloadQueueMachine.Goal?, DownloadQueueMachine.Phase)])
+        ] as [(DownloadQueueMachine.Outcome, DownloadQueueMachine.Goal?, DownloadQueueMachine.Phase)])
     func endings(
-        _ ending: DownloadQueueMachine.Ending, _ goal: DownloadQueueMachine.Goal?,
+        _ outcome: DownloadQueueMachine.Outcome, _ goal: DownloadQueueMachine.Goal?,
         _ phase: DownloadQueueMachine.Phase
     ) {
         var machine = machine(1, 1)
@@ -137,7 +137,7 @@ struct DownloadQueueMachineTests {
         case .cancel: _ = machine.cancel(id, now: start)
         case nil: break
         }
-        let effects = machine.end(id, ending, now: start)
+        let effects = machine.end(id, outcome, now: start)
         #expect(machine.phase(of: id) == phase)
         #expect(effects.discard == (phase == .removing ? [id] : []))
         #expect(effects.isAllFinished == (phase == .failed))

@@ -104,13 +104,13 @@ struct DownloadQueueModelTests {
                 }
             case 6, 7, 8:
                 guard let index, let phase else { continue }
-                let ending =
-                    [DownloadQueueMachine.Ending.finished, .failed, .stopped]
+                let outcome =
+                    [DownloadQueueMachine.Outcome.finished, .failed, .stopped]
                     .randomElement(using: &random) ?? .failed
-                effects = machine.end(id, ending, now: now)
+                effects = machine.end(id, outcome, now: now)
                 guard phase.isRunning else { break }
                 model.entries[index].runningHost = nil
-                switch (ending, phase) {
+                switch (outcome, phase) {
                 case (.finished, _): model.entries[index].phase = .recording
                 case (_, .stopping(.cancel)): model.entries[index].phase = .removing
                 case (.failed, _), (.stopped, .running): model.entries[index].phase = .failed

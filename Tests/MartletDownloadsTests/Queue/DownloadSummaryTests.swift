@@ -30,6 +30,26 @@ struct DownloadSummaryTests {
         await manager.close()
     }
 
+    @Test("Closing returns what finished, failed and was cancelled, without unfinished downloads, each time")
+    func closing() async throws {
+        let manager = try await scene.manager(DownloadLimits(concurrentFiles: 9, perHost: 9))
+        var ids: [DownloadID] = []
+        for name in ["1", "2", "3", "4", "5"] { ids.append(try await scene.add(name, to: manager)) }
+        await scene.downloads.run("1", "2", "3", "4", "5")
+        scene.downloads.end("1", .finish)
+        scene.downloads.end("2", .fail(.diskFull))
+        await manager.reach(ids[0], "finished")
+        await manager.reach(ids[1], "failed diskFull")
+        await manager.cancel(ids[2])
+        await manager.pause(ids[3])
+        for _ in 0..<2 {
+            let summary = await manager.close()
+            #expect(Array(summary.finished.keys) == [ids[0]])
+            #expect(summary.cancelledCount == 1)
+            #expect(summary.failed.mapValues(\.code) == [ids[1]: .diskFull])
+        }
+    }
+
     @Test("A failed download of an earlier process is in the summary, and is retried with the others")
     func earlier() async throws {
         let first = try await scene.manager()

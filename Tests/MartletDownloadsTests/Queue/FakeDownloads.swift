@@ -152,7 +152,7 @@ private final class FakeDownload: RunnableDownload {
 
     var path: FilePath? { known.withLock { $0 } }
 
-    func run(noting: DownloadJob.Noting?) async throws -> DownloadResult {
+    func run(onPublication: DownloadJob.PublicationHandler?) async throws -> DownloadResult {
         if let publication = plan.publication {
             all.change(name) { $0.publications.append(publication) }
             return publication.result
@@ -182,7 +182,7 @@ private final class FakeDownload: RunnableDownload {
                 let result = DownloadResult(
                     path: path ?? "/", byteCount: 100, resumedByteCount: progress.resumedByteCount,
                     receivedByteCount: 100 - progress.resumedByteCount, url: url)
-                try await noting?(
+                try await onPublication?(
                     PublicationRecord(
                         result: result, part: FileIdentity(number: 7, device: 1, modificationTime: -5)))
                 isFinished = true

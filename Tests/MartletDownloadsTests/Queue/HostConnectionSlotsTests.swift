@@ -23,7 +23,7 @@ struct HostConnectionSlotsTests {
         let (one, other) = (try origin(), try origin("http://a.example:8080"))
         #expect(slots.tryAcquire(one) && slots.tryAcquire(one) && !slots.tryAcquire(one))
         #expect(slots.tryAcquire(other))
-        slots.giveBack(one)
+        slots.release(one)
         #expect(slots.tryAcquire(one))
         #expect(slots.count(one) == 2 && slots.count(other) == 1)
     }
@@ -32,18 +32,18 @@ struct HostConnectionSlotsTests {
     func order() async throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
-        try await slots.take(place)
+        try await slots.acquire(place)
         let served = Shared<[Int]>([])
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<5 {
                 group.addTask {
-                    try await slots.take(place)
+                    try await slots.acquire(place)
                     served.withLock { $0.append(number) }
-                    slots.giveBack(place)
+                    slots.release(place)
                 }
                 await line(slots, number + 1)
             }
-            slots.giveBack(place)
+            slots.release(place)
             try await group.waitForAll()
         }
         #expect(served.withLock { $0 } == [0, 1, 2, 3, 4])
@@ -54,15 +54,15 @@ struct HostConnectionSlotsTests {
     func overtaking() async throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
-        try await slots.take(place)
-        let waiting = Task { try await slots.take(place) }
+        try await slots.acquire(place)
+        let waiting = Task { try await slots.acquire(place) }
         await line(slots, 1)
         slots.setLimit(1)
         #expect(!slots.tryAcquire(place))
-        slots.giveBack(place)
+        slots.release(place)
         #expect(!slots.tryAcquire(place))
         try await waiting.value
-        slots.giveBack(place)
+        slots.release(place)
         #expect(slots.tryAcquire(place))
     }
 
@@ -70,18 +70,18 @@ struct HostConnectionSlotsTests {
     func cancelling() async throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
-        try await slots.take(place)
-        let waiting = Task { try await slots.take(place) }
+        try await slots.acquire(place)
+        let waiting = Task { try await slots.acquire(place) }
         await line(slots, 1)
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         #expect(slots.waitingCount == 0 && slots.count(place) == 1)
-        slots.giveBack(place)
+        slots.release(place)
         #expect(slots.hostCount == 0)
         let gate = CurrentValue(false)
         let late = Task {
             _ = await gate.next(after: 1)
-            try await slots.take(place)
+            try await slots.acquire(place)
         }
         late.cancel()
         await #expect(throws: CancellationError.self) { try await late.value }
@@ -92,17 +92,17 @@ struct HostConnectionSlotsTests {
     func changing() async throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
-        try await slots.take(place)
-        let waiting = (0..<2).map { _ in Task { try await slots.take(place) } }
+        try await slots.acquire(place)
+        let waiting = (0..<2).map { _ in Task { try await slots.acquire(place) } }
         await line(slots, 2)
         slots.setLimit(3)
         for task in waiting { try await task.value }
         slots.setLimit(0)
         #expect(slots.count(place) == 3)
-        slots.giveBack(place)
-        slots.giveBack(place)
+        slots.release(place)
+        slots.release(place)
         #expect(!slots.tryAcquire(place))
-        slots.giveBack(place)
+        slots.release(place)
         #expect(slots.tryAcquire(place))
     }
 
@@ -110,7 +110,7 @@ struct HostConnectionSlotsTests {
     func strangers() throws {
         let slots = HostConnectionSlots(limit: 1)
         let place = try origin()
-        slots.giveBack(place)
+        slots.release(place)
         #expect(slots.tryAcquire(place) && !slots.tryAcquire(place))
     }
 
@@ -129,7 +129,7 @@ struct HostConnectionSlotsTests {
                 let host = Int.random(in: 0..<3, using: &random)
                 let yields = Int.random(in: 0..<8, using: &random)
                 let task = Task {
-                    try await slots.take(places[host])
+                    try await slots.acquire(places[host])
                     let count = counts.withLock { counts in
                         counts[host] += 1
                         return counts[host]
@@ -138,7 +138,7 @@ struct HostConnectionSlotsTests {
                     for _ in 0..<yields { await Task.yield() }
                     served.withLock { $0 += 1 }
                     counts.withLock { $0[host] -= 1 }
-                    slots.giveBack(places[host])
+                    slots.release(places[host])
                 }
                 let isCancelled = Int.random(in: 0..<3, using: &random) == 0
                 group.addTask {

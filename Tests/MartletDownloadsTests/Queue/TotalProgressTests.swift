@@ -121,7 +121,7 @@ struct TotalProgressTests {
             let notices = Notices()
             let session = HTTPSession().with { $0.delegate = notices }
             var options = DownloadOptions(segments: 1)
-            options.retry.maximumAttempts = 0
+            options.retry.maximumRetries = 0
             let target = folder.file("file")
             await #expect(throws: HTTPError.self) {
                 try await session.download(origin.url("/"), to: target, options: options)

@@ -8,9 +8,9 @@ struct OneConnectionTests {
     @Test("The server rejects the other connections, and the file arrives over the first", arguments: [403, 404])
     func refusedOthers(_ status: Int) async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
-        let refusal = OriginResponse(status, headers: ["Connection": "close"], body: .text("one at a time\n"))
+        let rejection = OriginResponse(status, headers: ["Connection": "close"], body: .text("one at a time\n"))
         let conduct = RangeBehavior(
-            version, acts: [RangeResponseOverride(on: { $0.connection != 1 }) { $0.replacement = refusal }]
+            version, acts: [RangeResponseOverride(on: { $0.connection != 1 }) { $0.replacement = rejection }]
         ).with { $0.pace = RangePace(12 << 20) }
         try await RangeScene.with(conduct) { scene in
             let run = try await scene.run(RangeScene.options { $0.segments = 4 })

@@ -7,9 +7,9 @@ enum DownloadSamples {
             "https://example.org/model.gguf", to: "/models/model.gguf",
             options: .init(segments: 8, checksum: .sha256(digits), collision: .overwrite)
         ) { progress in
-            print(progress.completedByteCount, progress.bytesPerSecond, progress.timeLeft ?? .zero)
+            print(progress.completedByteCount, progress.timeLeft ?? .zero)
         }
-        print(result.path, result.byteCount, "of which were there:", result.resumedByteCount)
+        print(result.path, result.byteCount, "resumed:", result.resumedByteCount)
     }
 
     static func held(_ session: HTTPSession, _ freshlySignedURL: String) async throws {
@@ -28,7 +28,8 @@ enum DownloadSamples {
     }
 
     static func many(_ session: HTTPSession) async throws {
-        let downloads = try await DownloadManager(session: session, directory: "/var/lib/app/downloads")
+        let downloads = try await DownloadManager(
+            session: session, directory: "/var/lib/app/downloads")
         let id = try await downloads.add(
             "https://example.org/large.iso", to: "/data/large.iso", priority: .high)
         for await state in downloads.states(of: id) {

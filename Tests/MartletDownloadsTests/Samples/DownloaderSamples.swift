@@ -6,7 +6,8 @@ import Martlet
 enum DownloaderSamples {
     static func program(_ urls: [String]) async throws {
         let downloads = try await DownloadManager(
-            session: HTTPSession(configuration: .background), directory: "/var/lib/app/downloads")
+            session: HTTPSession(configuration: .background),
+            directory: "/var/lib/app/downloads")
         await downloads.retryFailed()
         for url in urls {
             try await downloads.add(url, to: .directory("/data"), ifPresent: .existing)
@@ -19,8 +20,8 @@ enum DownloaderSamples {
     static func bars(_ downloads: DownloadManager) async {
         for await total in downloads.progress {
             for download in downloads.all {
-                let progress = download.progress.current
-                print(download.url, progress.fractionCompleted ?? 0, progress.bytesPerSecond)
+                let current = download.progress.current
+                print(download.url, current.fractionCompleted ?? 0, current.bytesPerSecond)
             }
             print(total.completedByteCount, total.finishedCount, "of", total.count)
         }
@@ -30,7 +31,8 @@ enum DownloaderSamples {
         for await event in downloads.events {
             switch event {
             case .began(_, let url): print("started", url)
-            case .finished(_, let result): print("finished", result.path, result.metrics?.duration ?? .zero)
+            case .finished(_, let result):
+                print("finished", result.path, result.metrics?.duration ?? .zero)
             case .failed(_, let error): print("failed", error)
             default: break
             }
@@ -55,17 +57,19 @@ enum DownloaderSamples {
     }
 
     static func limits(_ session: HTTPSession, _ downloads: DownloadManager, _ id: DownloadID) async throws {
-        await downloads.setLimits(
-            DownloadLimits(concurrentFiles: 4, perHost: 2, bandwidth: .bytesPerSecond(2_000_000)))
+        let limits = DownloadLimits(
+            concurrentFiles: 4, perHost: 2, bandwidth: .bytesPerSecond(2_000_000))
+        await downloads.setLimits(limits)
         try await downloads.setBandwidth(.bytesPerSecond(500_000), of: id)
         session.setBandwidthLimits(
             BandwidthLimits(total: BandwidthLimit(upload: .bytesPerSecond(100_000))))
     }
 
     static func digests(_ session: HTTPSession, _ downloads: DownloadManager) async throws {
+        let digits = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
         try await downloads.add(
             "https://example.org/large.iso", to: "/data/large.iso",
-            options: .init(checksum: .sha256("9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")))
+            options: .init(checksum: .sha256(digits)))
     }
 
     static func hashed(_ session: HTTPSession) async throws {
@@ -80,7 +84,7 @@ enum DownloaderSamples {
         do {
             try await downloads.allFinished.requireSuccess()
         } catch let error as HTTPError where error.code == .diskFull {
-            print("make room, then try again:", error.resumableByteCount ?? 0, "bytes are kept")
+            print("the disk is full;", error.resumableByteCount ?? 0, "bytes are kept")
             await downloads.retryFailed()
         }
     }

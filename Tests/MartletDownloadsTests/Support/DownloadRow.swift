@@ -65,7 +65,7 @@ struct DownloadRow: Sendable, CustomTestStringConvertible {
             let versions = conduct.versions + (earlier?.versions ?? [])
             if earlier != nil {
                 var single = options
-                single.retry.maximumAttempts = 0
+                single.retry.maximumRetries = 0
                 if single.resumption == .restart { single.resumption = .automatic }
                 let run = try await scene.run(single)
                 try #require(run.error != nil, "the earlier run was to fail\n\(run.log)")

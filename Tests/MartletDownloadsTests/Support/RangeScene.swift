@@ -51,7 +51,7 @@ struct RangeScene: Sendable {
     static var options: DownloadOptions {
         var options = DownloadOptions(
             retry: DownloadRetry(
-                maximumAttempts: 8, initialDelay: .milliseconds(1), maximumDelay: .milliseconds(5),
+                maximumRetries: 8, initialDelay: .milliseconds(1), maximumDelay: .milliseconds(5),
                 maximumRetryAfter: .milliseconds(20)),
             stallTimeout: .seconds(300), checkpointInterval: .milliseconds(50))
         options.patience = .seconds(300)

@@ -12,23 +12,23 @@ struct MemoryPressureMachineTests {
 
     @Test("Without kernel notifications the pressure is checked every two seconds")
     func polling() {
-        var machine = MemoryPressureMachine(isCalled: false)
-        machine.looked(MemoryStall(), now: start)
+        var machine = MemoryPressureMachine(hasTriggers: false)
+        machine.sampled(MemoryStall(), now: start)
         #expect(machine.level == .normal)
         #expect(machine.nextEvent == after(2))
-        machine.looked(MemoryStall(some: 1_000), now: after(2))
+        machine.sampled(MemoryStall(some: 1_000), now: after(2))
         #expect(machine.level == .warning)
-        machine.looked(MemoryStall(some: 9_000, full: 1_000), now: after(4))
+        machine.sampled(MemoryStall(some: 9_000, full: 1_000), now: after(4))
         #expect(machine.level == .critical)
         #expect(machine.nextEvent == after(6))
     }
 
     @Test("With kernel notifications the pressure is not checked until the kernel notifies")
     func silent() {
-        var machine = MemoryPressureMachine(isCalled: true)
-        machine.looked(MemoryStall(some: 999), now: start)
+        var machine = MemoryPressureMachine(hasTriggers: true)
+        machine.sampled(MemoryStall(some: 999), now: start)
         #expect(machine.nextEvent == nil)
-        machine.called(for: .warning, now: after(60))
+        machine.triggerFired(level: .warning, now: after(60))
         #expect(machine.level == .warning)
         #expect(machine.nextEvent == after(62))
     }
@@ -37,26 +37,26 @@ struct MemoryPressureMachineTests {
         "A level from a notification lasts ten seconds, and is then set by the measured share"
     )
     func held() {
-        var machine = MemoryPressureMachine(isCalled: true)
-        machine.called(for: .critical, now: start)
-        machine.looked(MemoryStall(), now: after(9))
+        var machine = MemoryPressureMachine(hasTriggers: true)
+        machine.triggerFired(level: .critical, now: start)
+        machine.sampled(MemoryStall(), now: after(9))
         #expect(machine.level == .critical)
-        machine.called(for: .warning, now: after(9))
-        machine.looked(MemoryStall(), now: after(10))
+        machine.triggerFired(level: .warning, now: after(9))
+        machine.sampled(MemoryStall(), now: after(10))
         #expect(machine.level == .warning)
-        machine.looked(MemoryStall(some: 600), now: after(19))
+        machine.sampled(MemoryStall(some: 600), now: after(19))
         #expect(machine.level == .warning)
-        machine.looked(MemoryStall(some: 499), now: after(21))
+        machine.sampled(MemoryStall(some: 499), now: after(21))
         #expect(machine.level == .normal)
         #expect(machine.nextEvent == nil)
     }
 
     @Test("A level falls when the share is below half of its threshold, and does not flicker in between")
     func hysteresis() {
-        var machine = MemoryPressureMachine(isCalled: false)
+        var machine = MemoryPressureMachine(hasTriggers: false)
         var levels: [MemoryPressure] = []
         for share in [900, 1_000, 999, 500, 999, 499, 999] {
-            machine.looked(MemoryStall(some: share), now: start)
+            machine.sampled(MemoryStall(some: share), now: start)
             levels.append(machine.level)
         }
         #expect(levels == [.normal, .warning, .warning, .warning, .warning, .normal, .normal])
@@ -64,10 +64,10 @@ struct MemoryPressureMachineTests {
 
     @Test("A repeated or lower notification does not lower the level")
     func calls() {
-        var machine = MemoryPressureMachine(isCalled: true)
-        machine.called(for: .critical, now: start)
-        machine.called(for: .warning, now: start)
-        machine.called(for: .critical, now: start)
+        var machine = MemoryPressureMachine(hasTriggers: true)
+        machine.triggerFired(level: .critical, now: start)
+        machine.triggerFired(level: .warning, now: start)
+        machine.triggerFired(level: .critical, now: start)
         #expect(machine.level == .critical)
         #expect(machine.nextEvent == after(2))
     }

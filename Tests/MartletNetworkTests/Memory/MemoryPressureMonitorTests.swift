@@ -50,7 +50,7 @@ struct MemoryPressureMonitorTests {
         #expect(monitor.isSupported)
         let subscription = monitor.subscription()
         #expect(monitor.level == .warning)
-        #expect(!monitor.isCalled)
+        #expect(!monitor.hasTriggers)
         var seen: UInt64 = 0
         for (text, level) in [
             ("some avg10=99.00\nfull avg10=80.00\n", MemoryPressure.critical), ("some avg10=0.00\n", .normal),
@@ -109,11 +109,11 @@ struct MemoryPressureMonitorTests {
         var second: WatchSubscription<MemoryPressure>? = monitor.subscription()
         #expect(await first?.next(after: 0) != nil)
         #expect(await second?.next(after: 0) != nil)
-        if monitor.isCalled { #expect(try openCount(file.path) >= 2) }
+        if monitor.hasTriggers { #expect(try openCount(file.path) >= 2) }
         first = nil
-        if monitor.isCalled { #expect(try openCount(file.path) >= 2) }
+        if monitor.hasTriggers { #expect(try openCount(file.path) >= 2) }
         second = nil
-        #expect(!monitor.isCalled)
+        #expect(!monitor.hasTriggers)
         // The loop may be reading the file at this moment.
         let deadline = Self.soon
         while try openCount(file.path) > 0, MonotonicTime.now() < deadline { await Task.yield() }
@@ -133,7 +133,7 @@ struct MemoryPressureMonitorTests {
                 }
             }
         }
-        #expect(!monitor.isCalled)
+        #expect(!monitor.hasTriggers)
         let deadline = Self.soon
         while try openCount(file.path) > 0, MonotonicTime.now() < deadline { await Task.yield() }
         #expect(try openCount(file.path) == 0)
@@ -181,7 +181,7 @@ struct MemoryPressureMonitorTests {
         let client = PlainStream(socket: attempt.socket, remoteAddress: listener.address)
         let copy = server.socket.withDescriptor { fcntl($0, F_DUPFD_CLOEXEC, 0) }
         let descriptor = try #require(copy)
-        let (readiness, number) = try loop.register(descriptor, interest: .news)
+        let (readiness, number) = try loop.register(descriptor, interest: .priority)
         defer {
             loop.unregister(descriptor, number: number)
             readiness.close()

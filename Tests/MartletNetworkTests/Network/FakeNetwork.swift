@@ -6,19 +6,19 @@ import Synchronization
 /// A network that the test controls: its query results and its events.
 final class FakeNetwork: NetworkSource {
     private struct State {
-        var look: NetworkMonitorMachine.Look
+        var outcome: NetworkMonitorMachine.QueryOutcome
         var opening: SystemError?
         var peers: [Int32] = []
         var openCount = 0
     }
 
     private let state: Mutex<State>
-    private let looks = CurrentValue(0)
+    private let queries = CurrentValue(0)
 
     /// Creates a network with a fixed query result.
     /// - Parameter opening: The error of opening its socket; `nil` for success.
-    init(_ look: NetworkMonitorMachine.Look, opening: SystemError? = nil) {
-        state = Mutex(State(look: look, opening: opening))
+    init(_ outcome: NetworkMonitorMachine.QueryOutcome, opening: SystemError? = nil) {
+        state = Mutex(State(outcome: outcome, opening: opening))
     }
 
     deinit {
@@ -28,17 +28,17 @@ final class FakeNetwork: NetworkSource {
     /// The number of times its socket was opened.
     var openCount: Int { state.withLock { $0.openCount } }
     /// The number of queries.
-    var lookCount: Int { looks.value }
+    var queryCount: Int { queries.value }
 
     /// Waits until `count` queries were made.
-    func looked(_ count: Int) async {
+    func queried(_ count: Int) async {
         var seen: UInt64 = 0
-        while let (version, value) = await looks.next(after: seen), value < count { seen = version }
+        while let (version, value) = await queries.next(after: seen), value < count { seen = version }
     }
 
     /// Sets the result of later queries.
-    func become(_ look: NetworkMonitorMachine.Look) {
-        state.withLock { $0.look = look }
+    func become(_ outcome: NetworkMonitorMachine.QueryOutcome) {
+        state.withLock { $0.outcome = outcome }
     }
 
     /// Lets its socket be opened from now on.
@@ -47,7 +47,7 @@ final class FakeNetwork: NetworkSource {
     }
 
     /// Emits an event with the bytes of a datagram.
-    func tell(_ datagram: [UInt8] = CapturedNetlink.addresses) {
+    func emit(_ datagram: [UInt8] = CapturedNetlink.addresses) {
         for peer in state.withLock({ $0.peers }) {
             _ = unsafe datagram.withUnsafeBytes {
                 unsafe send(peer, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
@@ -78,10 +78,10 @@ final class FakeNetwork: NetworkSource {
         return pair[0]
     }
 
-    func look() -> NetworkMonitorMachine.Look {
+    func query() -> NetworkMonitorMachine.QueryOutcome {
         // Only one thread makes queries.
-        let count = looks.value + 1
-        defer { looks.update { count } }
-        return state.withLock { $0.look }
+        let count = queries.value + 1
+        defer { queries.update { count } }
+        return state.withLock { $0.outcome }
     }
 }

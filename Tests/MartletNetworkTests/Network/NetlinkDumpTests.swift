@@ -49,7 +49,7 @@ struct NetlinkDumpTests {
     func path() throws {
         var table = NetworkTable()
         for (question, datagram) in [
-            (NetlinkDump.Question.links, CapturedNetlink.links), (.addresses, CapturedNetlink.addresses),
+            (NetlinkDump.Query.links, CapturedNetlink.links), (.addresses, CapturedNetlink.addresses),
             (.routes4, CapturedNetlink.routes4), (.routes6, CapturedNetlink.routes6),
         ] {
             var dump = NetlinkDump(question, sequence: 7)
@@ -134,7 +134,7 @@ struct NetlinkDumpTests {
         let unreachable = "140000000200000009000000000000009bffffff"
         #expect(try RouteReply(CapturedNetlink.bytes(unreachable), sequence: 9) == .unreachable)
         let refused = "14000000020000000900000000000000ffffffff"
-        #expect(try RouteReply(CapturedNetlink.bytes(refused), sequence: 9) == .refused(1))
+        #expect(try RouteReply(CapturedNetlink.bytes(refused), sequence: 9) == .rejected(1))
         #expect(try RouteReply(CapturedNetlink.bytes(refused), sequence: 8) == nil)
     }
 

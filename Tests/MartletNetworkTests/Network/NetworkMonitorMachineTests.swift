@@ -15,7 +15,7 @@ struct NetworkMonitorMachineTests {
     /// Returns a machine that has received a first result.
     private func settled() -> NetworkMonitorMachine {
         var machine = NetworkMonitorMachine()
-        machine.looked(.seen(Self.up), now: Self.start)
+        machine.queryFinished(.seen(Self.up), now: Self.start)
         return machine
     }
 
@@ -24,7 +24,7 @@ struct NetworkMonitorMachineTests {
         var machine = NetworkMonitorMachine()
         #expect(machine.view == nil)
         #expect(machine.nextEvent == nil)
-        machine.looked(.seen(Self.up), now: Self.start)
+        machine.queryFinished(.seen(Self.up), now: Self.start)
         #expect(machine.view == Self.up)
         #expect(machine.nextEvent == nil)
     }
@@ -32,16 +32,16 @@ struct NetworkMonitorMachineTests {
     @Test("The kernel is queried when events have been quiet for 200 ms")
     func quiet() {
         var machine = settled()
-        machine.news(now: after(0))
+        machine.eventReceived(now: after(0))
         #expect(machine.nextEvent == after(200))
-        machine.news(now: after(150))
+        machine.eventReceived(now: after(150))
         #expect(machine.nextEvent == after(350))
         let early = machine.timePassed(now: after(349))
         #expect(!early)
         let due = machine.timePassed(now: after(350))
         #expect(due)
         #expect(machine.nextEvent == nil)
-        machine.looked(.seen(Self.down), now: after(351))
+        machine.queryFinished(.seen(Self.down), now: after(351))
         #expect(machine.view == Self.down)
         #expect(machine.nextEvent == nil)
     }
@@ -53,9 +53,9 @@ struct NetworkMonitorMachineTests {
         for time in stride(from: 0, through: 5_000, by: 50) {
             if machine.timePassed(now: after(time)) {
                 looks.append(time)
-                machine.looked(.seen(Self.up), now: after(time))
+                machine.queryFinished(.seen(Self.up), now: after(time))
             }
-            machine.news(now: after(time))
+            machine.eventReceived(now: after(time))
         }
         #expect(looks == [1_000, 2_000, 3_000, 4_000, 5_000])
     }
@@ -63,13 +63,13 @@ struct NetworkMonitorMachineTests {
     @Test("Events during a query cause another query after its result")
     func newsMeanwhile() {
         var machine = settled()
-        machine.news(now: after(0))
+        machine.eventReceived(now: after(0))
         let asks = machine.timePassed(now: after(200))
         #expect(asks)
-        machine.news(now: after(210))
-        machine.news(now: after(300))
+        machine.eventReceived(now: after(210))
+        machine.eventReceived(now: after(300))
         #expect(machine.nextEvent == nil)
-        machine.looked(.seen(Self.down), now: after(310))
+        machine.queryFinished(.seen(Self.down), now: after(310))
         #expect(machine.view == Self.down)
         #expect(machine.nextEvent == after(500))
     }
@@ -77,13 +77,13 @@ struct NetworkMonitorMachineTests {
     @Test("A result that was interrupted by a change is ignored, and the query is repeated")
     func interrupted() {
         var machine = settled()
-        machine.news(now: after(0))
+        machine.eventReceived(now: after(0))
         _ = machine.timePassed(now: after(200))
-        machine.looked(.interrupted(Self.down), now: after(210))
+        machine.queryFinished(.interrupted(Self.down), now: after(210))
         #expect(machine.view == Self.up)
         #expect(machine.nextEvent == after(410))
         _ = machine.timePassed(now: after(410))
-        machine.looked(.seen(Self.down), now: after(420))
+        machine.queryFinished(.seen(Self.down), now: after(420))
         #expect(machine.view == Self.down)
         #expect(machine.nextEvent == nil)
     }
@@ -93,16 +93,16 @@ struct NetworkMonitorMachineTests {
     )
     func interruptedForEver() {
         var machine = settled()
-        machine.news(now: after(0))
+        machine.eventReceived(now: after(0))
         var time = 200
         for _ in 0..<4 {
             _ = machine.timePassed(now: after(time))
-            machine.looked(.interrupted(Self.down), now: after(time))
+            machine.queryFinished(.interrupted(Self.down), now: after(time))
             #expect(machine.view == Self.up)
             time += 200
         }
         _ = machine.timePassed(now: after(time))
-        machine.looked(.interrupted(Self.down), now: after(time))
+        machine.queryFinished(.interrupted(Self.down), now: after(time))
         #expect(machine.view == Self.down)
         #expect(machine.nextEvent == after(time + 200))
     }
@@ -110,7 +110,7 @@ struct NetworkMonitorMachineTests {
     @Test("A kernel that denies queries is not queried again, and the view is unknown")
     func refused() {
         var machine = NetworkMonitorMachine()
-        machine.looked(.refused, now: Self.start)
+        machine.queryFinished(.denied, now: Self.start)
         #expect(machine.view == .unknown)
         #expect(machine.nextEvent == nil)
     }
@@ -118,23 +118,23 @@ struct NetworkMonitorMachineTests {
     @Test("A first query that fails leaves the view unknown, and is repeated after a second")
     func failedAtFirst() {
         var machine = NetworkMonitorMachine()
-        machine.looked(.failed, now: Self.start)
+        machine.queryFinished(.failed, now: Self.start)
         #expect(machine.view == .unknown)
         #expect(machine.nextEvent == after(1_000))
         let asks = machine.timePassed(now: after(1_000))
         #expect(asks)
-        machine.looked(.seen(Self.up), now: after(1_001))
+        machine.queryFinished(.seen(Self.up), now: after(1_001))
         #expect(machine.view == Self.up)
     }
 
     @Test("A later failure retains the view, and the third consecutive one resets it")
     func failedLater() {
         var machine = settled()
-        machine.news(now: after(0))
+        machine.eventReceived(now: after(0))
         var time = 200
         for count in 1...3 {
             _ = machine.timePassed(now: after(time))
-            machine.looked(.failed, now: after(time))
+            machine.queryFinished(.failed, now: after(time))
             #expect(machine.view == (count < 3 ? Self.up : .unknown))
             time += 1_000
             #expect(machine.nextEvent == after(time))
@@ -144,15 +144,15 @@ struct NetworkMonitorMachineTests {
     @Test("An event repeats a failed query earlier")
     func newsAfterFailure() {
         var machine = NetworkMonitorMachine()
-        machine.looked(.failed, now: Self.start)
-        machine.news(now: after(100))
+        machine.queryFinished(.failed, now: Self.start)
+        machine.eventReceived(now: after(100))
         #expect(machine.nextEvent == after(300))
     }
 
     @Test("An unrequested result changes nothing")
     func unrequested() {
         var machine = settled()
-        machine.looked(.seen(Self.down), now: after(1))
+        machine.queryFinished(.seen(Self.down), now: after(1))
         #expect(machine.view == Self.up)
         let asks = machine.timePassed(now: after(5_000))
         #expect(!asks)

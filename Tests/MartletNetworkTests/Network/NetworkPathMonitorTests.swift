@@ -22,7 +22,7 @@ struct NetworkPathMonitorTests {
         #expect(view == Self.up)
         for next in [Self.down, Self.wireless, Self.down] {
             network.become(.seen(next))
-            network.tell()
+            network.emit()
             (seen, view) = try #require(await subscription.next(after: seen))
             #expect(view == next)
         }
@@ -34,10 +34,10 @@ struct NetworkPathMonitorTests {
         let watch = try watch(network)
         let subscription = watch.subscription()
         let (seen, _) = try #require(await subscription.next(after: 0))
-        network.tell()
-        await network.looked(2)
+        network.emit()
+        await network.queried(2)
         network.become(.seen(Self.down))
-        network.tell()
+        network.emit()
         let next = try #require(await subscription.next(after: seen))
         #expect(next.value == Self.down)
         #expect(next.version == seen + 1)
@@ -50,11 +50,11 @@ struct NetworkPathMonitorTests {
         let subscription = watch.subscription()
         let (seen, _) = try #require(await subscription.next(after: 0))
         // Twenty events for a route other than the default route, and then an event that matters.
-        for _ in 0..<20 { network.tell(Array(CapturedNetlink.routes4.dropFirst(60))) }
+        for _ in 0..<20 { network.emit(Array(CapturedNetlink.routes4.dropFirst(60))) }
         network.become(.seen(Self.down))
-        network.tell()
+        network.emit()
         #expect(await subscription.next(after: seen)?.value == Self.down)
-        #expect(network.lookCount == 2)
+        #expect(network.queryCount == 2)
     }
 
     @Test("A truncated or invalid datagram counts as an event")
@@ -64,7 +64,7 @@ struct NetworkPathMonitorTests {
         let subscription = watch.subscription()
         let (seen, _) = try #require(await subscription.next(after: 0))
         network.become(.seen(Self.down))
-        network.tell([1, 2, 3])
+        network.emit([1, 2, 3])
         #expect(await subscription.next(after: seen)?.value == Self.down)
     }
 
@@ -100,7 +100,7 @@ struct NetworkPathMonitorTests {
         task.cancel()
         #expect(await task.value == nil)
         network.become(.seen(Self.down))
-        network.tell()
+        network.emit()
         #expect(await subscription.next(after: seen)?.value == Self.down)
     }
 
@@ -112,7 +112,7 @@ struct NetworkPathMonitorTests {
         let watch = try watch(network)
         let subscription = watch.subscription()
         #expect(await subscription.next(after: 0)?.value == .unknown)
-        #expect(network.lookCount == 0)
+        #expect(network.queryCount == 0)
         #expect(!watch.isListening)
     }
 
@@ -136,19 +136,19 @@ struct NetworkPathMonitorTests {
         var (seen, view) = try #require(await subscription.next(after: 0))
         for count in 1...50 {
             network.become(.seen(count.isMultiple(of: 2) ? Self.up : Self.down))
-            network.tell()
+            network.emit()
         }
         network.become(.seen(Self.wireless))
-        network.tell()
+        network.emit()
         while view != Self.wireless {
             (seen, view) = try #require(await subscription.next(after: seen))
         }
-        #expect(network.lookCount <= 52)
+        #expect(network.queryCount <= 52)
     }
 
     @Test("The kernel's table of this machine is read and lists its addresses")
     func kernel() throws {
-        guard case .seen(let view) = NetlinkNetworkSource().look() else {
+        guard case .seen(let view) = NetlinkNetworkSource().query() else {
             // Another process changes the network at the same time, or the kernel denies the query.
             return
         }

@@ -50,11 +50,11 @@ struct QueuedRequestCodecTests {
     func truncated() throws {
         let bytes = try QueuedRequestCodec.encode(try Self.sample(.dead(Self.letter)))
         for count in 0..<bytes.count {
-            #expect(throws: RecordEnvelope.Fault.self) {
+            #expect(throws: RecordEnvelope.FormatError.self) {
                 try QueuedRequestCodec.decode(Array(bytes[..<count]))
             }
         }
-        #expect(throws: RecordEnvelope.Fault.length) { try QueuedRequestCodec.decode(bytes + [0]) }
+        #expect(throws: RecordEnvelope.FormatError.length) { try QueuedRequestCodec.decode(bytes + [0]) }
     }
 
     @Test("A file with any changed byte is rejected")
@@ -63,7 +63,7 @@ struct QueuedRequestCodecTests {
         for place in bytes.indices {
             var damaged = bytes
             damaged[place] ^= 0x20
-            #expect(throws: RecordEnvelope.Fault.self, "byte \(place)") {
+            #expect(throws: RecordEnvelope.FormatError.self, "byte \(place)") {
                 try QueuedRequestCodec.decode(damaged)
             }
         }
@@ -73,7 +73,7 @@ struct QueuedRequestCodecTests {
     func later() throws {
         let later = RecordEnvelope(magic: "MRTo", version: 3, byteLimit: 1000)
         let bytes = try later.encode { $0.write(UInt64(1)) }
-        #expect(throws: RecordEnvelope.Fault.version(3)) { try QueuedRequestCodec.decode(bytes) }
+        #expect(throws: RecordEnvelope.FormatError.version(3)) { try QueuedRequestCodec.decode(bytes) }
     }
 
     @Test("A file of version 1, which has no deadline since boot, is read")
@@ -89,6 +89,6 @@ struct QueuedRequestCodecTests {
     func foreign() throws {
         let other = RecordEnvelope(magic: "MRTx", version: 1, byteLimit: 1000)
         let bytes = try other.encode { $0.write(UInt64(1)) }
-        #expect(throws: RecordEnvelope.Fault.foreign) { try QueuedRequestCodec.decode(bytes) }
+        #expect(throws: RecordEnvelope.FormatError.foreign) { try QueuedRequestCodec.decode(bytes) }
     }
 }

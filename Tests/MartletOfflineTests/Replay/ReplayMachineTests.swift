@@ -125,7 +125,7 @@ struct ReplayMachineTests {
         #expect(bench.begun == [2])
         bench.finish(2)
         #expect(bench.machine.isDrained)
-        #expect(bench.machine.place(of: OfflineID(1)) == .resting)
+        #expect(bench.machine.state(of: OfflineID(1)) == .resting)
     }
 
     @Test("A waiting request expires when its lifetime ends, at any position in its lane")
@@ -140,7 +140,7 @@ struct ReplayMachineTests {
         bench.finish(1)
         #expect(bench.begun == [1, 3])
         bench.note(bench.machine.settled(OfflineID(2), isResting: false, now: bench.now))
-        #expect(bench.machine.place(of: OfflineID(2)) == nil)
+        #expect(bench.machine.state(of: OfflineID(2)) == nil)
         #expect(bench.begun == [1, 3])
     }
 
@@ -224,7 +224,7 @@ struct ReplayMachineTests {
         bench.note(try #require(effects3))
         bench.note(bench.machine.settled(OfflineID(1), isResting: false, now: bench.now))
         #expect(bench.drainCount == 1)
-        #expect(bench.machine.place(of: OfflineID(1)) == nil)
+        #expect(bench.machine.state(of: OfflineID(1)) == nil)
     }
 
     @Test("Retrying a waiting request sends it immediately")
@@ -247,7 +247,7 @@ struct ReplayMachineTests {
         #expect(bench.machine.nextWake() == nil)
         bench.pass(.seconds(5))
         #expect(bench.expired == [])
-        #expect(bench.machine.place(of: OfflineID(1)) == .waiting)
+        #expect(bench.machine.state(of: OfflineID(1)) == .waiting)
     }
 
     @Test(

@@ -18,8 +18,8 @@ struct ReplayRuleTests {
         return ReplayRule(request, secrets: SecretFields([]))
     }
 
-    private func word(_ verdict: ReplayDecision) -> String {
-        switch verdict {
+    private func word(_ decision: ReplayDecision) -> String {
+        switch decision {
         case .delivered: "delivered"
         case .later: "later"
         case .unauthorized: "unauthorized"
@@ -52,7 +52,7 @@ struct ReplayRuleTests {
             HTTPRequest(method: .post, url: transport.url()), options: options)
         #expect(answer.statusCode == status)
         for (kind, word) in zip(Kind.allCases, expected) {
-            #expect(self.word(try rule(kind).verdict(on: answer, now: 0)) == word, "\(kind)")
+            #expect(self.word(try rule(kind).decision(on: answer, now: 0)) == word, "\(kind)")
         }
         await transport.stop()
     }
@@ -67,7 +67,7 @@ struct ReplayRuleTests {
                 for wasSent in [false, true] {
                     let error = HTTPError(code, phase: .sending, message: "", wasSent: wasSent)
                     let expected = wasSent && kind == .neither ? "uncertain" : "later"
-                    #expect(word(try rule(kind).verdict(on: error, now: 0)) == expected, "\(kind) \(code)")
+                    #expect(word(try rule(kind).decision(on: error, now: 0)) == expected, "\(kind) \(code)")
                 }
             }
         }
@@ -77,14 +77,14 @@ struct ReplayRuleTests {
     func unsendable() throws {
         for code in [HTTPError.Code.invalidURL, .invalidRequest, .redirectRejected, .tooManyRedirects] {
             let error = HTTPError(code, phase: .preparing, message: "no")
-            #expect(word(try rule(.keyed).verdict(on: error, now: 0)) == "dead", "\(code)")
+            #expect(word(try rule(.keyed).decision(on: error, now: 0)) == "dead", "\(code)")
         }
     }
 
     @Test("An error from outside the client, such as a middleware's, counts as a missing response")
     func foreignErrors() throws {
         struct Foreign: Error {}
-        #expect(word(try rule(.keyed).verdict(on: Foreign(), now: 0)) == "later")
-        #expect(word(try rule(.neither).verdict(on: Foreign(), now: 0)) == "uncertain")
+        #expect(word(try rule(.keyed).decision(on: Foreign(), now: 0)) == "later")
+        #expect(word(try rule(.neither).decision(on: Foreign(), now: 0)) == "uncertain")
     }
 }

@@ -88,7 +88,7 @@ struct Socks5MachineTests {
         let fault = #expect(throws: Socks5Error.self) {
             _ = try run(.name("a", port: 1), answers: [5, 0, 5, code])
         }
-        #expect(fault == .refused(Socks5Reply(rawValue: code)))
+        #expect(fault == .rejected(Socks5Reply(rawValue: code)))
         #expect(fault?.isAboutAddress == [1, 3, 4, 5, 6, 8].contains(code))
     }
 
@@ -126,7 +126,7 @@ struct Socks5MachineTests {
             _ = try run(
                 .name("a", port: 1), ProxyCredentials(user: "u", password: "p"), answers: [5, 2, 1, 1])
         }
-        #expect(fault == .credentialsRefused)
+        #expect(fault == .credentialsRejected)
     }
 
     @Test("An unknown address type in the reply is rejected")

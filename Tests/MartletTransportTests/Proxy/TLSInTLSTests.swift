@@ -62,11 +62,11 @@ struct TLSInTLSTests {
     // The outer layer once cleared OpenSSL's error queue when the inner one sent its alert, and the reason was lost.
     @Test(
         "A server is rejected for the same reason with and without an outer TLS layer", arguments: Refusal.allCases)
-    func refusals(_ refusal: Refusal) async throws {
+    func rejections(_ rejection: Refusal) async throws {
         var template = CertificateTemplate.loopback
         var settings = TLSSettings(trust: try Certificates.authority.get().trust)
         var expected: TLSError.Kind?
-        switch refusal {
+        switch rejection {
         case .unknownAuthority:
             settings.trust = try CertificateAuthority(commonName: "Another").trust
             expected = .unknownAuthority
@@ -91,8 +91,8 @@ struct TLSInTLSTests {
         }
         let issued = try Certificates.authority.get().issue(template)
         var serverSettings = TLSServerSettings(identity: issued.identity)
-        if refusal == .oldVersion { serverSettings.maximumVersion = .tls12 }
-        if refusal == .pinMismatch {
+        if rejection == .oldVersion { serverSettings.maximumVersion = .tls12 }
+        if rejection == .pinMismatch {
             let chain = [issued.certificateChainPEM, try Certificates.authority.get().rootPEM]
             expected = .pinMismatch(found: try chain.map { try PublicKeyPin(of: .text($0)) })
         }

@@ -150,6 +150,15 @@ struct ByteStreamTests {
         }
     }
 
+    @Test("Bytes written before a reset are read before its error", arguments: StreamPair.allCases)
+    func bytesBeforeReset(kind: StreamPair) async throws {
+        let (client, server) = try await kind.make()
+        try await server.send([1, 2, 3])
+        server.reset()
+        #expect(try await client.receive() == [1, 2, 3])
+        await #expect(throws: TransportError.self) { try await client.receive() }
+    }
+
     @Test(
         "Probing an idle stream reports whether it is usable without consuming bytes",
         arguments: StreamPair.allCases)

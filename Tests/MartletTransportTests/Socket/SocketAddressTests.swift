@@ -22,7 +22,7 @@ struct SocketAddressTests {
     @Test(
         "Text that is not a literal is rejected",
         arguments: ["", "localhost", "127.1", "1.2.3.4.5", "[::1]", "::1%lo", "1.2.3.4\0"])
-    func refused(text: String) {
+    func rejected(text: String) {
         #expect(SocketAddress(literal: text, port: 80) == nil)
     }
 

@@ -38,7 +38,7 @@ struct SocketTests {
 
     private func connect(to address: SocketAddress, _ loop: EventLoop) async throws(TransportError) {
         let attempt: ConnectAttempt
-        do throws(ConnectFailure) {
+        do throws(ConnectError) {
             attempt = try ConnectAttempt(to: address, options: SocketOptions(), loop: loop)
         } catch {
             throw .connect([error])
@@ -47,7 +47,7 @@ struct SocketTests {
     }
 
     @Test("Connecting to an address without a listener fails with the reason")
-    func refused() async throws {
+    func rejected() async throws {
         let loop = try EventLoop.shared.get()
         let free = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
         // The port is bound without a listener during the test, so that no other process can listen there.

@@ -107,7 +107,7 @@ struct TLSClientCertificateTests {
         let client = try Certificates.client { $0.identity = identity }
         let outcome = await (try TLSPair()).handshake(client: client, server: try demanding(version))
         #expect(outcome.serverError?.kind == .unknownAuthority)
-        guard case .clientCertificateRefused(48, _) = await clientError(outcome)?.kind else {
+        guard case .clientCertificateRejected(48, _) = await clientError(outcome)?.kind else {
             Issue.record("the client does not know")
             return
         }

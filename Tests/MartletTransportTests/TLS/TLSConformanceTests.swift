@@ -196,7 +196,7 @@ struct TLSConformanceTests {
             -----END CERTIFICATE-----
             """
         let certificate = try #require(PEMParser.certificates(in: Array(pem.utf8))?.first)
-        guard case .weakKey = unsafe ChainRule.fault(of: [certificate.pointer]) else {
+        guard case .weakKey = unsafe ChainRule.verificationError(of: [certificate.pointer]) else {
             Issue.record("not refused")
             return
         }

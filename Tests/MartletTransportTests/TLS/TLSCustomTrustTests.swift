@@ -53,7 +53,7 @@ struct TLSCustomTrustTests {
         let pin = try PublicKeyPin(of: .text(issued.certificateChainPEM))
         let faults = Mutex<[TLSError.Kind?]>([])
         let trust = TrustPolicy.only(.text(try CertificateAuthority().rootPEM)).evaluated { chain, _ in
-            faults.withLock { $0.append(chain.fault) }
+            faults.withLock { $0.append(chain.verificationError) }
             #expect(chain.verified.isEmpty)
             return chain.certificates.first?.publicKey == pin ? .accept : .deny(reason: "unknown")
         }

@@ -138,8 +138,8 @@ struct TLSResumptionTests {
         #expect(try await connect(client, server) == false)
         #expect(try await connect(client, server, port: 444) == false)
         let strict = try Certificates.server { $0.minimumVersion = .tls13 }
-        let refused = await (try TLSPair()).handshake(client: client, server: strict)
-        #expect(refused.clientError?.kind == .protocolVersion)
+        let rejected = await (try TLSPair()).handshake(client: client, server: strict)
+        #expect(rejected.clientError?.kind == .protocolVersion)
         #expect(try await connect(client, server) == false)
         #expect(try await connect(client, server, port: 444) == true)
     }

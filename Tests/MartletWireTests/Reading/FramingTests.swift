@@ -69,7 +69,7 @@ struct FramingTests {
     func malformedLength(value: String) {
         let fault = outcome("Content-Length: \(value)\r\n").fault
         #expect(fault?.code == .invalidContentLength)
-        #expect(fault?.isLocalFault == false)
+        #expect(fault?.isLocalError == false)
     }
 
     @Test(

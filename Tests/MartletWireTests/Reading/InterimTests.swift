@@ -34,8 +34,8 @@ struct InterimTests {
         let passing = WireScript(interim + interim + final, limits: limits).run()
         #expect(passing.informational.count == 2)
         #expect(passing.isComplete)
-        let refused = WireScript(interim + interim + interim + final, limits: limits).run()
-        #expect(refused.fault?.code == .tooManyInformationalResponses(limit: 2))
+        let rejected = WireScript(interim + interim + interim + final, limits: limits).run()
+        #expect(rejected.fault?.code == .tooManyInformationalResponses(limit: 2))
     }
 
     @Test("The eleventh interim response is rejected")

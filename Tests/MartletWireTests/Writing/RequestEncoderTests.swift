@@ -55,7 +55,7 @@ struct RequestEncoderTests {
     func method(method: String, index: Int) {
         let fault = fault { encoder throws(WireError) in try encoder.begin(method: method, target: "/") }
         #expect(fault == WireError(.invalidMethod, at: index))
-        #expect(fault?.isLocalFault == true)
+        #expect(fault?.isLocalError == true)
     }
 
     @Test(

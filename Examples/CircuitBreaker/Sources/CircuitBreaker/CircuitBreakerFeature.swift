@@ -3,7 +3,7 @@ public import MartletCore
 /// The setting of a circuit breaker, and its effect on a call.
 enum CircuitBreakerFeature: FeatureKey {
     static var defaultValue: CircuitBreaker? { nil }
-    /// The last place, which each request passes, also one that is repeated with credentials.
+    /// The last place. Each request passes it, also one repeated with credentials.
     static var position: StagePosition { .cache }
 
     static func middleware(for breaker: CircuitBreaker?) -> (any HTTPMiddleware)? {

@@ -25,7 +25,7 @@ struct ProgressBars {
     private func redraw(_ downloads: DownloadManager) async {
         while !Task.isCancelled {
             var lines = downloads.all.compactMap { download -> String? in
-                guard case .running = download.state else { return nil }
+                guard download.state == .running else { return nil }
                 let progress = download.progress.current
                 return ProgressBars.line(
                     download.name, progress.completedByteCount, progress.fractionCompleted,

@@ -6,17 +6,17 @@ enum ChainRule {
     /// The maximum number of extensions; real certificates have fewer. It limits the work of comparing them.
     private static let extensionLimit = 64
 
-    /// The fault of a chain; `nil` if it has none.
+    /// The error of a chain; `nil` if it has none.
     /// - Parameter chain: The leaf first, the trust anchor last.
-    static func fault(of chain: [OpaquePointer]) -> TLSError.Kind? {
+    static func verificationError(of chain: [OpaquePointer]) -> TLSError.Kind? {
         defer { OpenSSLErrors.clear() }
         for index in unsafe chain.indices {
             let certificate = unsafe chain[index]
-            if let fault = unsafe fault(of: certificate) { return fault }
+            if let verificationError = unsafe verificationError(of: certificate) { return verificationError }
             // A trust anchor's statements about itself do not matter: it is trusted as it is.
             guard unsafe index < chain.count - 1 else { continue }
-            if let fault = unsafe formalFault(of: certificate) {
-                return .badCertificate(reason: fault, code: Int(X509_V_ERR_CERT_REJECTED))
+            if let verificationError = unsafe formalError(of: certificate) {
+                return .badCertificate(reason: verificationError, code: Int(X509_V_ERR_CERT_REJECTED))
             }
         }
         // OpenSSL compares a wildcard of the leaf as if it were a name. So it misses the hosts below it that an
@@ -29,7 +29,7 @@ enum ChainRule {
             code: Int(X509_V_ERR_EXCLUDED_VIOLATION))
     }
 
-    private static func fault(of certificate: OpaquePointer) -> TLSError.Kind? {
+    private static func verificationError(of certificate: OpaquePointer) -> TLSError.Kind? {
         if let key = unsafe X509_get0_pubkey(certificate) {
             if unsafe EVP_PKEY_get_base_id(key) == EVP_PKEY_DSA {
                 return .weakKey(reason: "a DSA key, which no server or authority uses any more")
@@ -48,7 +48,7 @@ enum ChainRule {
         return reason.map { .badCertificate(reason: $0, code: Int(X509_V_ERR_INVALID_EXTENSION)) }
     }
 
-    private static func formalFault(of certificate: OpaquePointer) -> String? {
+    private static func formalError(of certificate: OpaquePointer) -> String? {
         let serial = unsafe X509_get0_serialNumber(certificate)
         var number: Int64 = 0
         let isZero = unsafe ASN1_INTEGER_get_int64(&number, serial) == 1 && number == 0
@@ -95,13 +95,13 @@ enum ChainRule {
 
 /// The requirements for a peer's own certificate, beyond those of OpenSSL.
 enum LeafRule {
-    /// The fault of a leaf whose chain is valid; `nil` if it has none.
+    /// The error of a leaf whose chain is valid; `nil` if it has none.
     /// - Parameters:
     ///   - isServer: Whether the certificate is a server's.
     ///   - matchedName: The certificate's name that matched the host, if one was requested.
     ///   - isNamed: Whether this very certificate is pinned, or given as a root, and so may be an authority's, as those
     ///     that `openssl req -x509` creates are.
-    static func fault(
+    static func verificationError(
         of leaf: OpaquePointer, isServer: Bool, matchedName: String?, host: String, isNamed: Bool,
         suffixes: PublicSuffixRule
     ) -> TLSError.Kind? {

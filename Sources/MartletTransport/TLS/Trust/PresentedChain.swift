@@ -38,13 +38,13 @@ public struct PresentedCertificate: Hashable, Sendable, CustomStringConvertible 
 public struct PresentedChain: Sendable {
     /// The certificates as the server sent them, its own first. The server has proven possession of that key only.
     public let certificates: [PresentedCertificate]
-    /// The chain from the server's certificate to the trusted root; empty if there is a ``fault``.
+    /// The chain from the server's certificate to the trusted root; empty if there is a ``verificationError``.
     public let verified: [PresentedCertificate]
     /// The reason the chain would be rejected, its names included; `nil` if it would be accepted.
-    public let fault: TLSError.Kind?
+    public let verificationError: TLSError.Kind?
     /// The host for which the certificate must be issued: an ASCII name in lower case, or an address.
     public let host: String
 
     /// Whether the chain would be accepted without a custom policy.
-    public var isTrusted: Bool { fault == nil }
+    public var isTrusted: Bool { verificationError == nil }
 }

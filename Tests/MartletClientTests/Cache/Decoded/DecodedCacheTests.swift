@@ -41,21 +41,21 @@ struct DecodedCacheTests {
     /// Makes a scene and its cache. New requests wait at the gate.
     private func heldScene(
         _ representation: UInt64? = 7
-    ) -> (scene: DecodedScene, cache: DecodedCache<DecodedText>, gate: Outcome<Void>) {
+    ) -> (scene: DecodedScene, cache: DecodedCache<DecodedText>, gate: Promise<Void>) {
         let scene = DecodedScene(representation)
-        let gate = Outcome<Void>()
+        let gate = Promise<Void>()
         scene.holdFetches(gate)
         return (scene, scene.cache(), gate)
     }
 
     /// Makes a scene and its cache with one request whose decoding waits at the gate.
     private func decodingScene() async -> (
-        scene: DecodedScene, cache: DecodedCache<DecodedText>, gate: Outcome<Void>,
+        scene: DecodedScene, cache: DecodedCache<DecodedText>, gate: Promise<Void>,
         first: [Task<DecodedText, any Error>]
     ) {
         let scene = DecodedScene(7)
         let cache = scene.cache()
-        let gate = Outcome<Void>()
+        let gate = Promise<Void>()
         scene.holdDecodings(gate)
         let first = tasks(1, cache)
         #expect(await eventually { scene.decodings == 1 })
@@ -164,7 +164,7 @@ struct DecodedCacheTests {
     func cancelledBefore() async {
         let scene = DecodedScene(7)
         let cache = scene.cache()
-        let gate = Outcome<Void>()
+        let gate = Promise<Void>()
         let task = Task {
             _ = try? await gate.value
             return try await cache.value(for: Self.url)
@@ -175,9 +175,9 @@ struct DecodedCacheTests {
     }
 
     @Test("A decoding error is thrown to all waiters, and the next request decodes again")
-    func refused() async throws {
+    func rejected() async throws {
         let (scene, cache, gate) = heldScene()
-        scene.refuse(1)
+        scene.reject(1)
         let tasks = tasks(3, cache)
         #expect(await isWaiting(3, cache))
         gate.settle(.success(()))
@@ -284,7 +284,7 @@ struct DecodedCacheTests {
         }
         let scene = DecodedScene(1)
         // Weak, because the cache retains the decoder.
-        let box = Outcome<WeakReference<DecodedCache<Asking>>>()
+        let box = Promise<WeakReference<DecodedCache<Asking>>>()
         let cache = DecodedCache<Asking>(
             fetch: { try await scene.exchange($0) }, limit: .bytes(1), cost: { _ in 1 },
             decode: { _ in Asking(try #require(try await box.value.object)) })
@@ -300,12 +300,12 @@ struct DecodedCacheTests {
     @Test("A value is not released on the response cache's thread, which holds locks when a body ends")
     func endingBody() async throws {
         final class Recording: Sendable {
-            let isEnding: Outcome<Bool>
-            init(_ isEnding: Outcome<Bool>) { self.isEnding = isEnding }
+            let isEnding: Promise<Bool>
+            init(_ isEnding: Promise<Bool>) { self.isEnding = isEnding }
             deinit { isEnding.settle(.success(BodyEndReport.isRunning)) }
         }
         let scene = DecodedScene(7)
-        let isEnding = Outcome<Bool>()
+        let isEnding = Promise<Bool>()
         let cache = DecodedCache<Recording>(
             fetch: { try await scene.exchange($0) }, limit: .bytes(1), cost: { _ in 1 },
             decode: { _ in Recording(isEnding) })

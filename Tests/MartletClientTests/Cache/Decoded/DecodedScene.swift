@@ -26,9 +26,9 @@ final class DecodedScene: Sendable {
 
     private struct State {
         var answer: StreamedResponse
-        var fetchGate: Outcome<Void>?
-        var decodeGate: Outcome<Void>?
-        var refusals = 0
+        var fetchGate: Promise<Void>?
+        var decodeGate: Promise<Void>?
+        var rejections = 0
         var decodings = 0
         var cancelledDecodings = 0
         var cancelledFetches = 0
@@ -48,12 +48,12 @@ final class DecodedScene: Sendable {
 
     func answer(_ change: (inout StreamedResponse) -> Void) { state.withLock { change(&$0.answer) } }
     /// Makes the next `count` decodings fail.
-    func refuse(_ count: Int) { state.withLock { $0.refusals = count } }
+    func reject(_ count: Int) { state.withLock { $0.rejections = count } }
 
     /// Makes requests that start from now on wait for the gate; with `nil` they do not wait.
-    func holdFetches(_ gate: Outcome<Void>?) { state.withLock { $0.fetchGate = gate } }
+    func holdFetches(_ gate: Promise<Void>?) { state.withLock { $0.fetchGate = gate } }
     /// Makes decodings that start from now on wait for the gate; with `nil` they do not wait.
-    func holdDecodings(_ gate: Outcome<Void>?) { state.withLock { $0.decodeGate = gate } }
+    func holdDecodings(_ gate: Promise<Void>?) { state.withLock { $0.decodeGate = gate } }
 
     func cache(
         limit: ByteCount = .bytes(1000), countLimit: Int = 10_000,
@@ -87,10 +87,10 @@ final class DecodedScene: Sendable {
     }
 
     private func decode(_ exchange: HTTPExchange) async throws -> DecodedText {
-        let (number, gate, refuses) = state.withLock { state in
+        let (number, gate, rejects) = state.withLock { state in
             state.decodings += 1
-            state.refusals -= 1
-            return (state.decodings, state.decodeGate, state.refusals >= 0)
+            state.rejections -= 1
+            return (state.decodings, state.decodeGate, state.rejections >= 0)
         }
         do {
             try await gate?.value
@@ -98,7 +98,7 @@ final class DecodedScene: Sendable {
             state.withLock { $0.cancelledDecodings += 1 }
             throw error
         }
-        if refuses { throw Refused() }
+        if rejects { throw Refused() }
         return DecodedText(text: exchange.text, number: number)
     }
 }
@@ -115,7 +115,7 @@ private final class ServedBody: StoredBody {
     func takeWhole() -> [UInt8]? { nil }
     func collect() {}
     func next(
-        for call: Call, control: TransferControl, patience: MonotonicTime?
+        for call: Call, control: TransferControl, deadline: MonotonicTime?
     ) async throws -> [UInt8]? { nil }
     func leave() {}
     func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {}

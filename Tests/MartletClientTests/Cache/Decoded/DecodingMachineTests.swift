@@ -15,8 +15,8 @@ extension DecodedResource {
 
 extension DecodingMachine {
     /// Starts or joins a request for the sample.
-    fileprivate mutating func asked() -> Asked {
-        asked(.sample, sharing: DecodedSharingKey(.sample, options: RequestOptions()))
+    fileprivate mutating func valueRequested() -> RequestAction {
+        valueRequested(.sample, sharing: DecodedSharingKey(.sample, options: RequestOptions()))
     }
 }
 
@@ -31,8 +31,8 @@ struct DecodingMachineTests {
     private func machine() -> Machine { Machine(limit: 100, countLimit: 10) }
 
     /// Describes the result of a response as one word; for a cached value, returns the value.
-    private func word(_ answered: Machine.Answered) -> String {
-        switch answered {
+    private func word(_ responseReceived: Machine.ResponseAction) -> String {
+        switch responseReceived {
         case .taken(let value): value
         case .joined: "joined"
         case .decode: "decode"
@@ -43,70 +43,70 @@ struct DecodingMachineTests {
     @Test("Requests before the response share the request, and requests after it join the decoding")
     func joins() {
         var machine = machine()
-        #expect(machine.asked() == Machine.Asked(flight: 1, isNew: true))
-        #expect(machine.asked() == Machine.Asked(flight: 1, isNew: false))
-        #expect(word(machine.answered(1, representation: 7)) == "decode")
-        #expect(machine.asked() == Machine.Asked(flight: 2, isNew: true))
-        #expect(word(machine.answered(2, representation: 7)) == "joined")
+        #expect(machine.valueRequested() == Machine.RequestAction(flight: 1, isNew: true))
+        #expect(machine.valueRequested() == Machine.RequestAction(flight: 1, isNew: false))
+        #expect(word(machine.responseReceived(1, representation: 7)) == "decode")
+        #expect(machine.valueRequested() == Machine.RequestAction(flight: 2, isNew: true))
+        #expect(word(machine.responseReceived(2, representation: 7)) == "joined")
         let done = machine.decoded(1, "a", cost: 1)
         #expect(done.flights == [1, 2] && done.dropped.isEmpty)
-        #expect(machine.asked() == Machine.Asked(flight: 3, isNew: true))
-        #expect(word(machine.answered(3, representation: 7)) == "a")
+        #expect(machine.valueRequested() == Machine.RequestAction(flight: 3, isNew: true))
+        #expect(word(machine.responseReceived(3, representation: 7)) == "a")
         #expect(machine.isIdle)
     }
 
     @Test("A different body of the same URL is decoded separately")
     func otherBody() {
         var machine = machine()
-        _ = machine.asked()
-        #expect(word(machine.answered(1, representation: 7)) == "decode")
-        _ = machine.asked()
-        #expect(word(machine.answered(2, representation: 8)) == "decode")
+        _ = machine.valueRequested()
+        #expect(word(machine.responseReceived(1, representation: 7)) == "decode")
+        _ = machine.valueRequested()
+        #expect(word(machine.responseReceived(2, representation: 8)) == "decode")
         #expect(machine.decoded(2, "b", cost: 1).flights == [2])
         #expect(machine.decoded(1, "a", cost: 1).flights == [1])
-        _ = machine.asked()
-        #expect(word(machine.answered(3, representation: 8)) == "b")
+        _ = machine.valueRequested()
+        #expect(word(machine.responseReceived(3, representation: 8)) == "b")
     }
 
     @Test("A response that is not stored serves only the requests that already wait for it")
     func notStored() {
         var machine = machine()
-        _ = machine.asked()
-        #expect(word(machine.answered(1, representation: nil)) == "decode")
-        #expect(machine.asked() == Machine.Asked(flight: 2, isNew: true))
-        #expect(word(machine.answered(2, representation: nil)) == "decode")
+        _ = machine.valueRequested()
+        #expect(word(machine.responseReceived(1, representation: nil)) == "decode")
+        #expect(machine.valueRequested() == Machine.RequestAction(flight: 2, isNew: true))
+        #expect(word(machine.responseReceived(2, representation: nil)) == "decode")
         #expect(machine.decoded(1, "a", cost: 1).flights == [1])
         #expect(machine.kept.count == 0)
     }
 
     @Test("A waiter that leaves does not affect the others, and the last one cancels the request")
-    func left() {
+    func waiterCancelled() {
         var machine = machine()
-        _ = machine.asked()
-        _ = machine.asked()
-        #expect(machine.left(1) == Machine.Left())
-        #expect(machine.left(1) == Machine.Left(isGone: true, cancelled: 1))
+        _ = machine.valueRequested()
+        _ = machine.valueRequested()
+        #expect(machine.waiterCancelled(1) == Machine.CancellationAction())
+        #expect(machine.waiterCancelled(1) == Machine.CancellationAction(isGone: true, cancelled: 1))
         #expect(machine.isIdle)
         // A cancelled request may still complete or fail.
-        #expect(word(machine.answered(1, representation: 7)) == "abandoned")
+        #expect(word(machine.responseReceived(1, representation: 7)) == "abandoned")
         #expect(machine.failed(1).isEmpty)
-        #expect(machine.left(1) == Machine.Left())
-        #expect(machine.asked() == Machine.Asked(flight: 2, isNew: true))
+        #expect(machine.waiterCancelled(1) == Machine.CancellationAction())
+        #expect(machine.valueRequested() == Machine.RequestAction(flight: 2, isNew: true))
     }
 
     @Test("A decoding continues for those who joined after its first requests have left")
     func leftDecoding() {
         var machine = machine()
-        _ = machine.asked()
-        _ = machine.answered(1, representation: 7)
-        _ = machine.asked()
-        _ = machine.answered(2, representation: 7)
-        #expect(machine.left(1) == Machine.Left(isGone: true))
-        _ = machine.asked()
-        #expect(word(machine.answered(3, representation: 7)) == "joined")
-        #expect(machine.left(3) == Machine.Left(isGone: true))
+        _ = machine.valueRequested()
+        _ = machine.responseReceived(1, representation: 7)
+        _ = machine.valueRequested()
+        _ = machine.responseReceived(2, representation: 7)
+        #expect(machine.waiterCancelled(1) == Machine.CancellationAction(isGone: true))
+        _ = machine.valueRequested()
+        #expect(word(machine.responseReceived(3, representation: 7)) == "joined")
+        #expect(machine.waiterCancelled(3) == Machine.CancellationAction(isGone: true))
         // The cancelled number is that of the flight that runs the decoding.
-        #expect(machine.left(2) == Machine.Left(isGone: true, cancelled: 1))
+        #expect(machine.waiterCancelled(2) == Machine.CancellationAction(isGone: true, cancelled: 1))
         #expect(machine.decoded(1, "a", cost: 1).flights.isEmpty)
         #expect(machine.kept.count == 0 && machine.isIdle)
     }
@@ -114,15 +114,15 @@ struct DecodingMachineTests {
     @Test("A failure is returned for all waiting flights, and nothing is cached")
     func failed() {
         var machine = machine()
-        _ = machine.asked()
+        _ = machine.valueRequested()
         #expect(machine.failed(1) == [1])
-        _ = machine.asked()
-        _ = machine.answered(2, representation: 7)
-        _ = machine.asked()
-        _ = machine.answered(3, representation: 7)
+        _ = machine.valueRequested()
+        _ = machine.responseReceived(2, representation: 7)
+        _ = machine.valueRequested()
+        _ = machine.responseReceived(3, representation: 7)
         #expect(machine.failed(2) == [2, 3])
-        _ = machine.asked()
-        #expect(word(machine.answered(4, representation: 7)) == "decode")
+        _ = machine.valueRequested()
+        #expect(word(machine.responseReceived(4, representation: 7)) == "decode")
         #expect(machine.failed(4) == [4])
         #expect(machine.isIdle && machine.kept.count == 0)
     }
@@ -130,11 +130,11 @@ struct DecodingMachineTests {
     @Test("A body that ends during its decoding is delivered, not cached and not joined")
     func endedWhileDecoding() {
         var machine = machine()
-        _ = machine.asked()
-        _ = machine.answered(1, representation: 7)
+        _ = machine.valueRequested()
+        _ = machine.responseReceived(1, representation: 7)
         #expect(machine.ended(7).isEmpty)
-        _ = machine.asked()
-        #expect(word(machine.answered(2, representation: 7)) == "decode")
+        _ = machine.valueRequested()
+        #expect(word(machine.responseReceived(2, representation: 7)) == "decode")
         #expect(machine.decoded(1, "a", cost: 1).flights == [1])
         #expect(machine.kept.count == 0)
         // The body was received again after its end, so its value is cached.
@@ -145,9 +145,9 @@ struct DecodingMachineTests {
     @Test("A body that ends before its response arrives is delivered and not cached")
     func endedWhileFetching() {
         var machine = machine()
-        _ = machine.asked()
+        _ = machine.valueRequested()
         _ = machine.ended(7)
-        #expect(word(machine.answered(1, representation: 7)) == "decode")
+        #expect(word(machine.responseReceived(1, representation: 7)) == "decode")
         #expect(machine.decoded(1, "a", cost: 1).flights == [1])
         #expect(machine.kept.count == 0)
     }
@@ -163,25 +163,25 @@ struct DecodingMachineTests {
         #expect(endings[4_999] == 4)
         var machine = machine()
         for last in [1, 2] as [UInt64] {
-            _ = machine.asked(.sample, sharing: nil)
+            _ = machine.valueRequested(.sample, sharing: nil)
             _ = machine.ended(last)
         }
-        #expect(word(machine.answered(2, representation: 1)) == "decode")
+        #expect(word(machine.responseReceived(2, representation: 1)) == "decode")
         #expect(machine.decoded(2, "a", cost: 1).flights == [2] && machine.kept.count == 1)
-        #expect(word(machine.answered(1, representation: 2)) == "decode")
+        #expect(word(machine.responseReceived(1, representation: 2)) == "decode")
         #expect(machine.decoded(1, "b", cost: 1).flights == [1] && machine.kept.count == 1)
     }
 
     @Test("A resource that is removed during its decoding is delivered and not cached")
     func removed() {
         var machine = machine()
-        _ = machine.asked()
-        _ = machine.answered(1, representation: 7)
+        _ = machine.valueRequested()
+        _ = machine.responseReceived(1, representation: 7)
         _ = machine.removed { $0 == resource }
         #expect(machine.decoded(1, "a", cost: 1).flights == [1])
         #expect(machine.kept.count == 0)
-        _ = machine.asked()
-        _ = machine.answered(2, representation: 7)
+        _ = machine.valueRequested()
+        _ = machine.responseReceived(2, representation: 7)
         _ = machine.decoded(2, "b", cost: 1)
         #expect(machine.removed { _ in false }.isEmpty)
         #expect(machine.removed { _ in true } == ["b"])

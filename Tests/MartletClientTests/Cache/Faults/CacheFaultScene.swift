@@ -66,8 +66,8 @@ final class CacheFaultScene: Sendable {
     var events: [CacheEvent] { heard.withLock { $0 } }
 
     /// Waits for an event.
-    func hears(_ matchesIfRange: (CacheEvent) -> Bool) async -> Bool {
-        await eventually { events.contains(where: matchesIfRange) }
+    func hears(_ predicate: (CacheEvent) -> Bool) async -> Bool {
+        await eventually { events.contains(where: predicate) }
     }
 
     // MARK: Directory

@@ -41,7 +41,7 @@ struct JSONParserTests {
     }
 
     /// Invalid JSON texts, each with its error and the offset of the error in bytes.
-    static let refused: [(String, JSONError.Reason, Int)] = [
+    static let rejected: [(String, JSONError.Reason, Int)] = [
         // Empty and truncated input (§2).
         ("", .unexpectedEnd, 0), (" ", .unexpectedEnd, 1), ("\u{FEFF}", .unexpectedEnd, 3),
         ("nul", .unexpectedEnd, 3),
@@ -103,8 +103,8 @@ struct JSONParserTests {
         ("{\"\\uD800\":1}", .loneSurrogate, 2),
     ]
 
-    @Test("Invalid JSON is an error with the offset of the byte", arguments: refused)
-    func refusing(text: String, reason: JSONError.Reason, offset: Int) {
+    @Test("Invalid JSON is an error with the offset of the byte", arguments: rejected)
+    func rejecting(text: String, reason: JSONError.Reason, offset: Int) {
         #expect(throws: JSONError(reason: reason, offset: offset)) { try JSONValue(parsing: text) }
     }
 

@@ -1,5 +1,5 @@
 /// The message texts of a decoder's errors.
-package enum DecodingFailure {
+package enum DecodingErrorText {
     /// Returns the first bytes of a document, at most 256, with escapes instead of unprintable bytes.
     package static func beginning(of bytes: some Collection<UInt8>) -> String {
         let text = String(decoding: bytes.prefix(256), as: UTF8.self).unicodeScalars.map { scalar in

@@ -5,14 +5,14 @@ import MartletTransport
 /// The connect timeout runs while a connection is opened for the request; otherwise the pool timeout runs. At each
 /// change, ``dialBegan(at:)`` or ``dialEnded(at:)`` returns the time of a new timer. So there is always a timer that
 /// fires no later than the end of the wait.
-struct PoolWaiterClock: Sendable {
+struct PoolWaiterTimeouts: Sendable {
     /// The consequence of a timer that fired.
-    enum Verdict: Equatable, Sendable {
+    enum Decision: Equatable, Sendable {
         /// The wait continues. The timer is set again for that instant; `nil` if another timer is set, or no timeout
         /// runs.
-        case goOn(MonotonicTime?)
+        case continueWaiting(MonotonicTime?)
         /// The timeout expired.
-        case timedOut(ExchangeError.Clock)
+        case timedOut(ExchangeError.Timeout)
     }
 
     let connectTimeout: Duration?
@@ -43,14 +43,14 @@ struct PoolWaiterClock: Sendable {
     mutating func dialEnded(at now: MonotonicTime) -> MonotonicTime? { timer(noLaterThan: poolDeadline, now) }
 
     /// Decides whether the wait continues when a timer has fired.
-    mutating func timerFired(isDialling: Bool, now: MonotonicTime) -> Verdict {
-        let deadline = deadline(isDialling: isDialling)
-        if now >= deadline { return .timedOut(isDialling ? .connect : .poolWait) }
-        return .goOn(timer(noLaterThan: deadline, now))
+    mutating func timerFired(isDialing: Bool, now: MonotonicTime) -> Decision {
+        let deadline = deadline(isDialing: isDialing)
+        if now >= deadline { return .timedOut(isDialing ? .connect : .poolWait) }
+        return .continueWaiting(timer(noLaterThan: deadline, now))
     }
 
     /// The end of the wait in the current state.
-    func deadline(isDialling: Bool) -> MonotonicTime { isDialling ? connectDeadline : poolDeadline }
+    func deadline(isDialing: Bool) -> MonotonicTime { isDialing ? connectDeadline : poolDeadline }
 
     private mutating func timer(noLaterThan deadline: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime? {
         guard deadline != .distantFuture, firstTimer <= now || firstTimer > deadline else { return nil }

@@ -7,19 +7,19 @@ import Testing
 /// timers.
 private struct ClockModel {
     private final class Request {
-        var clock: PoolWaiterClock
+        var timeouts: PoolWaiterTimeouts
         let hasConnectClock: Bool
 
         init(connectTimeout: Duration?, poolTimeout: Duration?, now: MonotonicTime) {
-            clock = PoolWaiterClock(connectTimeout: connectTimeout, poolTimeout: poolTimeout, now: now)
+            timeouts = PoolWaiterTimeouts(connectTimeout: connectTimeout, poolTimeout: poolTimeout, now: now)
             hasConnectClock = connectTimeout != nil
         }
     }
 
     private(set) var faults: [String] = []
     /// The number of waits that the connect timeout ended.
-    private(set) var endedByConnectClock = 0
-    private(set) var endedByPoolClock = 0
+    private(set) var endedByConnectTimeout = 0
+    private(set) var endedByPoolTimeout = 0
     private(set) var adoptions = 0
     private var pool = PoolMachine<Int>(limits: PoolLimits(connectionsPerHost: 2, totalConnections: 5))
     private var random: PoolGenerator
@@ -73,8 +73,8 @@ private struct ClockModel {
         if let waiter = admission.waiter {
             let request = Request(connectTimeout: connect, poolTimeout: poolWait, now: now)
             waiting[waiter] = request
-            if pool.isDialling(for: waiter) { _ = request.clock.dialBegan(at: now) }
-            set(request.clock.firstTimer, waiter)
+            if pool.isDialing(for: waiter) { _ = request.timeouts.dialBegan(at: now) }
+            set(request.timeouts.firstTimer, waiter)
         }
         apply(admission.effects)
     }
@@ -123,11 +123,11 @@ private struct ClockModel {
 
     private mutating func fire(_ waiter: PoolWaiterID) {
         guard let request = waiting[waiter] else { return }
-        switch request.clock.timerFired(isDialling: pool.isDialling(for: waiter), now: now) {
-        case .goOn(let next):
+        switch request.timeouts.timerFired(isDialing: pool.isDialing(for: waiter), now: now) {
+        case .continueWaiting(let next):
             if let next { set(next, waiter) }
-        case .timedOut(let clock):
-            if clock == .connect { endedByConnectClock += 1 } else { endedByPoolClock += 1 }
+        case .timedOut(let timeout):
+            if timeout == .connect { endedByConnectTimeout += 1 } else { endedByPoolTimeout += 1 }
             waiting[waiter] = nil
             apply(pool.cancel(waiter).effects)
         }
@@ -148,17 +148,17 @@ private struct ClockModel {
             guard let waiter = pool.waiter(of: dial.connection), let request = waiting[waiter] else {
                 continue
             }
-            set(request.clock.dialBegan(at: now), waiter)
+            set(request.timeouts.dialBegan(at: now), waiter)
             // One dial in four observes its own deadline. The others hang until they are cancelled.
             let observes = Int.random(in: 0..<4, using: &random) == 0
             dials[dial.connection] =
-                observes ? now.deadline(after: request.clock.connectTimeout) : .distantFuture
+                observes ? now.deadline(after: request.timeouts.connectTimeout) : .distantFuture
         }
-        for waiter in effects.coverageChanges {
+        for waiter in effects.dialAssignmentChanges {
             guard let request = waiting[waiter] else { continue }
-            let isDialling = pool.isDialling(for: waiter)
-            if isDialling { adoptions += 1 }
-            set(isDialling ? request.clock.dialBegan(at: now) : request.clock.dialEnded(at: now), waiter)
+            let isDialing = pool.isDialing(for: waiter)
+            if isDialing { adoptions += 1 }
+            set(isDialing ? request.timeouts.dialBegan(at: now) : request.timeouts.dialEnded(at: now), waiter)
         }
         for dial in effects.abandons where dials[dial] != nil { end(dial, succeeds: false) }
     }
@@ -166,11 +166,11 @@ private struct ClockModel {
     /// Checks that each wait with a running timeout has a timer that fires by its end.
     private mutating func check() {
         for (waiter, request) in waiting {
-            let isDialling = pool.isDialling(for: waiter)
-            let deadline = request.clock.deadline(isDialling: isDialling)
+            let isDialing = pool.isDialing(for: waiter)
+            let deadline = request.timeouts.deadline(isDialing: isDialing)
             guard deadline != .distantFuture else { continue }
             if !timers.contains(where: { $0.waiter == waiter && $0.at <= max(deadline, now) }) {
-                faults.append("\(waiter) has no timer; a dial is made for it: \(isDialling)")
+                faults.append("\(waiter) has no timer; a dial is made for it: \(isDialing)")
             }
         }
         faults += pool.checkInvariants()
@@ -178,7 +178,7 @@ private struct ClockModel {
 }
 
 @Suite("Pool: timeouts of queued requests")
-struct PoolWaiterClockTests {
+struct PoolWaiterTimeoutsTests {
     private let start = MonotonicTime(nanoseconds: 1 << 40)
 
     @Test("Every wait with a timeout has a timer that ends it, whatever happens to its dials", arguments: 0..<20)
@@ -191,37 +191,37 @@ struct PoolWaiterClockTests {
         }
         if model.faults.isEmpty { model.finish() }
         #expect(model.faults.prefix(3).isEmpty, "seed \(seed)")
-        #expect(model.endedByConnectClock > 0 && model.endedByPoolClock > 0 && model.adoptions > 0)
+        #expect(model.endedByConnectTimeout > 0 && model.endedByPoolTimeout > 0 && model.adoptions > 0)
     }
 
     @Test("A dial that is adopted after the first timer fired sets another timer")
     func adoptedLate() {
-        var clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
+        var timeouts = PoolWaiterTimeouts(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
         let later = start.advanced(by: .seconds(10))
-        #expect(clock.firstTimer == start.advanced(by: .seconds(2)))
-        #expect(clock.timerFired(isDialling: false, now: clock.firstTimer) == .goOn(nil))
-        #expect(clock.dialBegan(at: later) == later.advanced(by: .seconds(2)))
+        #expect(timeouts.firstTimer == start.advanced(by: .seconds(2)))
+        #expect(timeouts.timerFired(isDialing: false, now: timeouts.firstTimer) == .continueWaiting(nil))
+        #expect(timeouts.dialBegan(at: later) == later.advanced(by: .seconds(2)))
         #expect(
-            clock.timerFired(isDialling: true, now: later.advanced(by: .seconds(2))) == .timedOut(.connect))
+            timeouts.timerFired(isDialing: true, now: later.advanced(by: .seconds(2))) == .timedOut(.connect))
     }
 
     @Test(
         "A dial that is adopted early retains its timer, and its request gets the full timeout")
     func adoptedEarly() {
-        var clock = PoolWaiterClock(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
+        var timeouts = PoolWaiterTimeouts(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
         let later = start.advanced(by: .seconds(1))
-        #expect(clock.dialBegan(at: later) == nil)
+        #expect(timeouts.dialBegan(at: later) == nil)
         #expect(
-            clock.timerFired(isDialling: true, now: clock.firstTimer)
-                == .goOn(later.advanced(by: .seconds(2))))
+            timeouts.timerFired(isDialing: true, now: timeouts.firstTimer)
+                == .continueWaiting(later.advanced(by: .seconds(2))))
     }
 
     @Test("A request that loses its dial after its pool timeout ends immediately")
     func uncoveredLate() {
-        var clock = PoolWaiterClock(connectTimeout: nil, poolTimeout: .seconds(1), now: start)
-        #expect(clock.timerFired(isDialling: true, now: start.advanced(by: .seconds(1))) == .goOn(nil))
+        var timeouts = PoolWaiterTimeouts(connectTimeout: nil, poolTimeout: .seconds(1), now: start)
+        #expect(timeouts.timerFired(isDialing: true, now: start.advanced(by: .seconds(1))) == .continueWaiting(nil))
         let later = start.advanced(by: .seconds(5))
-        #expect(clock.dialEnded(at: later) == later)
-        #expect(clock.timerFired(isDialling: false, now: later) == .timedOut(.poolWait))
+        #expect(timeouts.dialEnded(at: later) == later)
+        #expect(timeouts.timerFired(isDialing: false, now: later) == .timedOut(.poolWait))
     }
 }

@@ -3,7 +3,7 @@ import Testing
 @testable import MartletConnections
 
 @Suite("Pool: dialing")
-struct PoolDiallingTests {
+struct PoolDialingTests {
     @Test("Each queued request has its dial until the host's limit is reached")
     func dialsUpToLimit() {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2))
@@ -16,7 +16,7 @@ struct PoolDiallingTests {
 
     @Test(
         "A released connection goes to the first request, and the dialed one to the next")
-    func freedWhileDialling() throws {
+    func freedWhileDialing() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2))
         let connection = try #require(scene.open())
         let first = scene.request()
@@ -136,7 +136,7 @@ struct PoolDiallingTests {
         #expect(
             cancelled
                 == StringPool.Cancellation(
-                    outcome: .withdrawn, effects: StringPool.Effects(coverageChanges: [waiter])))
+                    outcome: .withdrawn, effects: StringPool.Effects(dialAssignmentChanges: [waiter])))
         let effects = scene.fail(dial)
         #expect(effects.failures.isEmpty)
         let own = try #require(effects.dials.first).connection
@@ -168,7 +168,7 @@ struct PoolDiallingTests {
         let dial = try #require(first.effects.dials.first).connection
         #expect(
             scene.cancel(try #require(first.waiter)).effects
-                == StringPool.Effects(coverageChanges: [waiter]))
+                == StringPool.Effects(dialAssignmentChanges: [waiter]))
         #expect(scene.cancel(waiter).effects == StringPool.Effects(abandons: [dial]))
         #expect(scene.faults.isEmpty)
     }

@@ -1,0 +1,23 @@
+import Synchronization
+
+/// The number of retries that a session may still make. Each call adds a fraction of one, and each retry takes one.
+final class RetryBudget: Sendable {
+    /// The initial amount, so that a session with few calls has some retries as well.
+    static let initial = 10.0
+    /// The maximum amount: a long quiet period does not save up for many retries at once.
+    static let most = 100.0
+
+    private let left = Mutex(RetryBudget.initial)
+
+    /// Adds the share of one call.
+    func deposit(_ share: Double) { left.withLock { $0 = min($0 + max(0, share), RetryBudget.most) } }
+
+    /// Withdraws one retry. Returns `false` if none is left.
+    func withdraw() -> Bool {
+        left.withLock { left in
+            guard left >= 1 else { return false }
+            left -= 1
+            return true
+        }
+    }
+}
