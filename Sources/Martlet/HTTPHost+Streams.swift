@@ -18,7 +18,7 @@ extension HTTPHost {
     ///   - parameters: The parameters, as for `prepare(_:_:parameters:)`.
     ///   - body: The body to send with each connection; a body that can be read only once allows one connection.
     ///   - headers: Header fields in addition to those of the host.
-    ///   - options: `nil` for the defaults, with the host's ``options`` for the requests.
+    ///   - options: The settings of the stream; `nil` for the defaults. The host's ``options`` apply to its requests.
     public func events<Target: HTTPTarget>(
         from path: Target = "", method: HTTPRequest.Method = .get, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), options: EventStreamOptions? = nil

@@ -67,10 +67,7 @@ final class CachedBody: StoredBody {
         }
         if control.isCancelled || Task.isCancelled { throw CancellationError() }
         guard MonotonicTime.now() < call.totalDeadline else {
-            throw HTTPError(
-                .timedOut, phase: .receivingBody, message: "the total timeout expired while the body was read",
-                wasSent: true, method: call.method, url: call.url, timeout: .total,
-                elapsed: MonotonicTime.now().since(call.start))
+            throw call.timedOut(.receivingBody, "while the body was read", sentCount: call.requestCount)
         }
         switch state.withLock({ $0.source }) {
         case .bytes(let bytes):

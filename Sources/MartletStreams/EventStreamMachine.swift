@@ -108,17 +108,21 @@ struct EventStreamReader: Sendable {
     /// Reads until the stream ends, or its events are no longer requested.
     func read(into events: Handoff<ServerSentEvent>) async {
         var machine = EventStreamMachine(options)
+        var isReconnection = false
         do {
             while true {
                 let step: EventStreamMachine.Step
                 do { step = try await connect(&machine, events) ? machine.ended() : .finish } catch let error
                     as HTTPError
                 {
+                    // The stream ends as if the session had been invalidated while it was connected.
+                    if isReconnection, error.code == .sessionInvalidated { throw CancellationError() }
                     step = machine.failed(isTransient: EventStreamReader.isTransient(error), jitter: .random(in: 0...1))
                     if step == .fail { throw error }
                 }
                 guard case .reconnect(let delay) = step else { break }
                 try await options.sleep(delay)
+                isReconnection = true
             }
             events.finish()
         } catch { events.finish(throwing: error) }

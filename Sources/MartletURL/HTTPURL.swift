@@ -146,6 +146,9 @@ public struct HTTPURL: Hashable, Sendable {
     /// The same URL without user name and password.
     public var withoutUserInfo: HTTPURL { userInfo == nil ? self : with { $0.userInfo = nil } }
 
+    /// The same URL without fragment, as the key of a page in a crawler or an index.
+    public var withoutFragment: HTTPURL { fragment == nil ? self : with { $0.fragment = nil } }
+
     /// Returns the same URL; if it has no fragment, with the fragment of another URL: the rule for redirects (RFC 9110
     /// §10.2.2).
     package func inheritingFragment(of other: HTTPURL) -> HTTPURL {
@@ -373,8 +376,12 @@ extension HTTPURL {
             self.message = message
         }
 
-        /// The message and the position, such as `port 65536 is out of range 1–65535 at character 15`.
-        public var description: String { "\(message) at character \(offset)" }
+        /// The message and the position, such as `port 65536 is out of range 1–65535 at character 15`. An empty string
+        /// and a missing or unsupported scheme need no position.
+        public var description: String {
+            let isAtStart = code == .empty || code == .missingScheme || code == .unsupportedScheme
+            return isAtStart ? message : "\(message) at character \(offset)"
+        }
     }
 }
 

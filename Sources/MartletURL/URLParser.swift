@@ -59,8 +59,8 @@ struct URLParser {
         else { return nil }
         let name = String(decoding: bytes[..<colon], as: UTF8.self).lowercased()
         guard let scheme = HTTPURL.Scheme(rawValue: name) else {
-            let shown = name.utf8.count <= 20 ? "scheme \(name)" : "the scheme"
-            throw RawURLParseError(.unsupportedScheme, at: 0, "\(shown) is neither http nor https")
+            let shown = name.utf8.count <= 20 ? ", but this one is “\(name)”" : ""
+            throw RawURLParseError(.unsupportedScheme, at: 0, "a URL's scheme must be http or https\(shown)")
         }
         position = colon + 1
         return scheme

@@ -172,15 +172,14 @@ final class FlightMember: Sendable {
         _ phase: HTTPError.Phase
     ) async throws {
         control.begin(.pausing(waiter))
+        let began = MonotonicTime.now()
         let outcome = await waiter.wait(until: min(call.totalDeadline, deadline), on: flight.loop)
         if control.isCancelled { throw CancellationError() }
         guard case .timedOut = outcome else { return }
         let isTotal = MonotonicTime.now() >= call.totalDeadline
-        throw HTTPError(
-            .timedOut, phase: phase,
-            message: "the \(isTotal ? "total" : "idle") timeout expired while the cache waited for the server",
-            wasSent: true, method: call.method, url: call.url, timeout: isTotal ? .total : .idle,
-            elapsed: MonotonicTime.now().since(call.start))
+        throw call.timedOut(
+            phase, "while the cache waited for the server", sentCount: call.requestCount,
+            timeout: isTotal ? .total : .idle, since: isTotal ? nil : began)
     }
 
     /// The error of a reader that was too slow. A call that has delivered nothing yet repeats its request.

@@ -7,6 +7,9 @@ public enum HTTPCall {
         /// The body of the request.
         public var body: HTTPBody
 
+        /// The URL of the head, without user info and fragment; `nil` after a change that makes it invalid.
+        public var url: HTTPURL? { head.httpURL }
+
         /// The fields of ``headers`` that cannot be sent, without valid fields.
         private var rejectedFields = HTTPHeaders()
 
@@ -75,6 +78,9 @@ public enum HTTPCall {
 
         /// The source of the response: the network, a middleware, or a feature, such as `.cache`.
         public var source: HTTPExchange.Source { answer?.answer.source ?? .middleware }
+
+        /// The action of the cache, as ``HTTPExchange/cacheStatus``.
+        public var cacheStatus: String? { answer?.answer.provenance?.cacheStatus }
 
         /// The body from the network, with content codings decoded; `nil` for a response that a middleware made.
         ///

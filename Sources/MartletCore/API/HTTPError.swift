@@ -303,12 +303,15 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         Mirror(self, children: ["description": description, "code": code.rawValue, "phase": phase.rawValue])
     }
 
-    /// The method and the URL, without secrets, and the message; the code and the message if the error is not about a
-    /// request. After redirects, the URL of the first request follows as `(redirected from URL)`.
+    /// The method and the URL, without secrets, and the message; only the message if the URL is not known. After
+    /// redirects, the URL of the first request follows as `(redirected from URL)`. Several attempts are counted at the
+    /// end: `(2 attempts)`, or `(2 requests)` with redirects.
     public var description: String {
         let original = originalURL.map { "(redirected from \($0.absoluteString))" }
-        let request = [method?.rawValue, url?.absoluteString, original].compactMap(\.self).joined(separator: " ")
-        return "\(request.isEmpty ? code.rawValue : request): \(message)"
+        let request = url.map { [method?.rawValue, $0.absoluteString, original].compactMap(\.self) } ?? []
+        let count = attempts > 1 ? " (\(attempts) \(original == nil ? "attempts" : "requests"))" : ""
+        let prefix = request.isEmpty ? "" : request.joined(separator: " ") + ": "
+        return prefix + (message.isEmpty ? code.rawValue : message) + count
     }
 
     /// The same as ``description``, for `localizedDescription`.

@@ -57,7 +57,8 @@ extension HTTPMiddleware {
 public struct HTTPNext: Sendable {
     let send: @Sendable (HTTPCall.Request) async throws -> HTTPCall.Response
 
-    /// Sends a request, and returns the response when its head has arrived.
+    /// Sends a request, and returns the response when its head has arrived. A body of a known length, of at most 64 KiB,
+    /// that arrives within 50 ms is received first, so that its connection is free while the middleware runs.
     ///
     /// A request for another origin is sent without the credentials of the call.
     /// - Throws: An ``HTTPError``, such as `.invalidHeader` for a field that cannot be sent and `.bodyNotReplayable` for

@@ -65,6 +65,9 @@ extension HTTPRequest: HTTPTarget {
     /// The request itself.
     public var httpTarget: HTTPTargetForm { .request(self) }
 
+    /// The URL that the request is for; `nil` if its scheme, authority and path are not those of an ``HTTPURL``.
+    public var httpURL: HTTPURL? { try? HTTPSession.url(of: self) }
+
     /// Creates a request to a URL, with header fields.
     public init(method: HTTPRequest.Method, url: HTTPURL, headers: HTTPFields = HTTPFields()) {
         self.init(
@@ -202,7 +205,7 @@ extension HTTPSession {
 
     package static func url(_ string: String, pathAsIs: Bool = false) throws(HTTPError) -> HTTPURL {
         do throws(HTTPURL.ParseError) { return try HTTPURL(string, pathAsIs: pathAsIs) } catch {
-            throw invalidURL("\(error.description) of “\(withoutSecrets(string))”", underlying: error)
+            throw invalidURL("invalid URL “\(withoutSecrets(string))”: \(error)", underlying: error)
         }
     }
 

@@ -72,8 +72,8 @@ public struct SessionConfiguration: Sendable {
     /// ``HTTPError``.
     ///
     /// It receives every error of a call, also those of ``HTTPExchange/validated()`` and `decode`. It does not receive
-    /// the error of an invalid URL. Downloads in parts, event streams and the offline queue do not use it, because
-    /// their errors decide whether they continue: they end with an ``HTTPError``.
+    /// the error of an invalid URL. Downloads in parts, event streams of a session and the offline queue do not use it,
+    /// because their errors decide whether they continue: they end with an ``HTTPError``.
     public var errors: ErrorMapper?
 
     #if Metrics

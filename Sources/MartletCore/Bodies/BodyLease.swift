@@ -99,7 +99,8 @@ package final class BodyLease: Sendable {
 
     private func timeout(of call: Call, at now: MonotonicTime) -> HTTPError {
         guard now < totalDeadline else {
-            return call.totalTimeout(.receivingBody, "before the body was read to its end", sentCount: 1)
+            return call.timedOut(
+                .receivingBody, "before the body was read to its end", sentCount: call.requestCount)
         }
         let text = HTTPError.text(limit ?? .zero)
         var error = call.error(

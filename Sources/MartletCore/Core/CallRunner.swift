@@ -79,7 +79,7 @@ package struct CallRunner: Sendable {
         await control.waitWhilePaused(until: call.totalDeadline, on: core.loop)
         if control.isCancelled || Task.isCancelled { throw CancellationError() }
         guard MonotonicTime.now() < call.totalDeadline else {
-            throw call.totalTimeout(.preparing, "while the call was paused")
+            throw call.timedOut(.preparing, "while the call was paused")
         }
     }
 

@@ -8,16 +8,22 @@ extension Call {
             underlying: underlying, exchange: exchange)
     }
 
-    /// Returns the error of a call whose total timeout expired.
-    /// - Parameter moment: A phrase for the moment of expiry, which follows “the total timeout expired”.
-    func totalTimeout(_ phase: HTTPError.Phase, _ moment: String, sentCount: Int = 0) -> HTTPError {
+    /// Returns the error of a call whose timeout expired: the total timeout, unless another one is given. `moment` is a
+    /// phrase that follows “the total timeout expired”; `began` is the start of the wait, if not that of the call.
+    package func timedOut(
+        _ phase: HTTPError.Phase, _ moment: String, sentCount: Int = 0, timeout: HTTPError.Timeout = .total,
+        since began: MonotonicTime? = nil
+    ) -> HTTPError {
+        let elapsed = MonotonicTime.now().since(began ?? start)
         var error = error(
-            .timedOut, phase, "the total timeout expired \(moment)", wasSent: sentCount > 0, attempts: max(1, sentCount)
-        )
-        error.timeout = .total
-        error.elapsed = MonotonicTime.now().since(start)
+            .timedOut, phase, "the \(timeout.rawValue) timeout expired \(moment), after \(HTTPError.text(elapsed))",
+            wasSent: sentCount > 0, attempts: max(1, sentCount))
+        (error.timeout, error.elapsed) = (timeout, elapsed)
         return error
     }
+
+    /// The number of requests of the call up to this one, with those that it follows.
+    package var requestCount: Int { hops.count + 1 }
 
     /// Returns the error of a call whose exchange failed and is not retried: `CancellationError` if it was cancelled.
     /// - Parameter status: The status of the response whose body failed.

@@ -66,7 +66,7 @@ package struct UserCode: Sendable {
                 case .timedOut: break
                 }
             }
-            throw call.totalTimeout(
+            throw call.timedOut(
                 sends == true ? .awaitingHead : phase, "before \(name) returned",
                 sentCount: max(sentCount(), sends == true ? 1 : 0))
         }

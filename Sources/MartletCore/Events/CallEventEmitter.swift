@@ -142,7 +142,9 @@ package final class CallEventEmitter: Sendable {
     /// Passes a response whose head was received to the delegate for its decision.
     /// - Returns: The response to continue with.
     func admit(_ answer: StreamedResponse, _ control: TransferControl) async throws -> StreamedResponse {
-        emit(.responseReceived(status: answer.head.status, byteCount: answer.expectedContentLength))
+        emit(
+            .responseReceived(
+                status: answer.head.status, byteCount: answer.expectedContentLength, source: answer.source))
         guard delegate != nil else { return answer }
         let response = HeadConversion.response(answer.head)
         let disposition = try await ask(
@@ -190,7 +192,7 @@ package final class CallEventEmitter: Sendable {
         let bytes = delegate.receivesBodyBytes ? bytes() : nil
         try await ask("bodyReceived(_:in:)", .receivingBody, holding: channel.heldExchange, otherwise: ()) {
             await $0.bodyReceived(byteCount, in: $1)
-            if let bytes { await $0.bodyReceived(bytes, in: $1) }
+            if let bytes { await $0.bodyBytesReceived(bytes, in: $1) }
         }
     }
 

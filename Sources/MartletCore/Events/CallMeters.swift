@@ -63,7 +63,7 @@
             switch event.kind {
             case .requestSent: meters.requests.increment(by: 1)
             case .connectionOpened, .connectionReused: meters.note(pool.snapshot)
-            case .responseReceived(let status, _): self.status.store(status, ordering: .relaxed)
+            case .responseReceived(let status, _, _): self.status.store(status, ordering: .relaxed)
             case .finished(let metrics):
                 let kind = status.load(ordering: .relaxed) / 100
                 meters.bytesSent.increment(by: Int64(clamping: metrics.sentByteCount))
@@ -117,7 +117,7 @@
             switch event.kind {
             case .requestSent(let attempt) where attempt > 1:
                 span.attributes["http.request.resend_count"] = Int64(attempt - 1)
-            case .responseReceived(let status, _):
+            case .responseReceived(let status, _, _):
                 span.attributes["http.response.status_code"] = Int64(status)
                 if status >= 400 {
                     span.attributes["error.type"] = "\(status)"

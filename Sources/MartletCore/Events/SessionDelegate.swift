@@ -27,7 +27,7 @@ public protocol SessionDelegate: Sendable {
     /// redirect as the call's response.
     ///
     /// Called only for redirects that the ``RedirectPolicy`` follows. If the returned request has another origin than
-    /// the proposed one, it is sent without credentials and cookies.
+    /// the proposed one, it is sent without credentials and cookies. `httpURL` is the URL of either request.
     /// - Parameters:
     ///   - response: The redirect; its body has not been read.
     ///   - request: The request that was redirected.
@@ -63,12 +63,12 @@ public protocol SessionDelegate: Sendable {
     /// Receives the number of further bytes of the response's body, after content codings are decoded.
     func bodyReceived(_ byteCount: Int, in context: CallContext) async
 
-    /// Whether ``bodyReceived(_:in:)-([UInt8],_)`` is called; `false` by default, which saves a copy of each body.
+    /// Whether ``bodyBytesReceived(_:in:)`` is called; `false` by default, which saves a copy of each body.
     /// Checked once for each piece.
     var receivesBodyBytes: Bool { get }
 
-    /// Receives the bytes that the last ``bodyReceived(_:in:)-(Int,_)`` counted, if ``receivesBodyBytes`` is `true`.
-    func bodyReceived(_ bytes: [UInt8], in context: CallContext) async
+    /// Receives the bytes that the last ``bodyReceived(_:in:)`` counted, if ``receivesBodyBytes`` is `true`.
+    func bodyBytesReceived(_ bytes: [UInt8], in context: CallContext) async
 
     /// Handles that a transfer resumes with bytes of earlier runs, such as a download of several runs.
     /// - Parameters:
@@ -162,7 +162,7 @@ extension SessionDelegate {
     public var receivesBodyBytes: Bool { false }
 
     /// Ignores the event.
-    public func bodyReceived(_ bytes: [UInt8], in context: CallContext) async {}
+    public func bodyBytesReceived(_ bytes: [UInt8], in context: CallContext) async {}
 
     /// Ignores the event.
     public func transferResumed(of url: HTTPURL, at offset: UInt64, expecting byteCount: UInt64?) async {}

@@ -23,8 +23,9 @@ public struct SessionEvent: Sendable {
         case challenged(status: Int)
         /// The request is retried after the delay, because of a status or a failure.
         case retrying(status: Int?, error: HTTPError.Code?, delay: Duration)
-        /// The final head of the response was received. The length of the body is `nil` if it is not known.
-        case responseReceived(status: Int, byteCount: UInt64?)
+        /// The final head of the response was received. The length of the body is `nil` if it is not known. The source
+        /// is the network, a middleware or a feature, such as `.cache` and `.validatedCache` (after a 304).
+        case responseReceived(status: Int, byteCount: UInt64?, source: HTTPExchange.Source)
         /// The call ended with a response.
         case finished(HTTPMetrics)
         /// The call ended with an error; the code is `nil` if it is not an ``HTTPError``.
@@ -67,7 +68,8 @@ extension SessionEvent: CustomStringConvertible {
         case .challenged(let status): "challenged by \(status)"
         case .retrying(let status, let error, let delay):
             "retrying in \(delay) after \(status.map(String.init) ?? error?.rawValue ?? "an answer")"
-        case .responseReceived(let status, let count): "response \(status), \(count.map(String.init) ?? "?") bytes"
+        case .responseReceived(let status, let count, let source):
+            "response \(status), \(count.map(String.init) ?? "?") bytes, source \(source)"
         case .finished(let metrics): "finished after \(metrics.total)"
         case .failed(let code): "failed: \(code?.rawValue ?? "another error")"
         case .cancelled: "cancelled"

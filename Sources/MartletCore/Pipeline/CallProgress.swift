@@ -180,11 +180,13 @@ package final class CallProgress: Sendable {
     }
 
     /// Reads the rest of a short response, so that its connection is free while code of the program decides about it.
+    /// Only a body that nothing else reads: the cache receives the bodies that it stores or shares, and a middleware
+    /// those that it replaces.
     func readAhead(_ answer: StreamedResponse) async {
+        guard case .exchange(let exchange) = answer.channel else { return }
         // A response that another request follows is short, and worth a moment; other responses must not be delayed.
-        let prepareFollowUp = answer.head.status >= 300 || answer.expectedContentLength != nil
-        await answer.channel.heldExchange?.readAhead(
-            until: prepareFollowUp ? MonotonicTime.now().advanced(by: CallProgress.gracePeriod) : nil)
+        let isShort = answer.head.status >= 300 || answer.expectedContentLength != nil
+        await exchange.readAhead(until: isShort ? MonotonicTime.now().advanced(by: CallProgress.gracePeriod) : nil)
     }
 
     /// Discards a response that is not the call's, before the next request starts, so that the connection can be reused

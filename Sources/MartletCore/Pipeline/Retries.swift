@@ -53,10 +53,9 @@ extension CallProgress {
             after: .status(head.status, retryAfter: retryAfter), of: call, holding: answer.channel.heldExchange)
         guard let delay, delay >= call.totalDeadline.since(MonotonicTime.now()) else { return delay }
         // The response is not returned: the caller requested another attempt, and an end of the call before that.
-        var error = call.totalTimeout(
-            .processingResponse,
-            "before the next attempt, in \(HTTPError.text(delay)), could begin; the last response was \(head.status)",
-            sentCount: sentCount)
+        var error = call.timedOut(.processingResponse, "", sentCount: sentCount)
+        error.message =
+            "the total timeout expires before the next attempt, in \(HTTPError.text(delay)); the last response was \(head.status)"
         error.exchange = answer.exchange(with: [])
         throw error
     }
@@ -89,7 +88,7 @@ extension CallProgress {
         _ = await pause.wait(until: min(end, call.totalDeadline), on: core.loop)
         if control.isCancelled { throw CancellationError() }
         guard end <= call.totalDeadline else {
-            throw call.totalTimeout(.preparing, "while waiting for the next attempt", sentCount: sentCount)
+            throw call.timedOut(.preparing, "while waiting for the next attempt", sentCount: sentCount)
         }
     }
 }

@@ -19,6 +19,7 @@ public final class Download: Sendable {
         /// The URL without user info.
         var url: HTTPURL { get }
         var target: DownloadTarget { get }
+        var options: DownloadOptions { get }
         /// The path of the file, once it is known.
         var path: FilePath? { get }
     }
@@ -35,9 +36,7 @@ public final class Download: Sendable {
         id: DownloadID, status: DownloadStatus, controller: any Controller,
         mapped: @escaping @Sendable (any Error) -> any Error = { $0 }
     ) {
-        self.id = id
-        self.status = status
-        self.controller = controller
+        (self.id, self.status, self.controller) = (id, status, controller)
         self.mapped = mapped
     }
 
@@ -46,6 +45,9 @@ public final class Download: Sendable {
 
     /// The target as it was given; absolute for a download of a ``DownloadManager``.
     public var target: DownloadTarget { controller.target }
+
+    /// The options, as a manager stores them: without fields and settings that have credentials.
+    public var options: DownloadOptions { controller.options.stored }
 
     /// The path of the file, once it is known. In a directory, that is after the response of the server. The file
     /// exists when the download has finished, at the path in its ``DownloadResult``.

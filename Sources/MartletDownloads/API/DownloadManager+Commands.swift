@@ -10,8 +10,10 @@ extension DownloadManager {
     public enum DuplicatePolicy: Hashable, Sendable {
         /// An unfinished download of the same file is an error.
         case fail
-        /// Nothing is added, and the existing download is returned as it is: the one of the same URL and target in any
-        /// state, or an unfinished one of the same file. The signature of a signed URL is not compared.
+        /// Nothing is added, and the existing download is returned: the one of the same URL and target in any state, or
+        /// an unfinished one of the same file. The fragment of a URL and its signature are not compared. The download
+        /// keeps its options (``Download/options``) and its priority. A new ``DownloadOptions/checksum`` that it was
+        /// not compared with, and will not be, is an error.
         case existing
     }
 
@@ -28,20 +30,22 @@ extension DownloadManager {
     /// - Parameters:
     ///   - url: the URL of the file, or a GET request whose header fields are added to those of the options.
     ///   - target: the target; a relative path starts at the current working directory.
+    ///   - options: the options. Those of an existing download that is returned do not change.
     ///   - priority: the priority among the waiting downloads.
     ///   - policy: the action for a download that the manager already has; ``DuplicatePolicy/fail`` by default. With
     ///     ``DuplicatePolicy/existing`` a program may add all of its downloads at each start.
     /// - Returns: The identifier, stable across processes.
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the options have a closure
-    ///   that cannot be written, and for a request that is not a GET; `.alreadyInProgress` if another unfinished
-    ///   download of this manager has the same file; `.diskFull` or `.fileFailed` if its record cannot be written;
-    ///   `.downloadManagerClosed` when the manager was closed. `CancellationError` when the task was cancelled before.
+    ///   that cannot be written, for a request that is not a GET, and if an existing download has another checksum or
+    ///   none; `.alreadyInProgress` if another unfinished download of this manager has the same file; `.diskFull` or
+    ///   `.fileFailed` if its record cannot be written; `.downloadManagerClosed` when the manager was closed.
+    ///   `CancellationError` when the task was cancelled before.
     @discardableResult public func add(
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
         priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail
     ) async throws -> DownloadID {
         var options = options
-        let place = try options.take(url)
+        let place = try options.take(url).withoutFragment
         try checkOpen()
         try Task.checkCancellation()
         let absolute = try HTTPError.storing { () throws(StorageError) -> DownloadTarget in
@@ -94,14 +98,21 @@ extension DownloadManager {
         }
         try checkOpen()
         let holder = claim.flatMap { claims[$0] }
-        return managed.values.lazy.map(\.item).filter { other in
-            switch self.machine.phase(of: other.id) {
+        let found = managed.values.map(\.item).filter { other in
+            switch machine.phase(of: other.id) {
             case .removing, .stopping(.cancel), nil: false
             case .finished, .recording: other.isSameTransfer(as: item, at: unsigned)
             case .waiting, .running, .stopping, .paused, .failed:
                 other.id == holder || other.isSameTransfer(as: item, at: unsigned)
             }
-        }.map(\.id).min()
+        }.sorted { $0.id < $1.id }
+        guard let first = found.first, let checksum = item.options.checksum else { return found.first?.id }
+        if let match = found.first(where: { $0.verifies(checksum) }) { return match.id }
+        let stored = first.options.checksum.map { "the checksum \($0)" } ?? "no checksum"
+        throw HTTPError(
+            .invalidRequest, phase: .preparing,
+            message: "download \(first.id) was added with \(stored), and is not compared with \(checksum); "
+                + "cancel or remove it first, or add with ifPresent: .fail", method: .get, url: item.url)
     }
 
     // MARK: One download

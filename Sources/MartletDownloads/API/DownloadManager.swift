@@ -141,7 +141,8 @@ public actor DownloadManager {
             switch registry.entry(of: id)?.status.state {
             case .finished(let result): summary.finished[id] = result
             case .failed(let error): summary.failed[id] = error
-            case .waiting, .running, .verifying, .paused, .cancelled, nil: continue
+            case .cancelled, nil: continue
+            case let state?: summary.unfinished[id] = state
             }
         }
         return summary
@@ -153,8 +154,9 @@ public actor DownloadManager {
     /// and no file is open. The next manager of the directory resumes the unfinished downloads: call this on Ctrl-C and
     /// SIGTERM, and not ``pauseAll()``, after which they stay paused.
     ///
-    /// It waits for the downloads, so the closure that prepares their requests must not await it.
-    /// - Returns: The results so far. Unfinished downloads are not included.
+    /// It waits for the downloads, so the closure that prepares their requests must not await it. ``all``, and
+    /// ``Download/state`` and the other properties of its handles, can still be read: downloads that ran are waiting.
+    /// - Returns: The results so far, and the unfinished downloads.
     @discardableResult public func close() async -> DownloadSummary {
         guard !isClosing else {
             await isClosed.becomesTrue()
@@ -178,13 +180,15 @@ public actor DownloadManager {
     }
 }
 
-/// The finished and failed downloads of a ``DownloadManager`` when all of them were over, or when it was closed. Removed
-/// downloads are not included.
-public struct DownloadSummary: Sendable {
+/// The downloads of a ``DownloadManager`` when all of them were over, or when it was closed. Removed downloads are not
+/// included.
+public struct DownloadSummary: Sendable, CustomStringConvertible {
     /// The complete files.
     public var finished: [DownloadID: DownloadResult] = [:]
     /// The errors of the failed downloads, also of those that failed in an earlier process and were not resumed.
     public var failed: [DownloadID: HTTPError] = [:]
+    /// The states of the downloads that are not over, paused or waiting. The next manager of the directory has them.
+    public var unfinished: [DownloadID: DownloadState] = [:]
     /// The number of cancelled downloads whose removal was completed since the manager was opened.
     public var cancelledCount = 0
 
@@ -192,6 +196,11 @@ public struct DownloadSummary: Sendable {
     /// - Throws: The error of the failed download that was added first.
     public func requireSuccess() throws(HTTPError) {
         if let first = failed.min(by: { $0.key < $1.key }) { throw first.value }
+    }
+
+    /// The numbers of downloads, such as `3 finished, 1 failed, 2 unfinished, 0 cancelled`.
+    public var description: String {
+        "\(finished.count) finished, \(failed.count) failed, \(unfinished.count) unfinished, \(cancelledCount) cancelled"
     }
 }
 
@@ -207,7 +216,9 @@ public enum DownloadManagerEvent: Sendable {
     /// The file is complete.
     case finished(DownloadID, DownloadResult)
     /// The download failed; the others continue.
-    case failed(DownloadID, HTTPError)
+    case failed(DownloadID, HTTPURL, HTTPError)
+    /// A transient failure; the next attempt follows after the delay (``DownloadEvent/retrying(_:after:failures:)``).
+    case retrying(DownloadID, HTTPURL, HTTPError, after: Duration)
     /// The download is paused until it is resumed.
     case paused(DownloadID, HTTPURL)
     /// The download was cancelled, and nothing of it is left.
@@ -283,11 +294,9 @@ public struct DownloadLimits: Hashable, Sendable, Codable {
         concurrentFiles: Int = 3, perHost: Int = 2, connectionsPerHost: Int = 6, bandwidth: BandwidthRate? = nil,
         bandwidthPerHost: BandwidthRate? = nil
     ) {
-        self.concurrentFiles = concurrentFiles
-        self.perHost = perHost
+        (self.concurrentFiles, self.perHost) = (concurrentFiles, perHost)
         self.connectionsPerHost = connectionsPerHost
-        self.bandwidth = bandwidth
-        self.bandwidthPerHost = bandwidthPerHost
+        (self.bandwidth, self.bandwidthPerHost) = (bandwidth, bandwidthPerHost)
     }
 }
 

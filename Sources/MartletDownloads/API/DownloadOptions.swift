@@ -1,3 +1,4 @@
+import FoundationEssentials
 import MartletCoding
 public import MartletCore
 import MartletStreams
@@ -79,19 +80,11 @@ public struct DownloadOptions: Sendable {
         byteLimit: ByteCount = .unlimited, preservesModificationTime: Bool = false,
         headers: HTTPHeaders = HTTPHeaders(), request: RequestOptions = RequestOptions()
     ) {
-        self.segments = segments
-        self.checksum = checksum
-        self.collision = collision
-        self.resumption = resumption
-        self.retry = retry
-        self.stallTimeout = stallTimeout
-        self.checkpointInterval = checkpointInterval
-        self.bandwidth = bandwidth
-        self.sequentialWindow = sequentialWindow
-        self.byteLimit = byteLimit
+        (self.segments, self.checksum, self.collision, self.resumption) = (segments, checksum, collision, resumption)
+        (self.retry, self.stallTimeout, self.checkpointInterval) = (retry, stallTimeout, checkpointInterval)
+        (self.bandwidth, self.sequentialWindow, self.byteLimit) = (bandwidth, sequentialWindow, byteLimit)
         self.preservesModificationTime = preservesModificationTime
-        self.headers = headers
-        self.request = request
+        (self.headers, self.request) = (headers, request)
     }
 }
 
@@ -151,6 +144,14 @@ extension DownloadOptions: Codable {
         if !headers.isEmpty { try container.encode(headers, forKey: .headers) }
         try container.encode(request, forKey: .request)
     }
+
+    /// The options as they are stored, without credentials; without ``request`` if that cannot be stored.
+    var stored: DownloadOptions {
+        var options = self
+        if (try? JSONEncoder().encode(request)) == nil { options.request = RequestOptions() }
+        let bytes = try? JSONEncoder().encode(options)
+        return bytes.flatMap { try? JSONDecoder().decode(DownloadOptions.self, from: $0) } ?? DownloadOptions()
+    }
 }
 
 /// Retries of a download after transient failures.
@@ -173,10 +174,8 @@ public struct DownloadRetry: Hashable, Sendable, Codable {
         maximumRetries: Int = 5, initialDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(30),
         maximumRetryAfter: Duration = .seconds(120)
     ) {
-        self.maximumRetries = maximumRetries
-        self.initialDelay = initialDelay
-        self.maximumDelay = maximumDelay
-        self.maximumRetryAfter = maximumRetryAfter
+        (self.maximumRetries, self.maximumRetryAfter) = (maximumRetries, maximumRetryAfter)
+        (self.initialDelay, self.maximumDelay) = (initialDelay, maximumDelay)
     }
 
     private enum CodingKeys: String, CodingKey {

@@ -52,7 +52,7 @@ public typealias DownloadStates = LatestValues<DownloadState>
 public typealias DownloadProgressSequence = LatestValues<DownloadProgress>
 
 /// A complete download.
-public struct DownloadResult: Hashable, Sendable {
+public struct DownloadResult: Hashable, Sendable, CustomStringConvertible {
     /// The path of the file.
     public var path: FilePath
     /// The length of the file in bytes.
@@ -74,13 +74,14 @@ public struct DownloadResult: Hashable, Sendable {
         path: FilePath, byteCount: UInt64, resumedByteCount: UInt64 = 0, receivedByteCount: UInt64,
         verified: [Checksum] = [], url: HTTPURL, metrics: DownloadMetrics? = nil
     ) {
-        self.path = path
-        self.byteCount = byteCount
-        self.resumedByteCount = resumedByteCount
-        self.receivedByteCount = receivedByteCount
-        self.verified = verified
-        self.url = url
+        (self.path, self.byteCount, self.resumedByteCount) = (path, byteCount, resumedByteCount)
+        (self.receivedByteCount, self.verified, self.url) = (receivedByteCount, verified, url)
         self.metrics = metrics
+    }
+
+    /// The path, the numbers of bytes and the verified checksums on one line.
+    public var description: String {
+        "\(path): \(byteCount) bytes, \(resumedByteCount) resumed\(verified.map { ", verified \($0)" }.joined())"
     }
 }
 

@@ -1,7 +1,7 @@
 /// The progress of all downloads of a ``DownloadManager`` together: a state, not an event.
 ///
 /// A finished or failed download counts until it is removed; a cancelled one is removed immediately.
-public struct TotalDownloadProgress: Hashable, Sendable {
+public struct TotalDownloadProgress: Hashable, Sendable, CustomStringConvertible {
     /// The bytes of the files that are received, including those of earlier runs.
     public fileprivate(set) var completedByteCount: UInt64 = 0
     /// The length of all files in bytes; `nil` while one is unknown. If the length of a failed download is unknown, its
@@ -32,6 +32,12 @@ public struct TotalDownloadProgress: Hashable, Sendable {
         guard let totalByteCount, count > 0 else { return nil }
         guard totalByteCount > 0 else { return Double(finishedCount) / Double(count) }
         return min(1, Double(completedByteCount) / Double(totalByteCount))
+    }
+
+    /// The bytes, the rate and the numbers of downloads on one line.
+    public var description: String {
+        let (total, rate) = (totalByteCount.map { "\($0)" } ?? "?", UInt64(exactly: bytesPerSecond.rounded()) ?? .max)
+        return "\(completedByteCount) of \(total) bytes, \(rate) bytes/s, \(finishedCount) of \(count) finished"
     }
 }
 

@@ -44,6 +44,7 @@ package struct DownloadItem: Sendable {
 
     /// Changes the current URL.
     package mutating func move(to url: HTTPURL) {
+        let url = url.withoutFragment
         guard url != place else { return }
         movedURLs.append(url)
         if movedURLs.count > DownloadItem.moveLimit { movedURLs.removeFirst() }
@@ -72,6 +73,12 @@ package struct DownloadItem: Sendable {
         guard target == new.target else { return false }
         let urls = [url] + movedURLs
         return urls.contains { $0.path == new.url.path && SignedURL.unsigned($0.absoluteForm) == unsigned }
+    }
+
+    /// Whether the file was compared with a checksum, or will be.
+    func verifies(_ checksum: Checksum) -> Bool {
+        if case .finished(let result) = stage, result.verified.contains(checksum) { return true }
+        return options.checksum == checksum
     }
 
     /// The normalized path of the file, by which two downloads of one file are detected.

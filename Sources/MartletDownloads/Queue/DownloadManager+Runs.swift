@@ -41,7 +41,12 @@ extension DownloadManager {
 
     private func manage(_ item: DownloadItem, _ state: DownloadState, isVisible: Bool = true) -> DownloadStatus {
         let (id, place) = (item.id, DownloadLocation(item))
-        let status = DownloadStatus(state) { [weak registry] in registry?.count(id) }
+        let status = DownloadStatus(state) { [weak registry, log] event in
+            if event == nil { registry?.count(id) }
+            if case .retrying(let error, let delay, _)? = event {
+                log.add(.retrying(id, place.url, error, after: delay))
+            }
+        }
         managed[item.id] = Managed(item: item, place: place, status: status)
         if isVisible { registry.add(item.id, status, place) }
         return status
@@ -209,7 +214,7 @@ extension DownloadManager {
         managed[id]?.item.stage = .failed(error)
         entry.status.settleProgress()
         entry.status.report(.failed(error), .failed(error))
-        log.add(.failed(id, error))
+        log.add(.failed(id, place(of: entry.item), error))
     }
 
     private func reportPaused(_ id: DownloadID) {

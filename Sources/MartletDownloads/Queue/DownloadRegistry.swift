@@ -126,6 +126,7 @@ final class DownloadLocation: Sendable {
 
     var url: HTTPURL { item.withLock { $0.place.withoutUserInfo } }
     var target: DownloadTarget { item.withLock { $0.target } }
+    var options: DownloadOptions { item.withLock { $0.options } }
     /// The path of the file, once it is known.
     var path: FilePath? { item.withLock { $0.file } }
 }

@@ -146,6 +146,7 @@ struct ManagedDownload: Download.Controller {
 
     var url: HTTPURL { place.url }
     var target: DownloadTarget { place.target }
+    var options: DownloadOptions { place.options }
     var path: FilePath? { place.path }
 
     func pause() async { await manager.pause(id) }
@@ -222,6 +223,6 @@ extension DownloadStatus {
             value.connectionCount = 0
             value.stalled = .zero
         }
-        changed()
+        changed(nil)
     }
 }

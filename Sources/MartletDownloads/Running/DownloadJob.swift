@@ -195,7 +195,8 @@ package final class DownloadJob: Sendable {
     }
 
     static func targetInUseError(_ target: String) -> HTTPError {
-        HTTPError(.alreadyInProgress, phase: .preparing, message: "\(target): another download is about this file")
+        HTTPError(
+            .alreadyInProgress, phase: .preparing, message: "\(target) is already being written by another download")
     }
 
     /// Opens the part file of the target, or that of the record with this URL in its directory. Opens no file while the
@@ -309,6 +310,7 @@ extension DownloadJob {
     /// Emits an event of a run, and notifies the session's delegate of a resumed download.
     func report(_ event: DownloadEvent, total: UInt64?) {
         status.events.add(event)
+        status.changed(event)
         guard case .started(let count) = event, count > 0, let delegate = session.configuration.delegate else { return }
         let url = url.withoutUserInfo
         // Unstructured: a run holds the part file, and does not wait for user code.
@@ -332,10 +334,10 @@ package final class DownloadStatus: Sendable {
     /// The newest state.
     package let states: CurrentValue<Stamped>
     package let events = ReplayingEventBroadcaster<DownloadEvent>()
-    /// Called after each change of the progress or the state, outside of their locks.
-    let changed: @Sendable () -> Void
+    /// Called after each change of the progress or the state, outside of their locks, and with each event of a run.
+    let changed: @Sendable (DownloadEvent?) -> Void
 
-    package init(_ state: DownloadState = .waiting, changed: @escaping @Sendable () -> Void = {}) {
+    package init(_ state: DownloadState = .waiting, changed: @escaping @Sendable (DownloadEvent?) -> Void = { _ in }) {
         self.changed = changed
         states = CurrentValue(Stamped(number: 1, state: state))
     }
@@ -346,12 +348,12 @@ package final class DownloadStatus: Sendable {
     /// Enters a state.
     package func become(_ state: DownloadState) {
         states.change { $0 = Stamped(number: $0.number + 1, state: state) }
-        changed()
+        changed(nil)
     }
 
     /// Replaces the progress.
     package func updateProgress(_ value: () -> DownloadProgress) {
         progress.update(value)
-        changed()
+        changed(nil)
     }
 }

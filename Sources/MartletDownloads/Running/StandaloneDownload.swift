@@ -23,6 +23,7 @@ final class StandaloneDownload: Download.Controller {
 
     var url: HTTPURL { job.url.withoutUserInfo }
     var target: DownloadTarget { job.plan.target }
+    var options: DownloadOptions { job.plan.options }
     var path: FilePath? { job.path }
 
     static func nextID() -> DownloadID { DownloadID(lastNumber.add(1, ordering: .relaxed).newValue) }

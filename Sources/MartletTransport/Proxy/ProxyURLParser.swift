@@ -44,13 +44,14 @@ package struct ProxyURLParser {
         if let end = bytes.firstIndex(where: { ":@/?#[".utf8.contains($0) }), bytes[end...].starts(with: "://".utf8) {
             let scheme = String(decoding: bytes[..<end], as: UTF8.self).lowercased()
             guard let named = ProxyServer.Kind.all.first(where: { $0.scheme == scheme }) else {
+                let shown = scheme.utf8.count <= 20 ? ", but this one is “\(scheme)”" : ""
                 throw RawURLParseError(
-                    .unsupportedScheme, at: 0,
-                    "a proxy's scheme is http, https, socks5 or socks5h; this one is none of them")
+                    .unsupportedScheme, at: 0, "a proxy's scheme must be http, https, socks5 or socks5h\(shown)")
             }
             kind = named
             if let required, required != kind {
-                throw RawURLParseError(.unsupportedScheme, at: 0, "this is the scheme of another kind of proxy")
+                throw RawURLParseError(
+                    .unsupportedScheme, at: 0, "this proxy's scheme must be \(required.scheme), but it is “\(scheme)”")
             }
             position = end + 3
         }

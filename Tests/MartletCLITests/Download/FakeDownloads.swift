@@ -48,6 +48,7 @@ final class FakeDownloads: DownloadBackend {
         func setPriority(_ priority: DownloadPriority) async {}
         var url: HTTPURL { plan.url }
         var target: DownloadTarget { plan.target }
+        var options: DownloadOptions { plan.options }
         var path: FilePath? { nil }
     }
 

@@ -25,7 +25,7 @@ struct UsageErrorTests {
             (["--next"], "option --next: needs a URL before it"),
             (["-o", "a", "-o", "b", "h"], "more options -o and -O (2) than URLs (1): give one for each"),
             (["--offline", "h"], "option --offline: needs --cache DIR"),
-            (["ftp://me:secret@h/"], "“ftp://***@h/”: scheme ftp"), (["http://a b/"], "“http://a b/”: a space"),
+            (["ftp://me:secret@h/"], "“ftp://***@h/”: a URL's scheme"), (["http://a b/"], "“http://a b/”: a space"),
             (["http://me:pa/ss@h/"], "“http://***@h/”: a port"),
             (["http://user:hunter2/"], "“http://user:***/”: a port"),
             (["http://h:99999/?token=x"], "“http://h:99999/”: port 99999"),

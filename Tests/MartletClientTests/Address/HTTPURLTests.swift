@@ -150,6 +150,14 @@ struct HTTPURLTests {
         #expect(url.withoutUserInfo.absoluteString == "https://h/p")
     }
 
+    @Test("A URL without fragment has all other components, and equals the URL that was written without one")
+    func withoutFragment() throws {
+        let url = try HTTPURL("https://ann:hunter2@h:81/p?a=1#part")
+        #expect(try url.withoutFragment == HTTPURL("https://ann:hunter2@h:81/p?a=1"))
+        #expect(url.withoutFragment.withoutFragment == url.withoutFragment)
+        #expect(try HTTPURL("https://h/p#").withoutFragment.absoluteString == "https://h/p")
+    }
+
     @Test("Appended query items are encoded and follow the existing query")
     func queryItems() throws {
         let url = try HTTPURL("http://h/p?a=1#f")

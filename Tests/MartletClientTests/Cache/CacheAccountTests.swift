@@ -9,6 +9,30 @@ import Testing
 
 @Suite("Metrics, events and statistics of the cache")
 struct CacheAccountTests {
+    @Test("The event of a response names its source: the network, the cache, or a validation with 304")
+    func eventSource() async throws {
+        try await TestOrigin.withOrigin { request in
+            request.headers["If-None-Match"] == nil
+                ? CacheScene.answer("x", "max-age=600", ["ETag": "\"1\""])
+                : OriginResponse(304, headers: ["ETag": "\"1\""])
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session()
+            let events = session.events
+            for mode in [CacheMode.standard, .standard, .revalidate] {
+                _ = try await session.get(origin.url(), options: CacheScene.mode(mode))
+            }
+            await session.finishAndInvalidate()
+            let received = await SessionEventTests.all(events).filter {
+                if case .responseReceived = $0.kind { true } else { false }
+            }
+            let sources = received.compactMap { event -> HTTPExchange.Source? in
+                if case .responseReceived(_, _, let source) = event.kind { source } else { nil }
+            }
+            #expect(sources == [.network, .cache, .validatedCache])
+            #expect(received.last?.description.hasSuffix("response 200, 1 bytes, source validatedCache") == true)
+        }
+    }
+
     @Test("The metrics of a cached response contain no connection and no attempt")
     func metrics() async throws {
         try await TestOrigin.withOrigin { _ in

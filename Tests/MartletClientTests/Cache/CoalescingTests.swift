@@ -200,10 +200,30 @@ struct CoalescingTests {
             let hasJoined = session.core.flights.memberCount == 2
             let error = await #expect(throws: HTTPError.self) { try await leader.value }
             #expect(error?.code == .timedOut && error?.timeout == .total)
+            #expect(error?.message.contains(", after ") == true, "\(error as Any)")
             signals.raise("go")
             #expect(try await other.value.text == "late")
             if hasJoined { #expect(origin.requests.count == 1) }
             return hasJoined
+        }
+    }
+
+    @Test("The error of a total timeout after a retry counts the attempts, with a cache too")
+    func totalAfterRetry() async throws {
+        try await TestOrigin.withOrigin { request in
+            // The connection is open then, so that the timeout covers only the two attempts.
+            guard request.path != "/warm" else { return .text("warm") }
+            if request.number == 2 { return OriginResponse(503) }
+            throw OriginFault(.stall)
+        } run: { origin async throws in
+            let (session, _) = try CacheScene.session { $0.retry = .transient(backoff: .constant(.zero)) }
+            _ = try await session.get(origin.url("/warm"))
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(origin.url("/a"), timeout: .seconds(2))
+            }
+            #expect(error?.timeout == .total && error?.attempts == 2)
+            #expect(error?.message.contains(", after ") == true, "\(error as Any)")
+            #expect(error?.description.hasSuffix(" (2 attempts)") == true, "\(error as Any)")
         }
     }
 

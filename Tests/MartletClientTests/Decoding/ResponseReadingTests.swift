@@ -210,7 +210,7 @@ struct ResponseReadingTests {
             ("ftp://" + String(repeating: "a", count: 300), "aaa…”"),
         ] {
             let error = await #expect(throws: HTTPError.self) { try await HTTPSession.own().get(text) }
-            #expect(error?.code == .invalidURL && error?.message.hasSuffix(shown) == true, "\(error as Any)")
+            #expect(error?.code == .invalidURL && error?.message.contains(shown) == true, "\(error as Any)")
             #expect(error?.message.contains("secret") == false)
         }
     }

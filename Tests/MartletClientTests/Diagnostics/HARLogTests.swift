@@ -254,7 +254,7 @@ struct HARLogTests {
         let document = try HARDocument.read(HARLog.bytes([entry]))
         #expect(document.violations == [])
         #expect(document.log.entries.first?.response.status == 0)
-        #expect(document.log.entries.first?._error == "connectFailed: refused")
+        #expect(document.log.entries.first?._error == "refused")
         #expect(!String(decoding: entry.json, as: UTF8.self).contains("hunter2"))
     }
 

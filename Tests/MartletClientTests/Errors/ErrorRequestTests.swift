@@ -29,9 +29,45 @@ struct ErrorRequestTests {
             dump(error, to: &dumped)
             #expect(dumped.contains(code.rawValue) && !dumped.contains("hunter2"))
             let bare = HTTPError(code, phase: .preparing, message: "what happened")
-            #expect(bare.description == "\(code.rawValue): what happened")
+            #expect(bare.description == "what happened")
             #expect(bare.method == nil && bare.url == nil && bare.status == nil)
         }
+    }
+
+    @Test("A description without a URL is the message, and several attempts are counted at its end")
+    func descriptionParts() throws {
+        let url = try HTTPURL("http://h.test/")
+        func text(_ message: String, _ method: HTTPRequest.Method?, _ url: HTTPURL?, attempts: Int = 1) -> String {
+            HTTPError(
+                .connectFailed, phase: .connecting, message: message, method: method, url: url, attempts: attempts
+            ).description
+        }
+        #expect(text("refused", .get, nil) == "refused")
+        #expect(text("", .get, nil) == "connectFailed")
+        #expect(text("refused", nil, url) == "http://h.test/: refused")
+        #expect(text("refused", .get, url, attempts: 2) == "GET http://h.test/: refused (2 attempts)")
+        #expect(text("refused", nil, nil, attempts: 3) == "refused (3 attempts)")
+    }
+
+    @Test(
+        "The error of an invalid URL repeats it without secrets, and has a position only inside of it",
+        arguments: [
+            (
+                "ftp://me:hunter2@h/",
+                "invalid URL “ftp://***@h/”: a URL's scheme must be http or https, but this one is “ftp”"
+            ), ("", "invalid URL “”: the address is empty"),
+            (
+                "h.test/a",
+                "invalid URL “h.test/a”: the address does not begin with http:// or https://"
+            ),
+            (
+                "http://h.test:65536/",
+                "invalid URL “http://h.test:65536/”: port 65536 is out of range 1–65535 at character 14"
+            ),
+        ])
+    func invalidURL(_ text: String, _ description: String) async throws {
+        let error = await #expect(throws: HTTPError.self) { try await HTTPSession.own().get(text) }
+        #expect(error?.code == .invalidURL && error?.description == description)
     }
 
     /// A failing call, with the request that its error must contain.
@@ -274,6 +310,7 @@ struct ErrorRequestTests {
             #expect(error?.code == .connectFailed && error?.originalURL?.absoluteString == first)
             let request = "GET http://127.0.0.1:1/b?token=*** (redirected from \(first)): "
             #expect(error?.description.hasPrefix(request) == true, "\(error as Any)")
+            #expect(error?.description.hasSuffix(" (2 requests)") == true, "\(error as Any)")
         }
     }
 

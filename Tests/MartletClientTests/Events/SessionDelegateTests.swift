@@ -77,7 +77,7 @@ struct SessionDelegateTests {
             (self.stores, self.receivesBodyBytes) = (stores, receivesBodyBytes)
         }
 
-        func bodyReceived(_ bytes: [UInt8], in context: CallContext) async {
+        func bodyBytesReceived(_ bytes: [UInt8], in context: CallContext) async {
             self.bytes.withLock { $0 += bytes }
         }
 
@@ -239,7 +239,7 @@ struct SessionDelegateTests {
             let elsewhere = try HTTPURL(origin.url("/c"))
             let cases: [(RecordingDelegate.Redirected, Int, String)] = [
                 ({ $0 }, 200, "/b"), ({ _ in HTTPRequest(method: .get, url: elsewhere) }, 200, "/c"),
-                ({ _ in nil }, 302, ""),
+                ({ HTTPRequest(method: .get, url: $0.httpURL ?? elsewhere) }, 200, "/b"), ({ _ in nil }, 302, ""),
             ]
             for (redirected, status, text) in cases {
                 let delegate = RecordingDelegate(redirected: redirected)

@@ -19,7 +19,7 @@ struct SessionEventTests {
         case .redirected(let status, let url): "redirected \(status) \(url.suffix(2))"
         case .challenged(let status): "challenged \(status)"
         case .retrying(let status, let error, _): "retrying \(status ?? 0) \(error?.rawValue ?? "-")"
-        case .responseReceived(let status, let count): "response \(status) \(count.map(String.init) ?? "?")"
+        case .responseReceived(let status, let count, _): "response \(status) \(count.map(String.init) ?? "?")"
         case .finished: "finished"
         case .failed(let code): "failed \(code?.rawValue ?? "-")"
         case .cancelled: "cancelled"

@@ -31,16 +31,16 @@ private enum AtCache: Counted {
 
 /// A middleware that counts the responses that pass through it.
 private final class Passes: HTTPMiddleware {
-    private let sources = Mutex<[HTTPExchange.Source]>([])
+    private let responses = Mutex<[(source: HTTPExchange.Source, cacheStatus: String?)]>([])
 
-    var count: Int { sources.withLock { $0.count } }
-    var lastSource: HTTPExchange.Source? { sources.withLock { $0.last } }
+    var count: Int { responses.withLock { $0.count } }
+    var last: (source: HTTPExchange.Source, cacheStatus: String?)? { responses.withLock { $0.last } }
 
     func handle(
         _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
     ) async throws -> HTTPCall.Response {
         let response = try await next(request)
-        sources.withLock { $0.append(response.source) }
+        responses.withLock { $0.append((response.source, response.cacheStatus)) }
         return response
     }
 }
@@ -78,7 +78,8 @@ struct FeatureTests {
             #expect(try await session.get(origin.url()).source == .cache)
             // The stored response belongs to these credentials, which the handler supplies after a challenge.
             #expect(passes.map(\.count) == [2, 2, 4, 4])
-            #expect(passes[3].lastSource == .cache)
+            #expect(passes[3].last?.source == .cache)
+            #expect(passes[3].last?.cacheStatus?.contains("hit") == true)
         }
     }
 

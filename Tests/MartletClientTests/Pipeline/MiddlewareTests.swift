@@ -143,6 +143,20 @@ struct MiddlewareTests {
         #expect(large?.code == .bodyTooLarge)
     }
 
+    @Test("Middleware reads the URL of its request without user info, also after it has changed the head")
+    func requestURL() async throws {
+        let step = Step { request, _, _ in
+            var (changed, invalid) = (request, request)
+            changed.head.path = "/b"
+            invalid.head.scheme = "ftp"
+            let urls = [request.url, changed.url, invalid.url].map { $0?.absoluteString ?? "-" }
+            return HTTPCall.Response(HTTPResponse(status: .ok), body: urls.joined(separator: " ").utf8)
+        }
+        let session = HTTPSession.own { $0.middleware = [step] }
+        let text = try await session.get("http://me:hunter2@a.test:81/a?x=1#part").text
+        #expect(text == "http://a.test:81/a?x=1 http://a.test:81/b -")
+    }
+
     @Test("Middleware sets header fields with strings and with constants")
     func headerFields() async throws {
         try await TestOrigin.withOrigin { request in

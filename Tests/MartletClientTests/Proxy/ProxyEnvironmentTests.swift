@@ -74,7 +74,7 @@ struct ProxyEnvironmentTests {
         let error = try #require(
             #expect(throws: HTTPError.self) { try proxy(variables, "http://a.test/") })
         #expect(error.code == .proxyFailed && error.phase == .preparing && !error.wasSent)
-        #expect(error.message.contains("http_proxy") && error.message.contains("character 0"))
+        #expect(error.message.contains("http_proxy") && error.message.hasSuffix("but this one is “ftp”"))
         #expect(!error.description.contains("hunter2"))
         #expect(try proxy(variables, "https://a.test/") == nil)
         #expect(try proxy(variables, "http://direct.test/") == nil)

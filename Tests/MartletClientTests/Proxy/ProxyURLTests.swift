@@ -57,6 +57,16 @@ struct ProxyURLTests {
         #expect(try ProxyServer("proxy\(rest)") == ProxyServer("proxy"))
     }
 
+    @Test("The error of another scheme names the accepted ones and the given one")
+    func otherScheme() {
+        let unknown = #expect(throws: HTTPURL.ParseError.self) { try ProxyServer("ftp://me:hunter2@proxy") }
+        #expect(
+            unknown?.description
+                == "a proxy's scheme must be http, https, socks5 or socks5h, but this one is “ftp”")
+        let other = #expect(throws: HTTPURL.ParseError.self) { try ProxySettings.https("socks5://proxy") }
+        #expect(other?.description == "this proxy's scheme must be https, but it is “socks5”")
+    }
+
     @Test("Errors contain no part of a password")
     func secrecy() {
         for address in ["http://me:hunter2@proxy:99999", "http://me:hunter2@pro<xy", "http://me:hun/ter2@p"] {

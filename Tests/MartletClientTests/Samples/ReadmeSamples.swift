@@ -18,9 +18,7 @@ private enum ReadmePrograms {
             $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.credentials = .basic(user: "me", password: "secret")
         }
-        let users: [User] = try await api.get(
-            "users", query: ["tag": ["swift", "linux"], "limit": 20]
-        ).decode()
+        let users: [User] = try await api.get("users", query: ["tag": "swift", "limit": 20]).decode()
         let made: User = try await api.post("users", body: .json(User(name: "Ada"))).decode()
         print(users, made)
     }
@@ -32,9 +30,7 @@ private enum ReadmePrograms {
     }
 
     static func download() async throws {
-        try await HTTPSession.shared.download(
-            "https://example.org/model.gguf", to: "/models/model.gguf"
-        ) { progress in
+        try await HTTPSession.shared.download("https://example.org/m.gguf", to: "m.gguf") { progress in
             print(progress.completedByteCount)
         }
     }
@@ -45,8 +41,7 @@ private enum ReadmePrograms {
         configuration.cookies = CookieJar(file: "/var/lib/app/cookies")
         configuration.cache = try .at("/var/cache/app", memory: .mebibytes(32), disk: .gibibytes(1))
         let session = HTTPSession(configuration: configuration)
-        let page = try await session.get(
-            "https://example.org/", headers: ["X-Trace": "17"], timeout: .seconds(5))
+        let page = try await session.get("https://example.org/", headers: ["X-Id": "7"], timeout: .seconds(5))
         print(page)
     }
 

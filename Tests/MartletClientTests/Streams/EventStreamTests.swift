@@ -180,6 +180,20 @@ struct EventStreamTests {
         }
     }
 
+    @Test("Invalidating the session between two connections throws CancellationError, as during one")
+    func invalidated() async throws {
+        try await TestOrigin.withOrigin { _ in
+            Self.stream("data: a\n\n")
+        } run: { origin async throws in
+            let session = HTTPSession.own()
+            var options = EventStreamOptions()
+            options.sleep = { _ in await session.invalidateAndCancel() }
+            let events = session.events(from: origin.url(), options: options)
+            await #expect(throws: CancellationError.self) { try await collect(events) }
+            #expect(origin.requests.count == 1)
+        }
+    }
+
     @Test("Leaving the loop closes the connection")
     func leaving() async throws {
         let script = ServerScript(

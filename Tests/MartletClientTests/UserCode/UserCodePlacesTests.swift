@@ -98,6 +98,7 @@ struct UserCodePlacesTests {
         "SessionConfiguration.tracer": .elsewhere("CallSpanTests"),
         "SettingKey.defaultValue": .value,
         "SessionDelegate.respond": .call(.answer),
+        "SessionDelegate.bodyBytesReceived": .elsewhere("It is called by the task that calls bodyReceived."),
         "SessionDelegate.bodyReceived": .call(.bodyReceived),
         "SessionDelegate.bodySent": .call(.bodySent),
         "SessionDelegate.metricsCollected": .call(.collected),

@@ -73,6 +73,19 @@ struct DownloadItemCodecTests {
         }
     }
 
+    @Test("A download is compared with the checksum of its options, and a finished one with those of its result")
+    func verified() throws {
+        let given = Checksum.md5("d41d8cd98f00b204e9800998ecf8427e")
+        let other = Checksum.sha1(String(repeating: "0", count: 40))
+        var item = try DownloadItemCodecTests.item()
+        #expect(item.verifies(given) && !item.verifies(other))
+        let result = DownloadResult(
+            path: "/data/f", byteCount: 1, receivedByteCount: 1, verified: [other], url: item.url)
+        #expect("\(result)" == "/data/f: 1 bytes, 0 resumed, verified \(other)")
+        item.stage = .finished(result)
+        #expect(item.verifies(given) && item.verifies(other))
+    }
+
     @Test("No secret is in the bytes")
     func secrets() throws {
         let text = String(decoding: try bytes(), as: UTF8.self)

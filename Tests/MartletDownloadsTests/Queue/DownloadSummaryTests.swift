@@ -1,5 +1,7 @@
 import Martlet
 import MartletDownloads
+import MartletTesting
+import MartletTestSupport
 import Testing
 
 @Suite("The results of all downloads", .timeLimit(.minutes(10)))
@@ -16,6 +18,8 @@ struct DownloadSummaryTests {
         await manager.cancel(ids[2])
         let summary = try await manager.allFinished
         #expect(summary.finished[ids[0]]?.byteCount == 100 && summary.finished.count == 1)
+        #expect(summary.finished[ids[0]]?.description == "/data/1: 100 bytes, 0 resumed")
+        #expect(summary.unfinished.isEmpty)
         #expect(summary.failed[ids[1]]?.code == .diskFull && summary.failed.count == 1 && summary.cancelledCount == 1)
         #expect { try summary.requireSuccess() } throws: { ($0 as? HTTPError)?.code == .diskFull }
         #expect(manager.all.map(\.id) == [ids[0], ids[1]])
@@ -30,7 +34,7 @@ struct DownloadSummaryTests {
         await manager.close()
     }
 
-    @Test("Closing returns what finished, failed and was cancelled, without unfinished downloads, each time")
+    @Test("Closing returns what finished, failed, was cancelled and is unfinished, each time")
     func closing() async throws {
         let manager = try await scene.manager(DownloadLimits(concurrentFiles: 9, perHost: 9))
         var ids: [DownloadID] = []
@@ -47,7 +51,10 @@ struct DownloadSummaryTests {
             #expect(Array(summary.finished.keys) == [ids[0]])
             #expect(summary.cancelledCount == 1)
             #expect(summary.failed.mapValues(\.code) == [ids[1]: .diskFull])
+            #expect(summary.unfinished == [ids[3]: .paused, ids[4]: .waiting])
+            #expect("\(summary)" == "1 finished, 1 failed, 2 unfinished, 1 cancelled")
         }
+        #expect(manager.all.map { $0.state.word } == ["finished", "failed diskFull", "paused", "waiting"])
     }
 
     @Test("A failed download of an earlier process is in the summary, and is retried with the others")
@@ -77,6 +84,8 @@ struct DownloadSummaryTests {
         let id = try await add(manager, "1", to: folder)
         // The signature of the URL is not compared.
         #expect(try await add(manager, "1?X-Amz-Signature=1&X-Amz-Date=2", to: folder) == id)
+        // Neither is the fragment.
+        #expect(try await add(manager, "1#sha256=1", to: folder) == id)
         #expect(try await add(manager, "2", to: folder) != id)
         #expect(try await add(manager, "1", to: .file("/other/1")) != id)
         await manager.pause(id)
@@ -97,6 +106,93 @@ struct DownloadSummaryTests {
         _ = try await later.allFinished
         #expect(try await add(later, "1", to: folder) == next && later.word(next) == "finished")
         await later.close()
+    }
+
+    @Test("An existing download keeps its options, and is not returned for a checksum that it is not compared with")
+    func checksums() async throws {
+        let manager = try await scene.manager()
+        let digits = "d41d8cd98f00b204e9800998ecf8427e"
+        let other = Checksum.sha256(String(repeating: "0", count: 64))
+        func add(_ checksum: Checksum?, segments: Int = 4) async throws -> DownloadID {
+            try await manager.add(
+                "https://a.example/1", to: "/data/1",
+                options: DownloadOptions(segments: segments, checksum: checksum), ifPresent: .existing)
+        }
+        let id = try await add(.md5(digits), segments: 9)
+        for isFinished in [false, true] {
+            if isFinished {
+                scene.downloads.end("1", .finish)
+                _ = try await manager.allFinished
+            }
+            #expect(try await add(.md5(digits.uppercased())) == id)
+            #expect(try await add(nil, segments: 2) == id)
+            let error = await #expect(throws: HTTPError.self) { try await add(other) }
+            #expect(error?.code == .invalidRequest && error?.message.contains("md5=\(digits)") == true)
+            #expect(error?.message.contains("remove it") == true && error?.url?.path == "/1")
+        }
+        let options = try #require(manager.download(id)).options
+        #expect(options.segments == 9 && options.checksum == .md5(digits))
+        try await manager.remove(id)
+        let next = try await add(nil)
+        #expect(next != id)
+        let error = await #expect(throws: HTTPError.self) { try await add(other) }
+        #expect(error?.message.contains("no checksum") == true)
+        await manager.cancel(next)
+        #expect(try await add(other) != next)
+        await manager.close()
+    }
+
+    @Test("The options of a download are readable without credentials, in the next process too")
+    func options() async throws {
+        let options = DownloadOptions(
+            segments: 9, headers: [.accept: "image/*", .cookie: "s=secret"],
+            request: RequestOptions(timeouts: Timeouts(connect: .seconds(3))))
+        let first = try await scene.manager()
+        let id = try await scene.add("1", to: first, options: options)
+        try await first.setBandwidth(.bytesPerSecond(1000), of: id)
+        let current = try #require(first.download(id)).options
+        await first.close()
+        let second = try await scene.manager()
+        for options in [current, try #require(second.download(id)).options] {
+            #expect(options.segments == 9 && options.headers == [.accept: "image/*"])
+            #expect(options.request.timeouts.connect == .seconds(3))
+            #expect(options.bandwidth == .bytesPerSecond(1000))
+        }
+        await second.close()
+    }
+
+    @Test("A failure is an event with the URL, without user info and fragment")
+    func failure() async throws {
+        let manager = try await scene.manager()
+        let id = try await manager.add("https://user:secret@a.example/1#top", to: "/data/1")
+        #expect(manager.download(id)?.url.absoluteString == "https://a.example/1")
+        scene.downloads.end("1", .fail(.diskFull))
+        for await event in manager.events {
+            guard case .failed(id, let url, let error) = event else { continue }
+            #expect(url.absoluteString == "https://a.example/1" && error.code == .diskFull)
+            break
+        }
+        await manager.close()
+    }
+
+    @Test("A retry is an event with the URL and the delay")
+    func retry() async throws {
+        try await RangeScene.with(Samples.cutOnce()) { ranges in
+            let manager = try await DownloadManager(session: ranges.session, directory: scene.directory)
+            let id = try await manager.add(
+                ranges.url, to: ranges.path, options: RangeScene.options { $0.segments = 1 })
+            _ = try await manager.allFinished
+            var retries: [String] = []
+            for await event in manager.events {
+                if case .retrying(id, let url, _, let delay) = event {
+                    retries.append(url.absoluteString)
+                    #expect(delay <= .milliseconds(20))
+                }
+                if case .finished = event { break }
+            }
+            #expect(retries == [ranges.url])
+            await manager.close()
+        }
     }
 
     @Test("Of concurrent additions of one download, one adds it")

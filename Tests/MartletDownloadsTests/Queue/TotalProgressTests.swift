@@ -57,6 +57,8 @@ struct TotalProgressTests {
         let total = manager.progress.current
         #expect((total.count, total.finishedCount) == (1, 1))
         #expect(total.fractionCompleted == 1 && total.bytesPerSecond == 0)
+        #expect("\(total)" == "100 of 100 bytes, 0 bytes/s, 1 of 1 finished")
+        #expect("\(TotalDownloadProgress())" == "0 of ? bytes, 0 bytes/s, 0 of 0 finished")
         await manager.close()
     }
 

@@ -33,7 +33,9 @@ enum DownloaderSamples {
             case .began(_, let url): print("started", url)
             case .finished(_, let result):
                 print("finished", result.path, result.metrics?.duration ?? .zero)
-            case .failed(_, let error): print("failed", error)
+            case .failed(_, let url, let error): print("failed", url, error)
+            case .retrying(_, let url, let error, let delay):
+                print("retrying", url, "in", delay, error)
             default: break
             }
         }

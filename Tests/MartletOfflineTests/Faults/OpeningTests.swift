@@ -25,7 +25,7 @@ struct OpeningTests {
             #expect(error?.code == .alreadyInProgress)
             let other = try await OfflineChild.run(["run", scene.folder.path])
             #expect(other.status == 1)
-            #expect(other.line("failed")?.contains("alreadyInProgress") == true)
+            #expect(other.line("failed")?.contains("uses this directory") == true)
             await queue.close()
             await (try scene.queue()).close()
         }

@@ -92,7 +92,8 @@ extension DownloadManagerEvent {
         case .began(_, let url): "started \(url)"
         case .finished(_, let result):
             "finished \(result.path) (\(result.byteCount) bytes, \(result.resumedByteCount) of them resumed)"
-        case .failed(let id, let error): "failed \(downloads.download(id)?.url.description ?? ""): \(error)"
+        case .failed(_, let url, let error): "failed \(url): \(error)"
+        case .retrying(_, let url, let error, let delay): "retrying \(url) in \(delay): \(error)"
         case .fileFailed(_, let error): "the queue could not be written: \(error)"
         case .itemQuarantined(let path, let reason), .itemSkipped(let path, let reason):
             "ignored \(path): \(reason)"
