@@ -283,6 +283,10 @@ final class ResponseCacheInfo: ResponseProvenance {
     // A stored response is a hit, even if it is a 504.
     var isUnsatisfied: Bool { source == .cache && !status.isHit }
 
+    var detached: any ResponseProvenance {
+        transfer == nil && staleFallback == nil ? self : ResponseCacheInfo(source, status, isPreview: isPreview)
+    }
+
     func useFallback() -> StreamedResponse? { staleFallback?() }
 }
 

@@ -203,7 +203,7 @@ final class ExchangeStorage: Sendable {
         } else {
             representation = nil
         }
-        provenance = answer.provenance
+        provenance = answer.provenance?.detached
         coding = call.settings.coding
     }
 

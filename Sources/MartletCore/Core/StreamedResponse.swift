@@ -176,6 +176,8 @@ package protocol ResponseProvenance: AnyObject, Sendable {
     var isPreview: Bool { get }
     /// Whether the response is a 504 because only a stored response was allowed and none was usable.
     var isUnsatisfied: Bool { get }
+    /// The same without the objects of the session, which an exchange that a program keeps must not keep alive.
+    var detached: any ResponseProvenance { get }
     /// Returns the stored response that replaces this one, which is an error; `nil` if none does.
     func useFallback() -> StreamedResponse?
 }

@@ -72,10 +72,10 @@ extension CallProgress {
             after: outcome, attempt: tries.count, timeouts408: tries.timeoutStatuses,
             elapsed: MonotonicTime.now().since(start), random: Double.random(in: 0...1))
         guard let delay, try await isRepeatable(request, holding: exchange) else { return nil }
+        guard policy.budget != nil else { return delay }
         // No attempt follows within the total timeout: the caller ends the call, and the budget is not used.
-        if delay >= request.totalDeadline.since(MonotonicTime.now()) { return delay }
-        guard policy.budget == nil || core.retryBudget.withdraw() else { return nil }
-        return delay
+        let isInTime = delay < request.totalDeadline.since(MonotonicTime.now())
+        return core.retryBudget.withdraw(isUsed: isInTime) ? delay : nil
     }
 
     /// Waits before the next request. A cancellation or the total timeout ends the wait immediately.

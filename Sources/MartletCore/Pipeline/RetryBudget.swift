@@ -12,11 +12,11 @@ final class RetryBudget: Sendable {
     /// Adds the share of one call.
     func deposit(_ share: Double) { left.withLock { $0 = min($0 + max(0, share), RetryBudget.most) } }
 
-    /// Withdraws one retry. Returns `false` if none is left.
-    func withdraw() -> Bool {
+    /// Withdraws one retry, if it will be used. Returns `false` if none is left.
+    func withdraw(isUsed: Bool = true) -> Bool {
         left.withLock { left in
             guard left >= 1 else { return false }
-            left -= 1
+            if isUsed { left -= 1 }
             return true
         }
     }

@@ -55,9 +55,12 @@ struct CacheAccountTests {
             return CacheScene.answer("x", "no-cache", ["ETag": "\"1\""])
         } run: { origin async throws in
             let (session, _) = try CacheScene.session()
-            _ = try await session.get(origin.url("/"))
+            let first = try await session.get(origin.url("/"))
+            #expect(first.storage.provenance?.transfer == nil)
             for (path, attempts) in [("/", 1), ("/redirect", 2)] {
                 let exchange = try await session.get(origin.url(path))
+                // A program that keeps the exchange keeps nothing of the session.
+                #expect(exchange.storage.provenance?.transfer == nil && exchange.cacheStatus != nil)
                 #expect(exchange.source == .validatedCache && exchange.text == "x")
                 let metrics = exchange.metrics
                 #expect(metrics.connection?.remoteAddress == origin.address)

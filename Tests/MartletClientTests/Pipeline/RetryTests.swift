@@ -190,6 +190,21 @@ struct RetryTests {
         }
     }
 
+    @Test("Without budget the response is returned, even if its retry would be too late")
+    func emptyBudget() async throws {
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(503)
+        } run: { origin async throws in
+            let session = RetryTests.session(
+                .transient(maximumAttempts: 2, backoff: .constant(.zero), budget: 0))
+            for _ in 0..<10 { _ = try await session.get(origin.url()) }
+            var options = RequestOptions()
+            options.retry = .transient(maximumAttempts: 2, backoff: .constant(.seconds(3600)), budget: 0)
+            let response = try await session.get(origin.url(), timeout: .seconds(600), options: options)
+            #expect(response.statusCode == 503)
+        }
+    }
+
     @Test("A refused connection is retried")
     func rejected() async throws {
         let closed = try ClosedPort.shared.get()
