@@ -52,7 +52,7 @@ bench: ## Compare Martlet with its peers in alternating runs (QUICK=1 in minutes
 	@python3 Benchmarks/Runner $(if $(QUICK),--quick) $(if $(ONLY),--only '$(ONLY)') $(if $(WITH),--with '$(WITH)') \
 		$(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(LIST),--list)
 
-soak: ## Run the long scenarios, more than an hour in total: floods, faults, leaks (ONLY=name, MINUTES=n; list: soak list)
+soak: ## Run the long scenarios, more than an hour in total: floods, faults, leaks (ONLY=list prints the names; ONLY=name, MINUTES=n)
 	@Scripts/install.sh soak
 	@Scripts/soak.sh '$(ONLY)' '$(MINUTES)' '$(COUNT)' '$(SEED)'
 

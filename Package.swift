@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Settings of every target: the language at its strictest, and no warning left standing.
+/// Settings of every target: the strictest checks of the language, and warnings as errors.
 let strict: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
@@ -27,7 +27,7 @@ let inMemoryTracing = Target.Dependency.product(
     name: "InMemoryTracing", package: "swift-distributed-tracing", condition: .when(traits: ["Tracing"]))
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
-/// The features above the core, of which each program takes those that it imports.
+/// The features above the core. A program links those that it imports.
 let features: [Target.Dependency] = [
     "MartletAuthentication", "MartletCookies", "MartletNetwork", "MartletCaching", "MartletHosts",
     "MartletStreams", "MartletDiagnostics", "MartletCoding",
@@ -43,7 +43,7 @@ let package = Package(
         .library(name: "MartletTesting", targets: ["MartletTesting"]),
         .executable(name: "martlet", targets: ["MartletCLI"]),
     ],
-    // None is on by default: what a trait adds, it also links.
+    // None is enabled by default, because each trait adds libraries or packages.
     traits: [
         .trait(name: "Brotli", description: "Ask for and undo the content coding br, with libbrotlidec"),
         .trait(name: "Zstandard", description: "Ask for and undo the content coding zstd, with libzstd"),
@@ -339,7 +339,7 @@ let package = Package(
     ]
 )
 
-// The fuzzer's program links only with libFuzzer, whose main function it uses: it is there for `make fuzz` alone.
+// The fuzzer's program cannot be linked without libFuzzer, which has its main function: only `make fuzz` builds it.
 if Context.environment["MARTLET_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(

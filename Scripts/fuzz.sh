@@ -61,7 +61,7 @@ fuzz() {
     mkdir -p "$work/log" "$work/corpus/$entry" "$found"
     local dictionary=Fuzz/Dictionaries/$entry.dict folders
     mapfile -t folders < <(inputs "$entry")
-    MARTLET_FUZZ_ENTRY=$entry "$fuzzer" "${bounds[@]}" -max_total_time="$time" -max_len="${LENGTH:-2048}" \
+    MARTLET_FUZZ_ENTRY=$entry "$fuzzer" "${bounds[@]}" -max_total_time="$time" -max_len=2048 \
         -dict="$dictionary" -artifact_prefix="$found/" -print_final_stats=1 -use_value_profile=1 -reload=0 \
         -detect_leaks=0 \
         "$work/corpus/$entry" "${folders[@]}" >"$log" 2>&1 || status=$?

@@ -19,7 +19,7 @@ filter=${2:-}
 run() {
     local log=$2/sanitize.log
     local options=(--sanitize "$1" --scratch-path "$2" ${MARTLET_TRAITS:+--traits "$MARTLET_TRAITS"})
-    swift build --build-tests "${options[@]}"
+    "${SWIFT:-swift}" build --build-tests "${options[@]}"
     env ${3:+LD_PRELOAD="$3"} Scripts/test.sh "$filter" --skip-build "${options[@]}" | tee "$log"
     if ! grep -q 'Test run with [1-9]' "$log"; then
         echo "sanitize: no test ran${filter:+ ($filter)}" >&2
@@ -29,7 +29,7 @@ run() {
 
 case "${1:-}" in
     thread)
-        clang=$(dirname "$(readlink -f "$(command -v swift)")")/clang
+        clang=$(dirname "$(readlink -f "$(command -v "${SWIFT:-swift}")")")/clang
         [ -x "$clang" ] || clang=clang
         mkdir -p .build-tsan
         preload=$PWD/.build-tsan/mutex-slow-path.so

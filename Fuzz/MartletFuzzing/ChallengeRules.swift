@@ -7,13 +7,13 @@ enum ChallengeRules {
     /// - Throws: The first violated property.
     static func check(_ field: ArraySlice<UInt8>) throws(FuzzFinding) {
         let result = ChallengeParser.challenges(in: [field])
-        for fault in result.errors {
-            try require((0...field.count).contains(fault.position), "\(fault) of \(field.count) bytes")
+        for error in result.errors {
+            try require((0...field.count).contains(error.position), "\(error) of \(field.count) bytes")
         }
         let isBounded =
             result.challenges.count <= ChallengeParser.challengeLimit
             && result.errors.count <= ChallengeParser.errorLimit
-        try require(isBounded, "\(result.challenges.count) challenges, \(result.errors.count) faults")
+        try require(isBounded, "\(result.challenges.count) challenges, \(result.errors.count) errors")
         var written: [UInt8] = []
         for challenge in result.challenges {
             try check(challenge)

@@ -7,7 +7,7 @@ public import MartletStreams
 // The streams of a host. Its headers, options, credentials and error mapper apply as for its verbs.
 extension HTTPHost {
     /// Returns the server-sent events of a path, with reconnections when the stream ends or breaks, as
-    /// ``HTTPSession/events(from:query:body:headers:options:)`` has them.
+    /// ``HTTPSession/events(from:query:body:headers:options:)`` does.
     ///
     /// The request is prepared, and an error reported, when the first event is requested. An `Accept` of the host's
     /// ``headers`` does not replace `text/event-stream`; an `Accept` of the call does. ``errors`` maps the error that

@@ -19,7 +19,7 @@ public struct AuthenticationSettings: Sendable {
     public var credentials: Credentials?
     /// The bearer tokens for the first origin of a call, fetched when needed and refreshed after a 401.
     public var tokens: SingleFlightTokens?
-    /// The credentials by origin; also for the first one, without ``credentials`` and ``tokens``.
+    /// The credentials by origin; also for the first origin, if neither ``credentials`` nor ``tokens`` applies.
     public var credentialsByOrigin: [HTTPURL.Origin: Credentials]
     /// The names and passwords by host, as in `~/.netrc`. They are not sent over plain HTTP in a call that started with
     /// TLS, and never to a proxy.

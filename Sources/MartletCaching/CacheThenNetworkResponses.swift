@@ -192,7 +192,7 @@ public enum CacheEvent: Sendable, Hashable {
             case .tooLarge(let key, let byteCount, let limit):
                 .tooLarge(url: key.url, byteCount: byteCount, limit: limit)
             case .noRoom(let key): .noRoom(url: key.url)
-            case .damaged(let file, let fault): .damaged(file: file, reason: "\(fault)")
+            case .damaged(let file, let error): .damaged(file: file, reason: "\(error)")
             case .unavailable(let error): .unavailable(reason: error.description)
             case .recovered: .recovered
             case .evicted(let count, let byteCount): .evicted(count: count, byteCount: byteCount)

@@ -153,10 +153,10 @@ package final class ConnectionPool: TimerTarget {
         let ticket = Ticket(
             id: id, waiter: waiter, pool: self, totalDeadline: request.totalDeadline,
             arrival: state.machine.arrival(of: id))
-        return (ticket, timeouts.firstTimer)
+        return (ticket, timeouts.nextTimer)
     }
 
-    // MARK: Giving it back
+    // MARK: Releasing a connection
 
     func release(_ lease: Lease, isReusable: Bool, at now: MonotonicTime) {
         let (canReuse, keepAliveTimeout) = lease.connection.finishExchange(at: now)

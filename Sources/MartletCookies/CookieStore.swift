@@ -5,7 +5,7 @@ import MartletWire
 /// The cookies, and the choice of those for a URL (RFC 6265bis §5.7, §5.8). The current time is passed in; nothing
 /// waits.
 ///
-/// Cookies are grouped by registrable domain: all cookies for a host are in one group (a shelf), for any number of
+/// Cookies are grouped by registrable domain: all cookies for a host are in one group (a bucket), for any number of
 /// other cookies.
 package struct CookieStore: Sendable {
     /// A cookie, and its number in the order of arrival, which distinguishes cookies of the same time.
@@ -112,7 +112,7 @@ package struct CookieStore: Sendable {
     /// The cookies for a URL, in the order of sending.
     package func cookies(for url: HTTPURL, isSecure: Bool, now: Date) -> [Cookie] {
         let bucket = buckets[key(of: CookieHost(url))] ?? []
-        return places(on: bucket, for: url, isSecure: isSecure, now: now).map { bucket[$0].cookie }
+        return places(in: bucket, for: url, isSecure: isSecure, now: now).map { bucket[$0].cookie }
     }
 
     /// The value of the `Cookie` field for a URL; `nil` without cookies. The cookies in it count as used.
@@ -121,7 +121,7 @@ package struct CookieStore: Sendable {
         let bucket = buckets[key] ?? []
         var value: [UInt8] = []
         var sent: [Int] = []
-        for place in places(on: bucket, for: url, isSecure: isSecure, now: now) {
+        for place in places(in: bucket, for: url, isSecure: isSecure, now: now) {
             let cookie = bucket[place].cookie
             let named = cookie.nameBytes.isEmpty ? 0 : cookie.nameBytes.count + 1
             let length = (value.isEmpty ? 0 : 2) + named + cookie.valueBytes.count
@@ -138,8 +138,8 @@ package struct CookieStore: Sendable {
         return value.isEmpty ? nil : value
     }
 
-    /// The positions on a shelf of the cookies for a URL: longer paths first, then earlier cookies.
-    private func places(on bucket: [Entry], for url: HTTPURL, isSecure: Bool, now: Date) -> [Int] {
+    /// The positions in a bucket of the cookies for a URL: longer paths first, then earlier cookies.
+    private func places(in bucket: [Entry], for url: HTTPURL, isSecure: Bool, now: Date) -> [Int] {
         let host = CookieHost(url)
         let path = url.path
         let found = bucket.indices.filter { index in

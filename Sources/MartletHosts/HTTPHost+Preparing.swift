@@ -44,8 +44,7 @@ extension HTTPHost {
             headers.fill(from: request.headerFields)
         }
         let isAtHome = url.origin == base.origin
-        var options = self.options(merging: options, isAtHome: isAtHome)
-        if let timeout { options.timeouts.total = timeout }
+        var options = self.options(merging: options, isAtHome: isAtHome).limited(to: timeout)
         if let validate { options.validator = validate }
         if isAtHome, options.authentication == nil { options.authentication = authentication }
         if let user = url.user {

@@ -92,8 +92,7 @@ public struct ParameterEncoding: Sendable {
             let form = JSONForm.Dates(dates).flatMap { QueryEncoding.Dates(rawValue: $0.rawValue) }
             query.dates = form ?? query.dates
         }
-        let tree = try ParameterValue(
-            encoding: parameters, keys: own.isChosen ? own.keyStrategy : .useDefaultKeys, dates: dates)
+        let tree = try ParameterValue(encoding: parameters, keys: own.keyStrategy, dates: dates)
         return tree == .null ? nil : try query.encoded(tree)
     }
 

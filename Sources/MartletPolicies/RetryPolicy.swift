@@ -57,14 +57,12 @@ public struct RetryPolicy: Hashable, Sendable {
     /// A policy without retries.
     public static let never = transient(maximumAttempts: 1, backoff: .constant(.zero), budget: nil)
 
-    /// Retries calls after transient failures.
-    /// - Parameter statuses: The statuses that are retried, as in ``statuses``, in place of the default ones.
+    /// Retries calls after transient failures, and after the given ``statuses`` in place of the default ones.
     public static func transient(
         maximumAttempts: Int = 3, backoff: Backoff = .exponential(from: .milliseconds(200), upTo: .seconds(10)),
         budget: Double? = 0.2, statuses: Set<Int> = [408, 429, 502, 503, 504]
     ) -> RetryPolicy {
-        RetryPolicy(
-            maximumAttempts: max(1, maximumAttempts), backoff: backoff, budget: budget, statuses: statuses)
+        RetryPolicy(maximumAttempts: max(1, maximumAttempts), backoff: backoff, budget: budget, statuses: statuses)
     }
 }
 

@@ -11,7 +11,7 @@ struct MockTests {
         let client = try await RawClient(mock)
         #expect(try await client.get("/a").text == "GET /a")
         #expect(try await client.get("/b").text == "GET /b")
-        #expect(mock.recorder.requests.count == 2)
+        #expect(mock.requests.count == 2)
         await mock.stop()
         #expect(try await client.receive() == nil)
     }

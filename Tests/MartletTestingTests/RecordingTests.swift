@@ -25,7 +25,7 @@ struct RecordingTests {
         let client = try await RawClient(mock)
         try await client.send(Self.post)
         #expect(try await client.response().status == (reading == .failing ? 500 : 201))
-        let request = try #require(mock.recorder.requests.first)
+        let request = try #require(mock.requests.first)
         #expect(request.method == .post && request.path == "/notes" && request.query["b"] == "x y")
         #expect(request.query == "a=1&b=x%20y" && request.query["c"] == nil)
         #expect(request.url == "http://t.example/notes?a=1&b=x%20y")
@@ -106,7 +106,7 @@ struct RecordingTests {
         let second = try await RawClient(mock)
         try await second.send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
         #expect(try await second.response().status == 413)
-        #expect(mock.recorder.requests.map(\.text) == ["ab", ""])
+        #expect(mock.requests.map(\.text) == ["ab", ""])
         await mock.stop()
     }
 
@@ -120,14 +120,14 @@ struct RecordingTests {
             try await client.send(Self.post)
             #expect(try await client.response().status == 200)
         }
-        #expect(mock.recorder.requests.map(\.body.count) == [0, 15])
+        #expect(mock.requests.map(\.body.count) == [0, 15])
         #expect(throws: OriginError.bodyNotRecorded(byteCount: 15)) {
-            try #require(mock.recorder.requests.first).decode(Note.self)
+            try #require(mock.requests.first).decode(Note.self)
         }
         try await client.send(
             "PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 30\r\n\r\n" + String(repeating: "x", count: 30))
         #expect(try await client.response().status == 200)
-        #expect(mock.recorder.requests.map(\.body.count) == [0, 0, 20])
+        #expect(mock.requests.map(\.body.count) == [0, 0, 20])
         await mock.stop()
     }
 
@@ -144,17 +144,17 @@ struct RecordingTests {
         var counts = pieces.makeAsyncIterator()
         let clients = try await [RawClient(mock), RawClient(mock)]
         for (index, text) in [(0, "aaaaaaaaaa"), (1, "bbbbbbb"), (1, "bbbbbbb"), (0, "aaaaaaaaaa"), (1, "bbbbbb")] {
-            if mock.recorder.requests.count == index {
+            if mock.requests.count == index {
                 try await clients[index].send("PUT / HTTP/1.1\r\nHost: t\r\nContent-Length: 20\r\n\r\n")
             }
             try await clients[index].send(text)
             var missing = text.utf8.count
             while missing > 0 { missing -= try #require(await counts.next()) }
-            #expect(mock.recorder.requests.reduce(0) { $0 + $1.body.count } <= 20)
+            #expect(mock.requests.reduce(0) { $0 + $1.body.count } <= 20)
         }
         for client in clients { #expect(try await client.response().status == 200) }
-        #expect(mock.recorder.requests.map(\.text) == ["", String(repeating: "b", count: 20)])
-        #expect(mock.recorder.requests.map(\.bodyByteCount) == [20, 20])
+        #expect(mock.requests.map(\.text) == ["", String(repeating: "b", count: 20)])
+        #expect(mock.requests.map(\.bodyByteCount) == [20, 20])
         await mock.stop()
     }
 
@@ -164,7 +164,7 @@ struct RecordingTests {
         let client = try await RawClient(mock)
         try await client.send("GET https://t.example/a?b HTTP/1.1\r\nHost: t.example\r\n\r\n")
         #expect(try await client.response().status == 200)
-        let request = try #require(mock.recorder.requests.first)
+        let request = try #require(mock.requests.first)
         #expect(request.url == "https://t.example/a?b" && request.path == "/a")
         await mock.stop()
     }

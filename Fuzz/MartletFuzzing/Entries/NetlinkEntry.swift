@@ -22,8 +22,8 @@ extension FuzzEntry {
         let sequence = messages.first?.sequence ?? 0
         _ = try? RouteReply(bytes, sequence: sequence)
         var table = NetworkTable()
-        for question in NetlinkDump.Query.allCases {
-            var dump = NetlinkDump(question, sequence: sequence)
+        for query in NetlinkDump.Query.allCases {
+            var dump = NetlinkDump(query, sequence: sequence)
             var whole = NetworkTable()
             let result: Result<NetlinkDump.Progress, NetlinkError>
             do throws(NetlinkError) {
@@ -32,7 +32,7 @@ extension FuzzEntry {
                 try check(error, bytes)
                 result = .failure(error)
             }
-            try checkPieces(question, messages, bytes, sequence, result, whole)
+            try checkPieces(query, messages, bytes, sequence, result, whole)
             table.links += whole.links
             table.addresses += whole.addresses
             table.routes += whole.routes
@@ -47,10 +47,10 @@ extension FuzzEntry {
 
     /// Checks that each message in a separate datagram has the same result.
     private static func checkPieces(
-        _ question: NetlinkDump.Query, _ messages: [NetlinkMessage], _ bytes: [UInt8], _ sequence: UInt32,
+        _ query: NetlinkDump.Query, _ messages: [NetlinkMessage], _ bytes: [UInt8], _ sequence: UInt32,
         _ result: Result<NetlinkDump.Progress, NetlinkError>, _ whole: NetworkTable
     ) throws(FuzzFinding) {
-        var dump = NetlinkDump(question, sequence: sequence)
+        var dump = NetlinkDump(query, sequence: sequence)
         var table = NetworkTable()
         var progress = NetlinkDump.Progress.more
         for message in messages where progress == .more {

@@ -57,7 +57,7 @@ struct DownloadCommand: WordsCommand {
         return configuration
     }
 
-    /// Reports faults of the directory, and an empty directory.
+    /// Reports errors of the directory, and an empty directory.
     private static func reportFindings(of managed: ManagedDownloads, on screen: DownloadScreen, _ form: ProgressStyle)
         async
     {

@@ -101,7 +101,7 @@ enum DownloadJSON {
         return members.jsonLine
     }
 
-    /// The line of a fault that does not end a download.
+    /// The line of an error that does not end a download.
     static func warning(_ message: String) -> String {
         (["event": "warning", "message": message] as JSONMembers).jsonLine
     }

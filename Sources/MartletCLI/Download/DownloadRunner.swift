@@ -40,7 +40,7 @@ struct DownloadRunner: Sendable {
 
     private func outcomes(_ runningDownloads: RunningDownloads) async -> [Int: DownloadOutcome] {
         await withTaskGroup(of: (Int, DownloadOutcome)?.self) { tasks in
-            var line = DownloadScheduler(
+            var scheduler = DownloadScheduler(
                 hosts: plans.map { $0.url.host }, limit: limits?.files ?? plans.count,
                 limitPerHost: limits?.perHost ?? plans.count)
             var outcomes: [Int: DownloadOutcome] = [:]
@@ -51,8 +51,8 @@ struct DownloadRunner: Sendable {
                 return nil
             }
             while true {
-                if runningDownloads.isStopping { line.stop() }
-                while let index = line.next() {
+                if runningDownloads.isStopping { scheduler.stop() }
+                while let index = scheduler.next() {
                     let run = DownloadRun(plan: plans[index], runner: self, runningDownloads: runningDownloads)
                     runningCount += 1
                     tasks.addTask { (index, await run.run()) }
@@ -66,10 +66,10 @@ struct DownloadRunner: Sendable {
                     continue
                 }
                 runningCount -= 1
-                line.end(index)
+                scheduler.end(index)
                 outcomes[plans[index].number] = outcome
                 if outcome.status != nil, group.global.stopsAtFirstError {
-                    line.stop()
+                    scheduler.stop()
                     await runningDownloads.stop()
                 }
             }

@@ -36,7 +36,7 @@ extension Transfer {
                 let isShown = answer?.isRejection != true || output.path == nil
                 try await showSteps(to: isShown ? output : nil)
                 try await show(
-                    response.interim + [response.head], behind: ledger.report.passedHeads, response.metrics,
+                    response.interim + [response.head], after: ledger.report.passedHeads, response.metrics,
                     response.cacheStatus, to: isShown ? output : nil)
                 try await EntityTagFile.show(response.head, options)
                 let isFailure =
@@ -84,7 +84,7 @@ extension Transfer {
                 report.url = exchange.url
                 report.exchange = exchange
             }
-            return try await show(exchange, behind: ledger.report.passedHeads, to: output)
+            return try await show(exchange, after: ledger.report.passedHeads, to: output)
         }
         ledger.update { report in
             report.metrics = error.connection?.metrics
@@ -92,27 +92,25 @@ extension Transfer {
             report.noteTunnel(heads)
             if !error.wasSent { report.passedHeads.removeAll { $0.sentBytes != nil } }
         }
-        try await show([], behind: ledger.report.passedHeads, nil, nil, to: output)
+        try await show([], after: ledger.report.passedHeads, nil, nil, to: output)
     }
 
     /// Shows the heads of requests that were followed by others.
     private func showSteps(to output: BodyOutput?) async throws {
         for step in ledger.report.steps {
             guard let exchange = step.exchange else { continue }
-            try await show(exchange, behind: step.passedHeads, to: output)
+            try await show(exchange, after: step.passedHeads, to: output)
         }
     }
 
-    private func show(_ exchange: HTTPExchange, behind passed: [IntermediateHead], to output: BodyOutput?) async throws
-    {
+    private func show(_ exchange: HTTPExchange, after passed: [IntermediateHead], to output: BodyOutput?) async throws {
         try await show(
-            exchange.rawInterim + [exchange.rawHead], behind: passed, exchange.metrics, exchange.cacheStatus, to: output
-        )
+            exchange.rawInterim + [exchange.rawHead], after: passed, exchange.metrics, exchange.cacheStatus, to: output)
     }
 
     /// Shows heads in all places that the options name.
     private func show(
-        _ received: [ResponseHead], behind passed: [IntermediateHead], _ metrics: HTTPMetrics?, _ cacheStatus: String?,
+        _ received: [ResponseHead], after passed: [IntermediateHead], _ metrics: HTTPMetrics?, _ cacheStatus: String?,
         to output: BodyOutput?
     ) async throws {
         let heads = received.map(HeadText.bytes)

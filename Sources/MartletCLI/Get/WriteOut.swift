@@ -136,12 +136,12 @@ extension WriteOut {
         return wasTried ? report.url.scheme.rawValue.uppercased() : nil
     }
 
-    /// The reason that the chain was rejected, or would have been rejected with verification. A reused connection has
-    /// no chain.
-    private func verification(_ rejected: Int, of scheme: HTTPURL.Scheme) -> Int {
-        guard rejected == 0, report.url.scheme == scheme, report.metrics?.isConnectionReused == false,
+    /// The code of the reason that the chain was rejected, or would have been rejected with verification; 0 for none. A
+    /// reused connection has no chain.
+    private func verification(_ code: Int, of scheme: HTTPURL.Scheme) -> Int {
+        guard code == 0, report.url.scheme == scheme, report.metrics?.isConnectionReused == false,
             let accepted = connection?.tls?.acceptedError
-        else { return rejected }
+        else { return code }
         return TLSError(accepted).verificationCode ?? 0
     }
 

@@ -197,8 +197,8 @@ enum ConfigFile {
             } else {
                 let value = rest.prefix { !isBlank($0) }
                 if !value.isEmpty, value.first != "#" { entry.value = String(value) }
-                let behind = rest.dropFirst(value.count).drop(while: isBlank)
-                entry.hasRest = entry.value != nil && !behind.isEmpty && behind.first != "#"
+                let remainder = rest.dropFirst(value.count).drop(while: isBlank)
+                entry.hasRest = entry.value != nil && !remainder.isEmpty && remainder.first != "#"
             }
             lines.append(entry)
         }

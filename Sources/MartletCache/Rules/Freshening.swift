@@ -22,12 +22,12 @@ package struct Freshening: Equatable, Sendable {
         self.variant = variant
         var head = old
         let keepsTag = Freshening.keepsTag(old.fields, response.fields)
-        let news = StoredFields.filtered(StoredFields.kept(response.fields, received: responseTime)) {
+        let update = StoredFields.filtered(StoredFields.kept(response.fields, received: responseTime)) {
             !Freshening.fixed.contains($0) && !(keepsTag && $0 == "etag")
         }
-        let replaced = Set(news.indices.map { news.name(at: $0).lowercasedText } + ["age"])
+        let replaced = Set(update.indices.map { update.name(at: $0).lowercasedText } + ["age"])
         head.fields = StoredFields.filtered(old.fields) { !replaced.contains($0) }
-        for index in news.indices { head.fields.append(name: news.name(at: index), value: news.value(at: index)) }
+        for index in update.indices { head.fields.append(name: update.name(at: index), value: update.value(at: index)) }
         head.requestTime = requestTime
         head.responseTime = responseTime
         head.wasAuthorized = old.wasAuthorized || request.isAuthorized

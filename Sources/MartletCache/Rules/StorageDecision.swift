@@ -56,7 +56,7 @@ package enum StorageRejection: String, Equatable, Sendable {
     case condition
     /// The request had credentials, the key is for everyone, and the response does not allow that (RFC 9111 §3.5).
     case authorization
-    /// The response varies with everything, with too much, or with a secret that cannot be concealed.
+    /// The response varies with everything, with too much, or with a secret of which no digest can be computed.
     case vary
     /// Neither the fields nor the status allow storing (RFC 9111 §3).
     case notCacheable = "not-cacheable"

@@ -29,7 +29,7 @@ package enum VaryRule: Equatable, Sendable {
     }
 
     /// The values, in a request, of the fields that a response is selected by, to be stored with it. `nil` if the
-    /// response answers no other request, or if a secret cannot be concealed.
+    /// response answers no other request, or if no digest of a secret can be computed.
     package func selections(of request: CacheRequest) -> [StoredHead.Selection]? {
         guard case .fields(let names) = self else { return nil }
         var selections: [StoredHead.Selection] = []
@@ -49,7 +49,7 @@ package enum VaryRule: Equatable, Sendable {
     }
 
     /// A normalized field of a request, by its name in lower case: values with equal meanings become equal texts (RFC
-    /// 9111 §4.1). `nil` for a secret that cannot be concealed.
+    /// 9111 §4.1). `nil` for a secret of which no digest can be computed.
     ///
     /// Lines are joined by commas. Lists of codings, character sets and languages ignore case; the former two also
     /// ignore order.

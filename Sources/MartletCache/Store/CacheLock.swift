@@ -7,9 +7,9 @@ import Synchronization
 /// The kernel releases it when its holder dies. Reading needs no lock.
 final class CacheLock: Sendable {
     /// The maximum time that a process waits for a lock of another one.
-    private static let gracePeriod = Duration.seconds(1)
+    private static let maximumWait = Duration.seconds(1)
     /// The time after which a lock counts as blocked. Until then, another process is probably storing a response.
-    private static let grace = Duration.milliseconds(50)
+    private static let blockedThreshold = Duration.milliseconds(50)
     /// The moments since which other processes have held the locks of directories, by path, for all caches.
     private static let heldSince = Mutex<[String: ContinuousClock.Instant]>([:])
 
@@ -23,7 +23,7 @@ final class CacheLock: Sendable {
     /// Whether another process holds the lock for longer than storing takes. It does not block.
     var isHeldUp: Bool {
         let since = CacheLock.heldSince.withLock { $0.isEmpty ? nil : $0[folder.path] }
-        return since.map { $0.duration(to: .now) > CacheLock.grace } ?? false
+        return since.map { $0.duration(to: .now) > CacheLock.blockedThreshold } ?? false
     }
 
     /// Runs a closure with exclusive access to the directory. It must not acquire the lock again.
@@ -66,7 +66,7 @@ final class CacheLock: Sendable {
         return CacheLock.heldSince.withLock { heldSince in
             let since = heldSince[folder.path] ?? now
             heldSince[folder.path] = since
-            return since.duration(to: now) < CacheLock.gracePeriod
+            return since.duration(to: now) < CacheLock.maximumWait
         }
     }
 

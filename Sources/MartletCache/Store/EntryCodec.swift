@@ -265,7 +265,7 @@ package enum EntryFormatError: Error, Hashable, Sendable, CustomStringConvertibl
         case .version(let number): "was written by another version (\(number))"
         case .length: "is cut short, too long, or without its body"
         case .checksum: "a checksum does not match"
-        case .record(let fault): "the field “\(fault.field)” at byte \(fault.offset) cannot be read"
+        case .record(let error): "the field “\(error.field)” at byte \(error.offset) cannot be read"
         case .unreadable(let error): "could not be read: \(error)"
         }
     }

@@ -141,7 +141,7 @@ package final class ResponseWriter: Sendable {
     package func abandon() { if end(from: .writing) { entryWriter?.abandon() } }
 
     /// Abandons the response during a write, which then removes what was written. It does not block.
-    package func giveUp() { end(from: .writing) }
+    package func abandonNonBlocking() { end(from: .writing) }
 
     /// Abandons an invalid response, even a stored one. It blocks on files. Readers keep the received bytes.
     /// - Returns: whether it was stored.
@@ -167,7 +167,7 @@ package final class ResponseWriter: Sendable {
     package var readableByteCount: UInt64 { state.withLock { $0.readableByteCount } }
 
     /// Reads at most `limit` bytes from an offset, at least one below ``readableByteCount``. It blocks on files.
-    /// - Throws: the fault of the file.
+    /// - Throws: the error of the file.
     package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
         guard limit > 0 else { return [] }
         let (piece, readable) = state.withLock { state -> ([UInt8], UInt64) in

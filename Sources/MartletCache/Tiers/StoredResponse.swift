@@ -107,7 +107,7 @@ final class RepresentationRemovalObservers: Sendable {
     private struct State {
         var listeners: [UInt64: Listener] = [:]
         var lastListener: UInt64 = 0
-        var told = RecentKeys<UInt64, Void>()
+        var reported = RecentKeys<UInt64, Void>()
     }
 
     /// Read and written by any thread that uses a tier, for the time of a lookup.
@@ -123,7 +123,7 @@ final class RepresentationRemovalObservers: Sendable {
     /// Notifies all listeners that a body was removed, unless they were notified.
     func note(_ key: CacheKey, _ representation: UInt64) {
         let listeners = state.withLock { state -> [UInt64: Listener] in
-            guard !state.listeners.isEmpty, state.told.update((), for: representation) else { return [:] }
+            guard !state.listeners.isEmpty, state.reported.update((), for: representation) else { return [:] }
             return state.listeners
         }
         for (number, listener) in listeners where !listener(key, representation) {

@@ -69,8 +69,7 @@ final class CacheFlight: Sendable {
             switch state.stage {
             case .asking: wasEarly = true
             case .decided(.transfer(_, .coming)), .decided(.transfer(_, .whole)),
-                .decided(.transfer(_, .released)),
-                .decided(.transfer(_, .ended(.complete))):
+                .decided(.transfer(_, .released)), .decided(.transfer(_, .ended(.complete))):
                 wasEarly = false
             case .abandoned, .decided: return nil
             }
@@ -258,7 +257,7 @@ final class CacheFlight: Sendable {
                 // Readers do not wait for a directory that another process has locked.
                 let deadline = now.advanced(by: .milliseconds(20))
                 if case .timedOut = await wait.wait(until: deadline, on: loop), writer.store.isHeldUp {
-                    writer.giveUp()
+                    writer.abandonNonBlocking()
                     state.withLock { state in
                         state.dropPending()
                         trim(&state)

@@ -58,12 +58,12 @@ final class FlightRegistry: Sendable {
             self[key] = nil
             endCount += 1
             ended.append((key, endCount))
-            if ended.count > FlightRegistry.memory { ended.removeFirst() }
+            if ended.count > FlightRegistry.countLimit { ended.removeFirst() }
         }
     }
 
-    /// The maximum numbers of ended transfers and of unshareable keys.
-    private static let memory = 256
+    /// The maximum number of ended transfers, and of unshareable keys.
+    private static let countLimit = 256
     /// The time for which requests are not shared after a response that could not be shared.
     private static let unshareableTime = Duration.seconds(60)
     /// Guards the above: requests that begin, and transfers that end.
@@ -90,7 +90,7 @@ final class FlightRegistry: Sendable {
                 return
             }
             // The number of keys is limited, so old keys are removed.
-            if state.unshareable.count >= FlightRegistry.memory { state.unshareable = [:] }
+            if state.unshareable.count >= FlightRegistry.countLimit { state.unshareable = [:] }
             state.unshareable[key] = MonotonicTime.now().advanced(by: FlightRegistry.unshareableTime)
         }
     }

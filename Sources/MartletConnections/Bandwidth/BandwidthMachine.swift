@@ -14,7 +14,7 @@ package struct BandwidthMachine: Sendable {
         package var wake: MonotonicTime?
     }
 
-    private enum Bucket: Hashable {
+    private enum BucketKey: Hashable {
         case total
         case host(String)
         case transfer(UInt64)
@@ -29,14 +29,14 @@ package struct BandwidthMachine: Sendable {
     /// The number of buckets above which the full ones of hosts, which hold no information, are removed.
     private static let sweepCount = 64
 
-    private var buckets: [Bucket: TokenBucket] = [:]
+    private var buckets: [BucketKey: TokenBucket] = [:]
     private var perHost: BandwidthRate?
     private var nextSweep = BandwidthMachine.sweepCount
     private var queue: [Request] = []
     /// Whether a request of a numbered transfer had to wait since the last query; `nil` if it made none.
     private var hasWaited: [UInt64: Bool] = [:]
     /// The buckets that were too empty for a queued request.
-    private var closed: Set<Bucket> = []
+    private var closed: Set<BucketKey> = []
     private var wake: MonotonicTime?
 
     package init() {}
@@ -51,7 +51,7 @@ package struct BandwidthMachine: Sendable {
     package mutating func setRates(total: BandwidthRate?, perHost: BandwidthRate?, now: MonotonicTime) -> Effects {
         self.perHost = perHost
         set(.total, total, now)
-        for name in buckets.keys.filter(\.isHost) { set(name, perHost, now) }
+        for key in buckets.keys.filter(\.isHost) { set(key, perHost, now) }
         return advance(to: now)
     }
 
@@ -62,11 +62,11 @@ package struct BandwidthMachine: Sendable {
         return advance(to: now)
     }
 
-    private mutating func set(_ name: Bucket, _ rate: BandwidthRate?, _ now: MonotonicTime) {
+    private mutating func set(_ key: BucketKey, _ rate: BandwidthRate?, _ now: MonotonicTime) {
         if let rate {
-            buckets[name, default: TokenBucket(rate, now: now)].change(to: rate, now: now)
+            buckets[key, default: TokenBucket(rate, now: now)].change(to: rate, now: now)
         } else {
-            buckets[name] = nil
+            buckets[key] = nil
         }
     }
 
@@ -99,7 +99,7 @@ package struct BandwidthMachine: Sendable {
 
     /// Takes back granted bytes that were not transferred.
     package mutating func refund(_ count: Int, in scope: BandwidthScope) {
-        for name in names(in: scope) { buckets[name]?.refund(count) }
+        for key in keys(for: scope) { buckets[key]?.refund(count) }
     }
 
     /// Serves the queue as time passes.
@@ -129,22 +129,22 @@ package struct BandwidthMachine: Sendable {
             sweepHosts(now)
             set(.host(host), perHost, now)
         }
-        let names = names(in: request.scope)
-        if names.isEmpty { return request.wanted }
-        if !closed.isEmpty, names.contains(where: closed.contains) { return nil }
+        let keys = keys(for: request.scope)
+        if keys.isEmpty { return request.wanted }
+        if !closed.isEmpty, keys.contains(where: closed.contains) { return nil }
         var portion = request.wanted
         var largest = 0
         var available = Int.max
-        for name in names {
-            guard let rate = buckets[name]?.rate else { continue }
+        for key in keys {
+            guard let rate = buckets[key]?.rate else { continue }
             portion = min(portion, rate.portion)
             largest = max(largest, rate.portion)
-            available = min(available, buckets[name]?.available(at: now) ?? .max)
+            available = min(available, buckets[key]?.available(at: now) ?? .max)
         }
         guard available >= portion else {
-            for name in names {
-                guard var bucket = buckets[name], bucket.available(at: now) < portion else { continue }
-                closed.insert(name)
+            for key in keys {
+                guard var bucket = buckets[key], bucket.available(at: now) < portion else { continue }
+                closed.insert(key)
                 let ready = max(bucket.ready(portion), now.advanced(by: BandwidthMachine.leastInterval))
                 wake = min(wake ?? ready, ready)
             }
@@ -152,22 +152,22 @@ package struct BandwidthMachine: Sendable {
         }
         // A slow bucket may use the bytes that it saved while its transfer waited for a fast one.
         let granted = min(request.wanted, available, isAlone ? .max : max(portion, largest))
-        for name in names { buckets[name]?.take(granted) }
+        for key in keys { buckets[key]?.take(granted) }
         return granted
     }
 
     /// The buckets that apply to a scope.
-    private func names(in scope: BandwidthScope) -> [Bucket] {
-        let names: [Bucket?] = [.total, scope.host.map(Bucket.host), scope.transfer.map(Bucket.transfer)]
-        return names.compactMap(\.self).filter { buckets[$0] != nil }
+    private func keys(for scope: BandwidthScope) -> [BucketKey] {
+        let keys: [BucketKey?] = [.total, scope.host.map(BucketKey.host), scope.transfer.map(BucketKey.transfer)]
+        return keys.compactMap(\.self).filter { buckets[$0] != nil }
     }
 
     /// Removes the buckets of idle hosts: a full bucket is equivalent to a new one.
     private mutating func sweepHosts(_ now: MonotonicTime) {
         guard buckets.count >= nextSweep else { return }
-        for (name, bucket) in buckets where name.isHost {
+        for (key, bucket) in buckets where key.isHost {
             var bucket = bucket
-            if bucket.isFull(at: now) { buckets[name] = nil }
+            if bucket.isFull(at: now) { buckets[key] = nil }
         }
         nextSweep = max(BandwidthMachine.sweepCount, 2 * buckets.count)
     }

@@ -135,8 +135,7 @@ package final class Exchange: Sendable {
         let writer = UploadWriter(
             connection: connection, request: request, rest: rest,
             restPayload: min(max(0, request.head.count - count), rest.count)..<rest.count, timeouts: timeouts,
-            loop: loop,
-            onProgress: onUpload, transferGate: gate, pace: pace)
+            loop: loop, onProgress: onUpload, transferGate: gate, pace: pace)
         state.withLock { $0.writer = writer }
         writer.start()
     }

@@ -16,10 +16,8 @@ package struct ExchangeTimeouts: Sendable {
     }
 
     /// The deadline of a wait that starts now, and the timeout that it belongs to.
-    func deadline(_ span: Duration?, _ timeout: ExchangeError.Timeout, from now: MonotonicTime = MonotonicTime.now())
-        -> (
-            MonotonicTime, ExchangeError.Timeout
-        )
+    func deadline(_ span: Duration?, _ timeout: ExchangeError.Timeout, from now: MonotonicTime = .now())
+        -> (MonotonicTime, ExchangeError.Timeout)
     {
         guard let span else { return (totalDeadline, .total) }
         let instant = now.advanced(by: span)

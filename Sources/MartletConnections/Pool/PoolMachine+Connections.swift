@@ -17,7 +17,7 @@ extension PoolMachine {
     /// empty.
     mutating func settle(_ host: Int, _ effects: inout Effects) {
         // A request whose dial failed may be without a dial although a spare dial exists.
-        while let waiter = hosts.records[host].waitersWithoutDial.first?.index, assignSpareDial(waiter, of: host) {
+        while let waiter = hosts.records[host].waitersWithoutDial.first?.index, assignSpareDial(to: waiter, of: host) {
             effects.orders.append(.dialAssignmentChanged(waiters.name(waiter)))
         }
         reconsider(host)
@@ -41,7 +41,7 @@ extension PoolMachine {
         }
     }
 
-    /// Dials for the first request without a dial of a host.
+    /// Dials for the first request of a host that has no dial.
     private mutating func dial(_ host: Int, _ effects: inout Effects) {
         guard let waiter = hosts.records[host].waitersWithoutDial.first?.index, let key = hosts.records[host].key else {
             assertionFailure("a dial without a request")
@@ -51,7 +51,7 @@ extension PoolMachine {
         hosts.records[host].open += 1
         hosts.records[host].dialing += 1
         dialingCount += 1
-        assignDial(waiter, by: index, as: .dialing)
+        assignDial(index, to: waiter, as: .dialing)
         effects.orders.append(.dial(Dial(connection: connections.name(index), key: key)))
     }
 
@@ -67,7 +67,7 @@ extension PoolMachine {
     private mutating func detachDial(_ index: Int) {
         let waiter = connections.records[index].waiter
         if waiter != PoolIndex.none {
-            unassignDial(waiter)
+            unassignDial(from: waiter)
             connections.records[index].waiter = PoolIndex.none
         } else if connections.records[index].state == .spare {
             hosts.records[connections.records[index].host].spareDials.removeAll { $0 == index }
@@ -86,15 +86,15 @@ extension PoolMachine {
         guard let waiter = hosts.records[connections.records[index].host].waitersWithoutDial.first?.index else {
             return false
         }
-        assignDial(waiter, by: index, as: .adopted)
+        assignDial(index, to: waiter, as: .adopted)
         effects.orders.append(.dialAssignmentChanged(waiters.name(waiter)))
         return true
     }
 
     /// Assigns a spare dial of its host to a waiter. Returns whether there was one.
-    private mutating func assignSpareDial(_ waiter: Int, of host: Int) -> Bool {
+    private mutating func assignSpareDial(to waiter: Int, of host: Int) -> Bool {
         guard let index = hosts.records[host].spareDials.popLast() else { return false }
-        assignDial(waiter, by: index, as: .adopted)
+        assignDial(index, to: waiter, as: .adopted)
         return true
     }
 
@@ -241,14 +241,14 @@ extension PoolMachine {
     }
 }
 
-// MARK: Lines of waiting requests
+// MARK: Queues of waiting requests
 
 extension PoolMachine {
-    /// Adds a request to its host's queue, at its old position if it had a connection before. Returns its slot.
+    /// Adds a request to its host's queue, at its old position if it had a connection before. Returns its index.
     mutating func enqueue(_ place: PoolWaiterPosition, of host: Int) -> Int {
         let waiter = waiters.insert(PoolWaiterRecord(place: place, host: host))
         waitingCount += 1
-        _ = assignSpareDial(waiter, of: host)
+        _ = assignSpareDial(to: waiter, of: host)
         updateRank(waiter)
         return waiter
     }
@@ -266,7 +266,7 @@ extension PoolMachine {
     }
 
     /// Assigns a dial to a waiting request.
-    private mutating func assignDial(_ waiter: Int, by dial: Int, as state: PoolConnectionRecord.State) {
+    private mutating func assignDial(_ dial: Int, to waiter: Int, as state: PoolConnectionRecord.State) {
         connections.records[dial].state = state
         connections.records[dial].waiter = waiter
         waiters.records[waiter].state = .withDial(dial)
@@ -274,7 +274,7 @@ extension PoolMachine {
     }
 
     /// Records that no dial is made for a waiting request.
-    private mutating func unassignDial(_ waiter: Int) {
+    private mutating func unassignDial(from waiter: Int) {
         waiters.records[waiter].state = .withoutDial
         updateRank(waiter)
     }

@@ -193,7 +193,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// Handles a connection that could not be opened. The request that it was dialled for fails, if it still waits.
+    /// Handles a connection that could not be opened. The request that it was dialed for fails, if it still waits.
     mutating func dialFailed(_ connection: PoolConnectionID) -> Effects {
         var effects = Effects()
         guard let (index, host, owner, isOwn) = takeEndedDial(connection) else { return effects }

@@ -20,13 +20,13 @@ struct PoolConnectionRecord: Sendable {
     }
 
     var state = State.dialing
-    /// The slot of its host.
+    /// The index of its host.
     var host: Int
     /// The waiter that it is opened for, or was granted to while leased; or none.
     var waiter = PoolIndex.none
     /// Whether a leased connection does not count against the limits; see ``PoolMachine/exempt(_:)``.
     var isExempt = false
-    /// The waiter that borrows a slot above the limits from this leased or dialled connection; or none.
+    /// The waiter that borrows a slot above the limits from this connection, which is leased or being opened; or none.
     var borrower = PoolIndex.none
     /// The number of requests that have held it.
     var uses = 0
@@ -57,7 +57,7 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
     /// The dials without a request that were not abandoned.
     var spareDials: [Int] = []
     var dialing = 0
-    /// The number of all connections: dialled, idle and leased.
+    /// The number of all connections: dialing, idle and leased.
     var open = 0
     /// The number of connections that do not count against the limits: exempt ones, and slots lent to requests.
     var exempt = 0
@@ -82,7 +82,7 @@ struct PoolWaiterRecord: Sendable {
     }
 
     var place: PoolWaiterPosition
-    /// The slot of its host.
+    /// The index of its host.
     var host: Int
     var state = State.withoutDial
     /// The connections of the calls that made the request, the outermost first; see ``PoolMachine/nest(_:in:)``.
@@ -219,8 +219,8 @@ struct PoolList: Sendable {
     }
 }
 
-/// A binary heap of slots by rank, the smallest on top. A separate array holds the position of each slot, so that a
-/// slot is found when it leaves or its rank changes. Heaps that never hold the same slot share the array.
+/// A binary heap of indexes by rank, the smallest on top. A separate array holds the position of each index, so that it
+/// is found when it leaves or its rank changes. Heaps that never hold the same index share the array.
 struct PoolHeap: Sendable {
     typealias Entry = (rank: PoolRank, index: Int)
 
@@ -230,7 +230,7 @@ struct PoolHeap: Sendable {
 
     var first: Entry? { entries.first }
 
-    /// Adds a slot, or changes its rank.
+    /// Adds an index, or changes its rank.
     mutating func set(_ index: Int, _ rank: PoolRank, _ positions: inout [Int]) {
         while positions.count <= index { positions.append(PoolIndex.none) }
         if positions[index] == PoolIndex.none {
@@ -242,7 +242,7 @@ struct PoolHeap: Sendable {
         settle(positions[index], &positions)
     }
 
-    /// Removes a slot. Does nothing if it is not in the heap.
+    /// Removes an index. Does nothing if it is not in the heap.
     mutating func remove(_ index: Int, _ positions: inout [Int]) {
         guard index < positions.count, positions[index] != PoolIndex.none else { return }
         let position = positions[index]
@@ -294,7 +294,7 @@ struct PoolWaiterPosition: Sendable {
     /// The position as a comparable value; the smallest is served first.
     ///
     /// A request gains one level per `aging` nanoseconds: at a time t its level is `priority + (t - arrival) /
-    /// aging`. Whether one such level is above another does not depend on t. So arrival plus one `ageing` for each
+    /// aging`. Whether one such level is above another does not depend on t. So arrival plus one `aging` for each
     /// level below the highest gives the same order, and never has to be computed again.
     ///
     /// A request of ``QueueOrder/lastComeFirstServed`` counts as the first of its aging interval. So it is never ahead

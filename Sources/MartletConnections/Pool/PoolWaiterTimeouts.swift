@@ -20,15 +20,15 @@ struct PoolWaiterTimeouts: Sendable {
     private let poolDeadline: MonotonicTime
     /// The end of the wait for a connection that is being opened.
     private var connectDeadline: MonotonicTime
-    /// The time of the first timer, later that of the next one, which may have passed. `.distantFuture` for none.
-    private(set) var firstTimer: MonotonicTime
+    /// The time of the next timer, which may have passed. `.distantFuture` for none.
+    private(set) var nextTimer: MonotonicTime
 
     /// Creates the timeouts of a request that starts to wait.
     init(connectTimeout: Duration?, poolTimeout: Duration?, now: MonotonicTime) {
         self.connectTimeout = connectTimeout
         poolDeadline = now.deadline(after: poolTimeout)
         connectDeadline = Self.connectDeadline(connectTimeout, from: now)
-        firstTimer = min(poolDeadline, connectDeadline)
+        nextTimer = min(poolDeadline, connectDeadline)
     }
 
     /// Starts the connect timeout: a connection is now being opened for the request.
@@ -53,9 +53,9 @@ struct PoolWaiterTimeouts: Sendable {
     func deadline(isDialing: Bool) -> MonotonicTime { isDialing ? connectDeadline : poolDeadline }
 
     private mutating func timer(noLaterThan deadline: MonotonicTime, _ now: MonotonicTime) -> MonotonicTime? {
-        guard deadline != .distantFuture, firstTimer <= now || firstTimer > deadline else { return nil }
-        firstTimer = max(deadline, now)
-        return firstTimer
+        guard deadline != .distantFuture, nextTimer <= now || nextTimer > deadline else { return nil }
+        nextTimer = max(deadline, now)
+        return nextTimer
     }
 
     /// A second after the deadline of the dial. The dial knows more about the failure, and so reports it first.

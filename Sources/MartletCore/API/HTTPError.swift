@@ -226,8 +226,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         let original: HTTPURL?
 
         init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: UInt64?, original: HTTPURL? = nil) {
-            (self.method, self.url, self.status, self.call) = (method, url, status, call)
-            self.original = original
+            (self.method, self.url, self.status, self.call, self.original) = (method, url, status, call, original)
         }
     }
 

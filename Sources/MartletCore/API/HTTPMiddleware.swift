@@ -57,12 +57,12 @@ extension HTTPMiddleware {
 public struct HTTPNext: Sendable {
     let send: @Sendable (HTTPCall.Request) async throws -> HTTPCall.Response
 
-    /// Sends a request, and returns the response when its head has arrived. A body of a known length, of at most 64 KiB,
-    /// that arrives within 50 ms is received first, so that its connection is free while the middleware runs.
+    /// Sends a request, and returns the response when its head has arrived. A body of a known length up to 64 KiB that
+    /// arrives within 50 ms is received first, so that its connection is free while the middleware runs.
     ///
     /// A request for another origin is sent without the credentials of the call.
-    /// - Throws: An ``HTTPError``, such as `.invalidHeader` for a field that cannot be sent and `.bodyNotReplayable` for
-    ///   a body that was already read; `CancellationError`.
+    /// - Throws: An ``HTTPError``, such as `.invalidHeader` for a field that cannot be sent and `.bodyNotReplayable`
+    ///   for a body that was already read; `CancellationError`.
     public func callAsFunction(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
         try await send(request)
     }

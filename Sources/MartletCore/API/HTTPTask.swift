@@ -144,8 +144,8 @@ public actor HTTPTask {
     /// and all that follows, is written to a file, which is renamed to its final name when it is complete. No byte is
     /// lost or duplicated, and the limit of bodies in memory does not apply. ``value`` then has an empty body.
     ///
-    /// The body is written for any status that the call's validator accepts; check ``response`` before. If the response was already complete, its body is
-    /// written, and ``value`` keeps it.
+    /// The body is written for any status that the call's validator accepts; check ``response`` before. If the response
+    /// was already complete, its body is written, and ``value`` keeps it.
     ///
     /// Returns when the file is complete. Cancelling the task that awaits this does not cancel the call. If the file
     /// cannot be created, the task does not change: its body is collected, and another file may be tried.

@@ -99,8 +99,7 @@ package final class BodyLease: Sendable {
 
     private func timeout(of call: Call, at now: MonotonicTime) -> HTTPError {
         guard now < totalDeadline else {
-            return call.timedOut(
-                .receivingBody, "before the body was read to its end", sentCount: call.requestCount)
+            return call.timedOut(.receivingBody, "before the body was read to its end", sentCount: call.requestCount)
         }
         let text = HTTPError.text(limit ?? .zero)
         var error = call.error(

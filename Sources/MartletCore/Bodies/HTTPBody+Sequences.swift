@@ -5,9 +5,9 @@ extension HTTPBody {
     fileprivate static let pieceByteCount = 16 * 1024
 
     /// Creates a body of bytes that can be read only once, such as those of a generator. They are read while the body
-    /// is sent, 16 KiB at a time, so an endless sequence needs little memory. A redirect or challenge after it is the
-    /// response, and nothing is retried. A middleware or another request that sends it again fails with
-    /// ``HTTPError/Code/bodyNotReplayable``.
+    /// is sent, 16 KiB at a time, so an endless sequence needs little memory. A redirect or challenge that needs the
+    /// bytes again is returned as the response, and nothing is retried. A middleware or another request that sends the
+    /// body again fails with ``HTTPError/Code/bodyNotReplayable``.
     /// - Parameters:
     ///   - bytes: The bytes. The iterator runs on a thread of Swift concurrency, so it must not block for long.
     ///   - length: The length in bytes, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.

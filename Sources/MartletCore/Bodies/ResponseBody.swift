@@ -122,8 +122,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   - extent: Whether the part that was already read is written first.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
     /// - Throws: An ``HTTPError``: `.fileFailed`; `.limitExceeded` for `.whole` if the part that was read is not
-    ///   buffered; `.bodyAlreadyRead` for `.rest` after the end; `.truncated` if an earlier read or write lost bytes. If the file cannot be created, nothing is lost
-    ///   and another may be tried. `CancellationError`.
+    ///   buffered; `.bodyAlreadyRead` for `.rest` after the end; `.truncated` if an earlier read or write lost bytes. If
+    ///   the file cannot be created, nothing is lost and another may be tried. `CancellationError`.
     public func write(to path: some FilePathConvertible, _ extent: Extent, overwrites: Bool = false) async throws {
         var taken: [UInt8] = []
         if extent == .whole {

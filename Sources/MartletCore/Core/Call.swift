@@ -53,7 +53,7 @@ package final class Call: Sendable {
         }
         if let error = settings.headerError { throw error }
         if options.hasTrailers { _ = try options.trailers.checked(url) }
-        let address = url.userInfo == nil ? url : url.withoutUserInfo
+        let address = url.withoutUserInfo
         if settings.isWithoutProxies, options.proxy == nil {
             // Most calls have no proxy.
             (proxy, isForwarded) = (nil, false)

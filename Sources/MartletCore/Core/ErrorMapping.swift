@@ -73,8 +73,8 @@ extension HTTPError {
             code = .bodyLengthMismatch
             message =
                 actual > announced
-                ? "the body was to have \(announced) bytes, and its source gave more"
-                : "the body was to have \(announced) bytes, and its source gave \(actual)"
+                ? "the given length of the body is \(announced) bytes, but its source returned more"
+                : "the given length of the body is \(announced) bytes, but its source returned \(actual)"
         case .timedOut(let expired):
             code = .timedOut
             let timeout = Timeout(expired)

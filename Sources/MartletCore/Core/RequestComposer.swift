@@ -175,7 +175,7 @@ struct RequestComposer {
         } else if let coding = fields[.transferEncoding] {
             guard coding.lowercased() == "chunked", fields[.contentLength] == nil else {
                 throw rejection(
-                    "Transfer-Encoding may be “chunked” alone, and not beside Content-Length; it was “\(coding)”")
+                    "Transfer-Encoding must be “chunked” alone, without Content-Length; it was “\(coding)”")
             }
             prepared.makeChunked()
         } else if let announced = fields[.contentLength] {
@@ -183,10 +183,10 @@ struct RequestComposer {
                 throw rejection("Content-Length must be one plain number; it was “\(announced)”")
             }
             if let known = prepared.length, known != length {
-                throw rejection("Content-Length says \(length), but the body has \(known) bytes")
+                throw rejection("Content-Length is \(length), but the body has \(known) bytes")
             }
             if case .none = prepared.body {
-                guard length == 0 else { throw rejection("Content-Length says \(length), but there is no body") }
+                guard length == 0 else { throw rejection("Content-Length is \(length), but there is no body") }
                 prepared.length = 0
             } else if case .source(let source, nil) = prepared.body {
                 prepared = PreparedBody(body: .source(source, length: length), length: length)

@@ -176,7 +176,7 @@ package protocol ResponseProvenance: AnyObject, Sendable {
     var isPreview: Bool { get }
     /// Whether the response is a 504 because only a stored response was allowed and none was usable.
     var isUnsatisfied: Bool { get }
-    /// The same without the objects of the session, which an exchange that a program keeps must not keep alive.
+    /// The provenance without references to the session, for an exchange that a program may store.
     var detached: any ResponseProvenance { get }
     /// Returns the stored response that replaces this one, which is an error; `nil` if none does.
     func useFallback() -> StreamedResponse?

@@ -2,8 +2,8 @@
 ///
 /// These rules apply to all such code:
 /// 1. It runs in its own task. Cancelling the call, invalidating the session and the call's total timeout end the wait
-///    immediately. The task is cancelled, and nothing waits for it. Only after the total timeout the error of a request
-///    that middleware is sending has one more second.
+///    immediately. The task is cancelled, and nothing waits for it. One exception: at the total timeout, the call
+///    waits up to one second for the error of a request that middleware is sending.
 /// 2. While it runs, the call's connection does not count against the pool's limits. So calls made by the code can
 ///    always get a connection (``Exemption``).
 /// 3. The session knows which calls the code runs in, so that an invalidation does not wait for them.
@@ -53,8 +53,8 @@ package struct UserCode: Sendable {
             return try result.get()
         case .interrupted: throw CancellationError()
         case .timedOut:
-            let sends = isSending?()
-            if let sends, sends || sentCount() > 0 {
+            let sends = isSending?() == true
+            if isSending != nil, sends || sentCount() > 0 {
                 // A request that has failed at the same moment is about to be reported by the code.
                 let grace = sends ? UserCode.grace : .milliseconds(50)
                 let late = OneShot<Result<Value, any Error>>()
@@ -67,8 +67,8 @@ package struct UserCode: Sendable {
                 }
             }
             throw call.timedOut(
-                sends == true ? .awaitingHead : phase, "before \(name) returned",
-                sentCount: max(sentCount(), sends == true ? 1 : 0))
+                sends ? .awaitingHead : phase, "before \(name) returned",
+                sentCount: max(sentCount(), sends ? 1 : 0))
         }
     }
 

@@ -123,7 +123,7 @@ extension ResponseValidator {
     }
 
     /// Checks all conditions of a collected response.
-    /// - Throws: A ``ResponseValidationError``, which ``HTTPSession/run(_:_:isRestartable:isDownload:before:_:)``
+    /// - Throws: A ``ResponseValidationError``, which ``HTTPSession/run(_:_:kind:isRestartable:before:_:)``
     ///   unwraps.
     @inline(never) func checked(_ exchange: HTTPExchange, by userCode: UserCode) async throws -> HTTPExchange {
         do { try await check(ValidationSubject(exchange), by: userCode) } catch {

@@ -67,7 +67,7 @@ extension SessionEvent: CustomStringConvertible {
         case .redirected(let status, let url): "redirected by \(status) to \(url)"
         case .challenged(let status): "challenged by \(status)"
         case .retrying(let status, let error, let delay):
-            "retrying in \(delay) after \(status.map(String.init) ?? error?.rawValue ?? "an answer")"
+            "retrying in \(delay) after \(status.map(String.init) ?? error?.rawValue ?? "a response")"
         case .responseReceived(let status, let count, let source):
             "response \(status), \(count.map(String.init) ?? "?") bytes, source \(source)"
         case .finished(let metrics): "finished after \(metrics.total)"

@@ -4,16 +4,16 @@ import Synchronization
 final class RetryBudget: Sendable {
     /// The initial amount, so that a session with few calls has some retries as well.
     static let initial = 10.0
-    /// The maximum amount: a long quiet period does not save up for many retries at once.
-    static let most = 100.0
+    /// The maximum amount: a long quiet period does not allow many retries in a short time.
+    static let maximum = 100.0
 
     private let left = Mutex(RetryBudget.initial)
 
     /// Adds the share of one call.
-    func deposit(_ share: Double) { left.withLock { $0 = min($0 + max(0, share), RetryBudget.most) } }
+    func deposit(_ share: Double) { left.withLock { $0 = min($0 + max(0, share), RetryBudget.maximum) } }
 
-    /// Withdraws one retry, if it will be used. Returns `false` if none is left.
-    func withdraw(isUsed: Bool = true) -> Bool {
+    /// Withdraws one retry, or only checks for one if it will not be used. Returns `false` if none is left.
+    func withdraw(isUsed: Bool) -> Bool {
         left.withLock { left in
             guard left >= 1 else { return false }
             if isUsed { left -= 1 }

@@ -52,8 +52,8 @@ public struct ProxyError: Error, Sendable {
                 case .emptyResponse, .truncated: .connectionLost
                 default: .protocolViolation
                 }
-        case .socks(let handshakeError):
-            switch handshakeError {
+        case .socks(let socksError):
+            switch socksError {
             case .rejected(let reply): kind = .socksRejected(code: Int(reply.rawValue))
             case .noAcceptableMethod, .credentialsRejected: kind = .socksCredentialsRejected
             case .truncated: kind = .connectionLost

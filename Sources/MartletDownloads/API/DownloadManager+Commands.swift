@@ -12,8 +12,8 @@ extension DownloadManager {
         case fail
         /// Nothing is added, and the existing download is returned: the one of the same URL and target in any state, or
         /// an unfinished one of the same file. The fragment of a URL and its signature are not compared. The download
-        /// keeps its options (``Download/options``) and its priority. A new ``DownloadOptions/checksum`` that it was
-        /// not compared with, and will not be, is an error.
+        /// keeps its options (``Download/options``) and its priority. A new ``DownloadOptions/checksum`` must be that
+        /// of its options, or one that its file was compared with; another one is an error.
         case existing
     }
 
@@ -66,7 +66,7 @@ extension DownloadManager {
             let message =
                 phase == .removing || phase == .stopping(.cancel)
                 ? "download \(other) of \(claim) is being cancelled; await cancel first"
-                : "download \(other) is about \(claim) already; resume, cancel or remove it, or add with ifPresent: .existing"
+                : "download \(other) already has the file \(claim); resume, cancel or remove it, or add with ifPresent: .existing"
             throw HTTPError(.alreadyInProgress, phase: .preparing, message: message, method: .get, url: place)
         }
         lastNumber += 1

@@ -187,7 +187,7 @@ public struct DownloadSummary: Sendable, CustomStringConvertible {
     public var finished: [DownloadID: DownloadResult] = [:]
     /// The errors of the failed downloads, also of those that failed in an earlier process and were not resumed.
     public var failed: [DownloadID: HTTPError] = [:]
-    /// The states of the downloads that are not over, paused or waiting. The next manager of the directory has them.
+    /// The states of the downloads that are not over: paused or waiting. The next manager of the directory has them.
     public var unfinished: [DownloadID: DownloadState] = [:]
     /// The number of cancelled downloads whose removal was completed since the manager was opened.
     public var cancelledCount = 0

@@ -148,8 +148,11 @@ extension DownloadOptions: Codable {
     /// The options as they are stored, without credentials; without ``request`` if that cannot be stored.
     var stored: DownloadOptions {
         var options = self
-        if (try? JSONEncoder().encode(request)) == nil { options.request = RequestOptions() }
-        let bytes = try? JSONEncoder().encode(options)
+        var bytes = try? JSONEncoder().encode(options)
+        if bytes == nil {
+            options.request = RequestOptions()
+            bytes = try? JSONEncoder().encode(options)
+        }
         return bytes.flatMap { try? JSONDecoder().decode(DownloadOptions.self, from: $0) } ?? DownloadOptions()
     }
 }

@@ -60,7 +60,7 @@ package struct ResumeRecord: Hashable, Sendable {
     }
 
     /// Decodes a record.
-    /// - Throws: The fault: another format or version, damage, ranges out of order or past the end of the file.
+    /// - Throws: An error for another format or version, damage, ranges out of order or past the end of the file.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> ResumeRecord {
         try envelope.decode(bytes) { reader, _ throws(RecordReader.FieldError) in try ResumeRecord(&reader) }
     }

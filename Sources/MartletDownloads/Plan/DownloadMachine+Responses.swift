@@ -168,11 +168,11 @@ extension DownloadMachine {
         _ reason: DownloadEvent.RestartReason, _ question: DownloadRequest, _ facts: DownloadResponseHead,
         _ now: MonotonicTime
     ) -> Response {
-        if let error = hasReachedVersionLimit(reason, asked: question, facts) { return (.leave, nil, fail(error)) }
-        return (.leave, .cancelled, cancelAll(but: question.id) + begun(reason, now))
+        if let error = versionLimitError(reason, asked: question, facts) { return (.leave, nil, fail(error)) }
+        return (.leave, .cancelled, cancelAll(but: question.id) + startGeneration(reason, now))
     }
 
-    private func hasReachedVersionLimit(
+    private func versionLimitError(
         _ reason: DownloadEvent.RestartReason, asked: DownloadRequest?, _ facts: DownloadResponseHead?
     ) -> HTTPError? {
         guard isLastGeneration else { return nil }
@@ -199,9 +199,7 @@ extension DownloadMachine {
     /// - Parameter random: between 0 and 1, for a delay; evaluated only if there is one.
     package mutating func ended(
         _ id: UInt64, _ end: TransferOutcome, now: MonotonicTime, random: @autoclosure () -> Double
-    )
-        -> [Effect]
-    {
+    ) -> [Effect] {
         guard let question = transfers.removeValue(forKey: id) else { return [] }
         receiving.remove(id)
         let claim = plan?.claims[id]
@@ -222,8 +220,8 @@ extension DownloadMachine {
             ramp.rejected(active: transfers.count, now: now)
             return proceed(now)
         case .differs:
-            if let error = hasReachedVersionLimit(.overlapDiffers, asked: question, nil) { return fail(error) }
-            return cancelAll() + begun(.overlapDiffers, now) + fill(now)
+            if let error = versionLimitError(.overlapDiffers, asked: question, nil) { return fail(error) }
+            return cancelAll() + startGeneration(.overlapDiffers, now) + fill(now)
         case .failed(let error):
             let action = DownloadRetryRule.action(error, isCrossOrigin: isCrossOrigin(question))
             return failed(question, error, action, now, random())
@@ -242,8 +240,8 @@ extension DownloadMachine {
             forget()
             return fill(now)
         }
-        if !isBroken, let error = hasReachedVersionLimit(reason, asked: nil, nil) { return fail(error) }
-        return begun(reason, afterFailure: isBroken, now) + fill(now)
+        if !isBroken, let error = versionLimitError(reason, asked: nil, nil) { return fail(error) }
+        return startGeneration(reason, afterFailure: isBroken, now) + fill(now)
     }
 
     private mutating func failed(
@@ -281,7 +279,7 @@ extension DownloadMachine {
 
     private func emptyResponseError(_ question: DownloadRequest) -> HTTPError {
         HTTPError(
-            .truncated, phase: .receivingBody, message: "asked for \(question.asked.words), and no byte of them came",
+            .truncated, phase: .receivingBody, message: "asked for \(question.asked.words), but received no bytes",
             wasSent: true, method: .get, url: question.url)
     }
 

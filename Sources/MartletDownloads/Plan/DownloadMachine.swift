@@ -85,7 +85,7 @@ package struct DownloadMachine: Sendable {
     package var generation: UInt32 = 1
     /// The number of starts that count against ``generationLimit``. Starts after a failure do not count; the options
     /// limit them.
-    var rejectedGenerations = 1
+    var countedGenerations = 1
     /// The end of the received bytes since the last start.
     private var reached: UInt64 = 0
     /// The same for all earlier starts with the same file: receiving those bytes again does not count as progress.
@@ -145,7 +145,7 @@ package struct DownloadMachine: Sendable {
 
     /// Whether it may restart only after a failure. It then uses one connection: the nodes of a server may each have
     /// their own tag for the file, so that another connection always gets another representation.
-    var isLastGeneration: Bool { rejectedGenerations >= DownloadMachine.generationLimit }
+    var isLastGeneration: Bool { countedGenerations >= DownloadMachine.generationLimit }
 
     // MARK: Starting
 
@@ -198,15 +198,15 @@ package struct DownloadMachine: Sendable {
         hasUnsavedProgress = false
     }
 
-    /// Counts a restart, and forgets the file.
+    /// Counts a restart, forgets the file, and reports the reason.
     /// - Parameter isBroken: whether the reason is a failed transfer that cannot be resumed.
-    mutating func begun(
+    mutating func startGeneration(
         _ reason: DownloadEvent.RestartReason, afterFailure isBroken: Bool = false, _ now: MonotonicTime
     ) -> [Effect] {
         generation += 1
         furthest = isBroken ? max(furthest, reached) : 0
         reached = 0
-        if !isBroken { rejectedGenerations += 1 }
+        if !isBroken { countedGenerations += 1 }
         forget()
         receiving = []
         ramp.restart(now: now)
@@ -356,6 +356,6 @@ package struct DownloadMachine: Sendable {
         }
         isOver = false
         supportsRanges = false
-        return begun(.changed, now) + fill(now)
+        return startGeneration(.changed, now) + fill(now)
     }
 }

@@ -75,7 +75,7 @@ package struct DownloadItem: Sendable {
         return urls.contains { $0.path == new.url.path && SignedURL.unsigned($0.absoluteForm) == unsigned }
     }
 
-    /// Whether the file was compared with a checksum, or will be.
+    /// Whether a checksum is that of the options, or one that the file was compared with.
     func verifies(_ checksum: Checksum) -> Bool {
         if case .finished(let result) = stage, result.verified.contains(checksum) { return true }
         return options.checksum == checksum

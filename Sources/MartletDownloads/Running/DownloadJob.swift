@@ -18,8 +18,8 @@ package final class DownloadJob: Sendable {
         package var publication: PublicationRecord?
     }
 
-    /// Receives the note of a file before it gets its name; `nil` if the previous note is no longer valid. An error that
-    /// it throws ends the run; the received bytes are retained.
+    /// Receives the note of a file before it gets its name; `nil` if the previous note is no longer valid. An error
+    /// that it throws ends the run; the received bytes are retained.
     package typealias PublicationHandler = @Sendable (PublicationRecord?) async throws -> Void
 
     struct State {

@@ -3,8 +3,8 @@ import MartletNetwork
 import Synchronization
 
 /// One run of a download: it performs the actions of its machine.
-/// Transfers and checkpoints are tasks of one group. They send signals, and so does a clock. The machine is guarded by a
-/// lock, since workers that write query it for each block.
+/// Transfers and checkpoints are tasks of one group. They send signals, and so does a clock. The machine is guarded by
+/// a lock, since workers that write query it for each block.
 final class DownloadRun: Sendable {
     /// A report to the run.
     enum Signal: Sendable {

@@ -75,7 +75,7 @@ struct PNGReader: ImageFileReader {
             default: []
             }
         guard depths.contains(depth) else {
-            throw file.error("\(depth) bits of the colour type \(color)", at: place + 8)
+            throw file.error("\(depth) bits of the color type \(color)", at: place + 8)
         }
         guard data.big(10, 2) == 0, data.big(12, 1) <= 1 else {
             throw file.error("an unknown compression, filter or interlacing", at: place + 10)

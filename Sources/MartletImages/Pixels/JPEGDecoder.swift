@@ -7,13 +7,13 @@
             -> PixelImage
         {
             guard let handle = unsafe tjInitDecompress() else {
-                throw ImageError(.outOfMemory, format: .jpeg, "the decoder cannot be had")
+                throw ImageError(.outOfMemory, format: .jpeg, "the decoder cannot be created")
             }
             defer { unsafe _ = tjDestroy(handle) }
-            var (width, height, sampling, colours): (Int32, Int32, Int32, Int32) = (0, 0, 0, 0)
+            var (width, height, sampling, colors): (Int32, Int32, Int32, Int32) = (0, 0, 0, 0)
             let headStatus = unsafe bytes.withUnsafeBufferPointer { input in
                 unsafe tjDecompressHeader3(
-                    handle, input.baseAddress, UInt(input.count), &width, &height, &sampling, &colours)
+                    handle, input.baseAddress, UInt(input.count), &width, &height, &sampling, &colors)
             }
             guard unsafe headStatus == 0 || isWarning(handle) else { throw unsafe failure(handle) }
             let stored = ImageSize(width: Int(width), height: Int(height))
@@ -21,7 +21,7 @@
             let size = scaled(stored, options.thumbnailMaxPixelSize)
             let byteCount = try PixelImage.byteCount(of: size, .jpeg, options)
             let isInk =
-                colours == Int32(bitPattern: TJCS_CMYK.rawValue) || colours == Int32(bitPattern: TJCS_YCCK.rawValue)
+                colors == Int32(bitPattern: TJCS_CMYK.rawValue) || colors == Int32(bitPattern: TJCS_YCCK.rawValue)
             // A progressive file can have an unlimited number of scans, and each one covers the whole image.
             let flags = TJFLAG_LIMITSCANS | (options.allowsDamagedData ? 0 : TJFLAG_STOPONWARNING)
             var status: Int32 = -1

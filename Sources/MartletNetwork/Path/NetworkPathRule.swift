@@ -57,7 +57,7 @@ package struct NetworkPathRule: Sendable {
         }
         var defaultRoutes: [DefaultRoute] = []
         var halves: [Half: Set<Bool>] = [:]
-        for route in routes where route.isWay && route.prefixLength <= 1 {
+        for route in routes where route.isUsable && route.prefixLength <= 1 {
             for hop in route.hops where hop.isAlive {
                 if route.prefixLength == 1 {
                     let isUpper = (route.destination?.bytes.first ?? 0) & 0x80 != 0

@@ -25,7 +25,7 @@ package struct NetworkTable: Hashable, Sendable {
             guard RouteRecord.concernsDefault(message.payload), let route = try RouteRecord(message.payload) else {
                 return
             }
-            if route.isWay, routes.count < NetworkTable.countLimit { routes.append(route) }
+            if route.isUsable, routes.count < NetworkTable.countLimit { routes.append(route) }
         default: break
         }
     }
@@ -179,7 +179,7 @@ package struct RouteRecord: Hashable, Sendable {
     }
 
     /// Whether it leads to another machine, is not of the machine's own table, and is not a cached route.
-    var isWay: Bool { type == 1 && table != RouteRecord.localTable && flags & 0x200 == 0 }
+    var isUsable: Bool { type == 1 && table != RouteRecord.localTable && flags & 0x200 == 0 }
 }
 
 extension RouteRecord {

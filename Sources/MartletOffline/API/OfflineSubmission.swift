@@ -48,7 +48,7 @@ public struct OfflineSubmission: Sendable {
     static let tagByteLimit = 4096
 }
 
-/// The ticket of a request in an ``OfflineQueue``, which its events carry. It contains neither header fields nor user info.
+/// The ticket of a request in an ``OfflineQueue``, included in its events. It has neither header fields nor user info.
 public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     /// The number in its queue.
     public let id: OfflineID

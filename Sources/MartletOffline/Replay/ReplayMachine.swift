@@ -69,7 +69,7 @@ package struct ReplayMachine: Sendable {
     /// Lanes that may start in FIFO order; some are no longer ready.
     private var ready = Deque<String>()
     /// The times at which the delays of lanes end.
-    private var alarms = Heap<Timer<String>>()
+    private var delayEnds = Heap<Timer<String>>()
     private var expiries = Heap<Timer<OfflineID>>()
     /// The times at which failed recordings are retried, for requests that are no longer in a lane.
     private var settlings = Heap<Timer<OfflineID>>()
@@ -108,12 +108,12 @@ package struct ReplayMachine: Sendable {
 
     /// The time of the next call of ``advance(to:)``; `nil` if it is not needed.
     package mutating func nextWake() -> MonotonicTime? {
-        while let alarm = alarms.min, wait(of: alarm.key)?.until != alarm.time { alarms.removeMin() }
+        while let end = delayEnds.min, wait(of: end.key)?.until != end.time { delayEnds.removeMin() }
         while let expiry = expiries.min, items[expiry.key]?.isLive != true { expiries.removeMin() }
         while let settling = settlings.min, !isStuck(settling.key) { settlings.removeMin() }
-        let alarm = sendsRequests ? alarms.min?.time : nil
+        let delayEnd = sendsRequests ? delayEnds.min?.time : nil
         let expiry = sendsRequests ? expiries.min?.time : nil
-        return [alarm, expiry, settlings.min?.time].compactMap(\.self).min()
+        return [delayEnd, expiry, settlings.min?.time].compactMap(\.self).min()
     }
 
     private func isStuck(_ id: OfflineID) -> Bool { items[id]?.isStuck ?? false }
@@ -272,7 +272,7 @@ package struct ReplayMachine: Sendable {
         let until = now.advanced(by: delay)
         lane.state = .waiting(reason, until: until)
         lanes[name] = lane
-        alarms.insert(Timer(time: until, key: name))
+        delayEnds.insert(Timer(time: until, key: name))
         return delay
     }
 
@@ -305,8 +305,8 @@ package struct ReplayMachine: Sendable {
 
     private mutating func take(_ now: MonotonicTime) -> Effects {
         expire(now)
-        while let first = alarms.min, first.time <= now {
-            alarms.removeMin()
+        while let first = delayEnds.min, first.time <= now {
+            delayEnds.removeMin()
             if wait(of: first.key)?.until == first.time { makeReady(first.key) }
         }
         while let first = settlings.min, first.time <= now {

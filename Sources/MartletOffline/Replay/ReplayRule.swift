@@ -113,7 +113,7 @@ struct ReplayRule: Sendable {
     func decision(on error: any Error, now: Int64) -> ReplayDecision {
         guard let error = error as? HTTPError else {
             // Only the error's type: the message is stored, and its text may contain a secret.
-            return unanswered(error, "the request failed with \(type(of: error))", wasSent: true)
+            return withoutResponse(error, "the request failed with \(type(of: error))", wasSent: true)
         }
         let isRedirectError = error.code == .tooManyRedirects || error.code == .redirectRejected
         if let answer = error.exchange, error.wasSent, !isRedirectError { return decision(on: answer, now: now) }
@@ -127,11 +127,11 @@ struct ReplayRule: Sendable {
         case .bodySourceFailed, .fileFailed, .diskFull:
             guard isRepeatable || !error.wasSent else { fallthrough }
             return .later(.storage, atLeast: nil, message: error.description)
-        default: return unanswered(error, error.description, wasSent: error.wasSent)
+        default: return withoutResponse(error, error.description, wasSent: error.wasSent)
         }
     }
 
-    private func unanswered(_ error: any Error, _ message: String, wasSent: Bool) -> ReplayDecision {
+    private func withoutResponse(_ error: any Error, _ message: String, wasSent: Bool) -> ReplayDecision {
         if isRepeatable || !wasSent { return .later(.unreachable, atLeast: nil, message: message) }
         return .uncertain(OfflineDeadLetter(.noResponse, message: message), .failure(error))
     }

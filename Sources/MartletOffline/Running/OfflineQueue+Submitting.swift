@@ -131,7 +131,7 @@ extension OfflineQueue {
             HTTPError(.invalidRequest, phase: .preparing, message: message, method: request.method, url: url)
         }
         if request.method == .connect || request.path == "*" {
-            throw makeError("a request that is not about a resource is not kept")
+            throw makeError("CONNECT and “OPTIONS *” requests cannot be queued")
         }
         if (submission.lane?.utf8.count ?? 0) > OfflineSubmission.laneByteLimit {
             throw makeError("the lane's name is longer than \(OfflineSubmission.laneByteLimit) bytes")
@@ -143,7 +143,7 @@ extension OfflineQueue {
             throw makeError("the tag is longer than \(OfflineSubmission.tagByteLimit) bytes")
         }
         guard request.headerFields.count <= 1000, request.headerFields.allSatisfy({ $0.value.utf8.count <= 1 << 16 })
-        else { throw makeError("the request has more fields, or longer ones, than are kept") }
+        else { throw makeError("the request has more than 1000 fields, or a value longer than 64 KiB") }
     }
 
     private func full(_ words: String) -> HTTPError {
@@ -183,7 +183,7 @@ extension OfflineQueue {
         if let length, length != written {
             throw HTTPError(
                 .bodyLengthMismatch, phase: .preparing,
-                message: "the body's source gave \(written) bytes, and not \(length)")
+                message: "the given length of the body is \(length) bytes, but its source returned \(written)")
         }
         return .own(try await writer.finish())
     }

@@ -137,7 +137,7 @@ package struct RecordReader: Sendable {
     /// The number of bytes that have been read.
     package var offset: Int { position - bytes.startIndex }
 
-    /// The fault of a field that ends here.
+    /// The error of a field that ends here.
     package func makeError(_ field: String) -> FieldError { FieldError(field: field, offset: offset) }
 
     /// Reads a number of as many bytes as its type has.
@@ -149,7 +149,7 @@ package struct RecordReader: Sendable {
         return number
     }
 
-    /// Reads 1 or 0; another number is a fault.
+    /// Reads 1 or 0; another number is an error.
     package mutating func flag(_ field: String) throws(FieldError) -> Bool {
         let number: UInt8 = try number(field)
         guard number <= 1 else { throw makeError(field) }

@@ -43,10 +43,6 @@ public struct MockTransport: TestServer {
         scripts: ServerScript..., run body: (MockTransport) async throws -> Value
     ) async throws -> Value { try await MockTransport(scripts: scripts).running(body) }
 
-    private func running<Value>(_ body: (MockTransport) async throws -> Value) async throws -> Value {
-        try await runThenEnd({ try await body(self) }, end: { _ in await stop() })
-    }
-
     // MARK: Inspecting
 
     /// Scheme and authority of ``TestServer/url(_:)``: `http://mock.test`. The mock also responds for all others.

@@ -107,12 +107,12 @@ final class OriginChannel: Sendable {
     // MARK: The client's departure
 
     /// Calls a closure once when the client ends or resets the connection, until ``stopObserving()``.
-    func watchForDeparture(_ departure: @escaping @Sendable () -> Void) {
+    func observeDeparture(_ departure: @escaping @Sendable () -> Void) {
         receiving.withLock { $0.departure = departure }
         stream.observeIdle(calling: { [weak self] in self?.readAhead() })
     }
 
-    /// Ends the watch; the closure is no longer called.
+    /// Ends the observation; the closure is no longer called.
     func stopObserving() { if receiving.withLock({ $0.departure.take() }) != nil { stream.stopObservingIdle() } }
 
     private func readAhead() {

@@ -30,7 +30,7 @@ struct OriginConnection: Sendable {
         self.service = service
         self.peer = peer
         self.departure = departure
-        reader = RequestReader(channel: channel) { [weak channel] in channel?.watchForDeparture(departure) }
+        reader = RequestReader(channel: channel) { [weak channel] in channel?.observeDeparture(departure) }
     }
 
     /// Serves one request after the other; the channel is closed afterwards.
@@ -66,7 +66,7 @@ struct OriginConnection: Sendable {
         let recorded = RecordedRequest(head, number: number, connection: peer)
         reader.startRecording(service.recorder.record(recorded))
         let request = OriginRequest(recorded, body: body)
-        if reader.isComplete { channel.watchForDeparture(departure) }
+        if reader.isComplete { channel.observeDeparture(departure) }
         var served = ServedRequest(method: request.method, target: request.target)
         let start = ContinuousClock.now
         let result: Result<Bool, any Error>

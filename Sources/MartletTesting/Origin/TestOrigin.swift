@@ -82,10 +82,7 @@ public final class TestOrigin: TestServer {
     /// - Throws: ``OriginError`` if the origin cannot start; the closure's error.
     @discardableResult public static func withOrigin<Value>(
         _ options: OriginOptions = .plain, handler: OriginHandler, run body: (TestOrigin) async throws -> Value
-    ) async throws -> Value {
-        let origin = try await start(options, handler: handler)
-        return try await runThenEnd({ try await body(origin) }, end: { _ in await origin.stop() })
-    }
+    ) async throws -> Value { try await start(options, handler: handler).running(body) }
 
     /// Runs a closure with an origin whose requests are passed to another closure; see ``withOrigin(_:handler:run:)``.
     @discardableResult public static func withOrigin<Value>(
@@ -101,10 +98,7 @@ public final class TestOrigin: TestServer {
     /// Runs a closure with an origin that plays an array of scripts; see ``start(_:scripts:)``.
     @discardableResult public static func withOrigin<Value>(
         _ options: OriginOptions = .plain, scripts: [ServerScript], run body: (TestOrigin) async throws -> Value
-    ) async throws -> Value {
-        let origin = try await start(options, scripts: scripts)
-        return try await runThenEnd({ try await body(origin) }, end: { _ in await origin.stop() })
-    }
+    ) async throws -> Value { try await start(options, scripts: scripts).running(body) }
 
     // MARK: Stopping
 

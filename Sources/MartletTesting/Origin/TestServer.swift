@@ -31,4 +31,9 @@ extension TestServer {
     @discardableResult public func waitForRequests(count: Int, within limit: Duration = .seconds(120)) async throws
         -> [RecordedRequest]
     { try await recorder.waitForRequests(count: count, within: limit) }
+
+    /// Runs a closure with the server, and then stops it, even if the closure throws.
+    func running<Value>(_ body: (Self) async throws -> Value) async throws -> Value {
+        try await runThenEnd({ try await body(self) }, end: { _ in await stop() })
+    }
 }

@@ -5,7 +5,7 @@ import MartletWire
 /// A request that a test origin, a mock transport or a script received.
 ///
 /// ```swift
-/// let request = try #require(mock.recorder.requests.first)
+/// let request = try #require(mock.requests.first)
 /// #expect(request.method == .post && request.path == "/v2/users")
 /// #expect(request.headers["Accept"] == "application/json")
 /// #expect(try request.decode(User.self) == anna)

@@ -138,7 +138,7 @@ struct ScriptRunner: ~Copyable, Sendable {
     /// Waits for the client's end and reads only a little of its bytes, so that its writes stall, too.
     private func stall() async {
         let departure = OneShot<Void>()
-        channel.watchForDeparture { departure.fulfill(()) }
+        channel.observeDeparture { departure.fulfill(()) }
         defer { channel.stopObserving() }
         guard case .success(let loop) = EventLoop.shared else { return }
         _ = await departure.waitUnlessCancelled(until: .distantFuture, on: loop)

@@ -204,7 +204,7 @@ package final class Readiness: TimerTarget {
     /// last read. It is retained until ``stopObservingIdle()`` or ``close()``.
     package func observeIdle(_ observer: any IdleStreamObserver) {
         let isSignaled = state.withLock { state in
-            // The socket may have been closed since the caller decided to watch it. Watcher and socket refer to each
+            // The socket may have been closed since the caller decided to watch it. Observer and socket refer to each
             // other, and nothing would break that cycle later.
             guard !state.isClosed else { return false }
             state.idleObserver = observer

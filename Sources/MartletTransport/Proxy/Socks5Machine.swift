@@ -8,7 +8,7 @@ package struct Socks5Machine: Sendable {
         case name(String, port: UInt16)
     }
 
-    /// The state of the handshake. The bytes of the expected reply are collected in `answer`.
+    /// The state of the handshake. The bytes of the expected reply are collected in `reply`.
     private enum State: Sendable {
         /// The methods of authentication were offered; the proxy's choice is expected: 2 bytes.
         case choosing
@@ -31,7 +31,7 @@ package struct Socks5Machine: Sendable {
     private let request: [UInt8]
     private let credentials: [UInt8]?
     private var state = State.choosing
-    private var answer: [UInt8] = []
+    private var reply: [UInt8] = []
 
     /// Creates a handshake that has not started.
     /// - Throws: `.invalidName`, `.invalidCredentials`; nothing has been sent then.
@@ -71,10 +71,10 @@ package struct Socks5Machine: Sendable {
     /// The number of bytes that may be read now, and passed to ``receive(_:)``; 0 once the handshake is over.
     package var wantedByteCount: Int {
         switch state {
-        case .choosing, .authenticating: 2 - answer.count
+        case .choosing, .authenticating: 2 - reply.count
         // No reply is shorter.
-        case .connecting: 5 - answer.count
-        case .finishing(let count): count - answer.count
+        case .connecting: 5 - reply.count
+        case .finishing(let count): count - reply.count
         case .established, .failed: 0
         }
     }
@@ -87,7 +87,7 @@ package struct Socks5Machine: Sendable {
     /// - Throws: The reason the handshake failed; the same on every later call.
     package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Error) -> [UInt8] {
         if case .failed(let error) = state { throw error }
-        answer += bytes.prefix(wantedByteCount)
+        reply += bytes.prefix(wantedByteCount)
         do throws(Socks5Error) { return try step() } catch {
             state = .failed(error)
             throw error
@@ -101,7 +101,7 @@ package struct Socks5Machine: Sendable {
         case .established: return nil
         case .failed(let error): return error
         default:
-            let error = Socks5Error.truncated(receivedByteCount: answer.count)
+            let error = Socks5Error.truncated(receivedByteCount: reply.count)
             state = .failed(error)
             return error
         }
@@ -112,38 +112,38 @@ package struct Socks5Machine: Sendable {
         case .choosing:
             // A server that is not a SOCKS proxy may never send a second byte.
             try checkVersion(Socks5Machine.version)
-            guard answer.count == 2 else { break }
-            return try chosen(answer[1])
+            guard reply.count == 2 else { break }
+            return try chosen(reply[1])
         case .authenticating:
             try checkVersion(1)
-            guard answer.count == 2 else { break }
-            guard answer[1] == 0 else { throw .credentialsRejected }
+            guard reply.count == 2 else { break }
+            guard reply[1] == 0 else { throw .credentialsRejected }
             return connect()
         case .connecting:
             try checkVersion(Socks5Machine.version)
-            if answer.count > 1, answer[1] != 0 { throw .rejected(Socks5Reply(rawValue: answer[1])) }
-            guard answer.count == 5 else { break }
-            switch answer[3] {
+            if reply.count > 1, reply[1] != 0 { throw .rejected(Socks5Reply(rawValue: reply[1])) }
+            guard reply.count == 5 else { break }
+            switch reply[3] {
             case 1: state = .finishing(4 + 4 + 2)
-            case 3: state = .finishing(4 + 1 + Int(answer[4]) + 2)
+            case 3: state = .finishing(4 + 1 + Int(reply[4]) + 2)
             case 4: state = .finishing(4 + 16 + 2)
-            default: throw .invalidAddressType(answer[3])
+            default: throw .invalidAddressType(reply[3])
             }
-        case .finishing(let count): if answer.count == count { state = .established }
+        case .finishing(let count): if reply.count == count { state = .established }
         case .established, .failed: break
         }
         return []
     }
 
     private func checkVersion(_ version: UInt8) throws(Socks5Error) {
-        if let first = answer.first, first != version { throw .wrongVersion(first) }
+        if let first = reply.first, first != version { throw .wrongVersion(first) }
     }
 
     private mutating func chosen(_ method: UInt8) throws(Socks5Error) -> [UInt8] {
         switch (method, credentials) {
         case (Socks5Machine.noAuthentication, _): return connect()
         case (Socks5Machine.userAndPassword, .some(let credentials)):
-            answer = []
+            reply = []
             state = .authenticating
             return credentials
         case (0xFF, _): throw .noAcceptableMethod
@@ -152,7 +152,7 @@ package struct Socks5Machine: Sendable {
     }
 
     private mutating func connect() -> [UInt8] {
-        answer = []
+        reply = []
         state = .connecting
         return request
     }
@@ -185,13 +185,13 @@ package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .wrongVersion(let byte):
-            "the answer begins with byte \(byte) and not with 5; it does not speak SOCKS version 5"
+            "the reply begins with byte \(byte) and not with 5; it does not speak SOCKS version 5"
         case .noAcceptableMethod: "it accepts none of the ways to authenticate that were offered"
         case .unofferedMethod(let method): "it chose way \(method) to authenticate, which was not offered"
         case .credentialsRejected: "it rejected the user name and password"
-        case .rejected(let reply): "it answered with code \(reply.rawValue): \(reply)"
-        case .invalidAddressType(let type): "byte 3 of its answer names the unknown address type \(type)"
-        case .truncated(let count): "it ended the connection after \(count) bytes of an answer"
+        case .rejected(let reply): "it replied with code \(reply.rawValue): \(reply)"
+        case .invalidAddressType(let type): "byte 3 of its reply names the unknown address type \(type)"
+        case .truncated(let count): "it ended the connection after \(count) bytes of a reply"
         case .invalidName(let count): "a server's name has 1 to 255 bytes there, and this one has \(count)"
         case .invalidCredentials: "a user name has 1 to 255 bytes there and a password at most 255; these do not fit"
         }

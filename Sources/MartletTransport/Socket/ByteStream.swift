@@ -295,7 +295,7 @@ public struct TLSInformation: Hashable, Sendable {
     /// The peer's leaf certificate in DER; empty without one.
     public var peerCertificate: [UInt8]
 
-    /// The fault of the peer's chain that a custom trust policy accepted; `nil` if there was none.
+    /// The error of the peer's chain that a custom trust policy accepted; `nil` if there was none.
     package internal(set) var acceptedError: TLSError.Kind?
 
     /// Creates the description of a handshake's result.

@@ -22,7 +22,7 @@ final class TLSChannel {
     /// The limit of ``nonApplicationByteCount``, at which no more is received.
     var silentByteLimit = TLSChannel.nonApplicationByteLimit
     var rejection: TLSError.Kind?
-    /// The fault of the peer's chain that the custom trust policy accepted.
+    /// The error of the peer's chain that the custom trust policy accepted.
     var acceptedError: TLSError.Kind?
     /// The evidence with which the pins were compared, if there are pins.
     var evidence: PinCandidates?

@@ -103,7 +103,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .clientCertificateRequired:
             "the server demands a client certificate and none is configured; set an identity for it"
         case .clientCertificateRejected(let number, let text):
-            "the server refused this side's certificate with alert \(number): \(text)"
+            "the server rejected the client certificate with alert \(number): \(text)"
         case .truncated: "the peer cut the connection without ending TLS"
         case .identity(let reason, let source): "the certificate or key from \(source) cannot be used: \(reason)"
         case .passphraseRequired(let source): "the private key from \(source) is encrypted and no pass phrase was given"

@@ -141,7 +141,7 @@ struct ProxyOptionTests {
     }
 
     @Test("A rejected certificate of the origin exits with 60 and a pin with 90, also through a TLS proxy")
-    func refusalsBehindTLS() async throws {
+    func rejectionsAfterTLS() async throws {
         let directory = try TemporaryDirectory()
         defer { directory.remove() }
         try await TestOrigin.withOrigin(.tls(), handler: .fixed(.text("x"))) { origin in

@@ -98,10 +98,8 @@ enum RequestScenarios {
             try Data(bytes).write(to: URL(filePath: directory.appending("in")))
             try await TestOrigin.withOrigin { request in
                 if request.method == .get { return .pattern(300_000) }
-                // The file's bytes are between an empty line and the last boundary.
-                let body = Data(try await request.collectBody())
-                let start = try #require(body.firstRange(of: Data("\r\n\r\n".utf8))?.upperBound)
-                return .bytes([UInt8](body[start...].prefix(300_000)))
+                let parts = try await request.collectParts()
+                return .bytes(try #require(parts.first).body)
             } run: { origin async throws in
                 let session = HTTPSession.plain()
                 var options = RequestOptions()

@@ -138,7 +138,7 @@ struct ApacheTests {
     }
 
     @Test("A body that a method does not accept is rejected with a response, not with a broken connection")
-    func refusedUpload() async throws {
+    func rejectedUpload() async throws {
         try await ApacheServer.withServer { server in
             let pieces = LargeFile.Pieces(byteCount: 50_000_000)
             let rejected = try await HTTPSession.plain().put(

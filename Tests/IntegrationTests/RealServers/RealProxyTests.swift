@@ -73,7 +73,7 @@ struct RealProxyTests {
     }
 
     @Test("Squid rejects a wrong password: a response for plain requests, an error for tunnels")
-    func squidRefusal() async throws {
+    func squidRejection() async throws {
         try await NginxServer.withServer { nginx in
             try await SquidProxy.withServer { squid in
                 let wrong = ProxyCredentials(user: "me", password: "swordfish")

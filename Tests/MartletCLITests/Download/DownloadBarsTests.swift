@@ -4,11 +4,11 @@ import Testing
 
 @Suite("Progress bars of downloads")
 struct DownloadBarsTests {
-    private func bars(_ columns: Int, rows: Int = 24, unicode: Bool = true, colour: Bool = false)
+    private func bars(_ columns: Int, rows: Int = 24, unicode: Bool = true, color: Bool = false)
         -> DownloadBars
     {
         DownloadBars(
-            size: TerminalSize(columns: columns, rows: rows), usesUnicode: unicode, usesColor: colour)
+            size: TerminalSize(columns: columns, rows: rows), usesUnicode: unicode, usesColor: color)
     }
 
     private let half = DownloadRow(
@@ -146,12 +146,12 @@ struct DownloadBarsTests {
     }
 
     @Test("Colors change nothing but the color")
-    func colour() {
+    func color() {
         var waiting = half
         waiting.phase = .waiting(.seconds(3), failures: 1)
         for columns in [20, 40, 80, 200] {
             let plain = bars(columns).lines([half, waiting], total: total)
-            let colored = bars(columns, colour: true).lines([half, waiting], total: total)
+            let colored = bars(columns, color: true).lines([half, waiting], total: total)
             let stripped = colored.map { $0.replacing(/\u{1B}\[[0-9;]*m/, with: "") }
             #expect(stripped == plain)
             #expect(colored != plain)

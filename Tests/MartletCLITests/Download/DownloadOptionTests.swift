@@ -106,17 +106,17 @@ struct DownloadOptionTests {
 
     @Test("Every option of get is either supported or rejected by name")
     func all() throws {
-        var refusedCount = 0
+        var rejectedCount = 0
         for option in OptionTable.all {
             let found = try #require(DownloadCommand.options[option.name], "--\(option.name)")
             guard case .rejected(let reason) = found.kind else { continue }
-            refusedCount += 1
+            rejectedCount += 1
             #expect(!reason.isEmpty)
             let error = try #require(throws: UsageError.self) { try read("--\(option.name)", "x") }
             #expect(error.status == .usage)
             #expect(error.description.hasPrefix("option --\(option.name): "))
         }
-        #expect(refusedCount > 100)
+        #expect(rejectedCount > 100)
     }
 
     @Test(

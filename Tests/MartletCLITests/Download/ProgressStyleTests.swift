@@ -33,7 +33,7 @@ struct ProgressStyleTests {
     }
 
     @Test("Colors are for terminals without NO_COLOR")
-    func colour() {
+    func color() {
         #expect(form(.auto).usesColor)
         #expect(!form(.auto, ["TERM": "xterm", "NO_COLOR": "1"]).usesColor)
         #expect(form(.auto, ["TERM": "xterm", "NO_COLOR": ""]).usesColor)

@@ -124,33 +124,33 @@ struct QueueLineTests {
     @Test("Dead and uncertain requests of earlier runs remain and set the exit status")
     func earlier() throws {
         let ticket = try ticket()
-        var tally = QueueSummary()
-        #expect(tally.left(pending: 0, resting: 0) == 0)
-        #expect(tally.status(left: tally.left(pending: 0, resting: 2)) == .offline)
-        tally.note(.dead(ticket, letter(.refused)))
-        tally.note(.expired(ticket))
-        #expect(tally.left(pending: 1, resting: 2) == 1)
-        #expect(tally.left(pending: 1, resting: 5) == 4)
+        var summary = QueueSummary()
+        #expect(summary.left(pending: 0, resting: 0) == 0)
+        #expect(summary.status(left: summary.left(pending: 0, resting: 2)) == .offline)
+        summary.note(.dead(ticket, letter(.refused)))
+        summary.note(.expired(ticket))
+        #expect(summary.left(pending: 1, resting: 2) == 1)
+        #expect(summary.left(pending: 1, resting: 5) == 4)
     }
 
     @Test("An exit status that needs the user wins over one that needs time")
     func statuses() throws {
         let ticket = try ticket()
-        var tally = QueueSummary()
-        #expect(tally.status(left: 0) == .success)
-        #expect(tally.status(left: 2) == .offline)
-        tally.note(.recordQuarantined(path: "/q", reason: "r"))
-        #expect(tally.status(left: 2) == .readFailed)
+        var summary = QueueSummary()
+        #expect(summary.status(left: 0) == .success)
+        #expect(summary.status(left: 2) == .offline)
+        summary.note(.recordQuarantined(path: "/q", reason: "r"))
+        #expect(summary.status(left: 2) == .readFailed)
         for event in [
             OfflineEvent.dead(ticket, letter(.refused)), .uncertain(ticket, letter(.noResponse)),
             .expired(ticket),
         ] {
-            var tally = tally
-            tally.note(event)
-            #expect(tally.status(left: 2) == .rejectedByStatus)
+            var summary = summary
+            summary.note(event)
+            #expect(summary.status(left: 2) == .rejectedByStatus)
         }
         #expect(
-            tally.text(left: 2) == "ended: 0 delivered, 0 dead, 0 uncertain, 0 expired, 1 unreadable, 2 left")
-        #expect(tally.json(left: 2, .readFailed).contains(#""exit":26"#))
+            summary.text(left: 2) == "ended: 0 delivered, 0 dead, 0 uncertain, 0 expired, 1 unreadable, 2 left")
+        #expect(summary.json(left: 2, .readFailed).contains(#""exit":26"#))
     }
 }

@@ -72,7 +72,7 @@ struct QueueOptionTests {
     @Test(
         "add rejects options for sending, output or several URLs, by name and with the reason"
     )
-    func refusedByAdd() {
+    func rejectedByAdd() {
         for (option, reason) in [
             ("-L", "run"), ("-x", "run"), ("--cacert", "run"), ("-m", "run"), ("-n", "run"), ("-c", "run"),
             ("-o", "no meaning"), ("-i", "no meaning"), ("-w", "no meaning"), ("--compressed", "no meaning"),
@@ -92,7 +92,7 @@ struct QueueOptionTests {
 
     @Test(
         "run rejects options that belong to a request or to the queue, by name and with the reason")
-    func refusedByRun() {
+    func rejectedByRun() {
         for (option, reason) in [
             ("-d", "queue add"), ("-X", "queue add"), ("-T", "queue add"), ("--url", "queue add"),
             ("-I", "queue add"),

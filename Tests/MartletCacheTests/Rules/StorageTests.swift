@@ -141,7 +141,7 @@ struct StorageTests {
     }
 
     @Test("A secret that a response varies on is stored only as a digest")
-    func concealedSecret() throws {
+    func secretAsDigest() throws {
         let request = Scene.request("Cookie: sid=hush\nCookie: b=c") { "digest of \($0.utf8.count)" }
         let decision = StorageDecision(
             Scene.response(200, "Vary: Cookie, Accept"), to: request, requestTime: Scene.at(0),

@@ -43,7 +43,7 @@ struct OnceBodyTests {
     }
 
     @Test("Digest credentials make the call send Expect and wait for the challenge before the body")
-    func asksFirst() async throws {
+    func expectsChallenge() async throws {
         let challenge = "401 Who\r\nWWW-Authenticate: Digest realm=\"r\", nonce=\"n\", qop=\"auth\""
         let rejection = ServerScript(
             .expectRequestHead, .send("HTTP/1.1 \(challenge)\r\nContent-Length: 0\r\n\r\n"), .awaitClose)

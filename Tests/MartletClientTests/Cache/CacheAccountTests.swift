@@ -98,9 +98,9 @@ struct CacheAccountTests {
         } _: { origin, signals async throws in
             let delegate = RecordingDelegate()
             let (session, _) = try CacheScene.session { $0.delegate = delegate }
-            let told = Shared<[SessionEvent]>([])
+            let received = Shared<[SessionEvent]>([])
             let events = session.events
-            let reader = Task { for await event in events { told.withLock { $0.append(event) } } }
+            let reader = Task { for await event in events { received.withLock { $0.append(event) } } }
             let url = origin.url()
             let tasks = (0..<3).map { _ in Task { try await session.get(url) } }
             #expect(await eventually { session.core.flights.memberCount == 3 && origin.requests.count == 1 })
@@ -110,7 +110,7 @@ struct CacheAccountTests {
             for task in tasks.dropFirst() { _ = try await task.value }
             _ = try await session.get(url)
             func count(_ predicate: (SessionEvent.Kind) -> Bool) -> Int {
-                told.withLock { $0.filter { predicate($0.kind) }.count }
+                received.withLock { $0.filter { predicate($0.kind) }.count }
             }
             #expect(
                 await eventually {
@@ -120,7 +120,7 @@ struct CacheAccountTests {
             #expect(count { if case .cancelled = $0 { true } else { false } } == 1)
             #expect(count { if case .responseReceived = $0 { true } else { false } } == 3)
             // No event of a call follows its end.
-            let all = told.withLock { $0 }
+            let all = received.withLock { $0 }
             for number in Set(all.map(\.call)) {
                 let kinds = all.filter { $0.call == number }.map(\.kind)
                 switch kinds.last {

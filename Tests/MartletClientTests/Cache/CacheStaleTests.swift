@@ -12,7 +12,7 @@ import Testing
 struct CacheStaleTests {
     /// Collects the events of a cache.
     private final class Events: Sendable {
-        private let told = Mutex<[CacheEvent]>([])
+        private let received = Mutex<[CacheEvent]>([])
         private let task = Mutex<Task<Void, Never>?>(nil)
 
         init(_ cache: ResponseCache) {
@@ -23,9 +23,9 @@ struct CacheStaleTests {
 
         deinit { task.withLock { $0 }?.cancel() }
 
-        private func add(_ event: CacheEvent) { told.withLock { $0.append(event) } }
+        private func add(_ event: CacheEvent) { received.withLock { $0.append(event) } }
 
-        var all: [CacheEvent] { told.withLock { $0 } }
+        var all: [CacheEvent] { received.withLock { $0 } }
     }
 
     @Test("A background validation ends if its response is endless and cannot be stored")

@@ -129,7 +129,7 @@ struct CoderTests {
             #expect(form.map { String(decoding: $0, as: UTF8.self) } == expected)
             #expect(try api.prepare(.get, "x", parameters: ["pageSize": 1]).request.path == "/x?pageSize=1")
             let own = api.with { $0.encoding.query.dates = .iso8601WithMilliseconds }
-            // The host's dates apply unless the encoder says how it writes dates.
+            // The host's dates apply unless the encoder specifies a form of dates.
             if encoder == nil || expected.contains("d1000") {
                 #expect(try own.prepare(.get, "x", parameters: Filter()).request.path?.contains("40.000Z") == true)
             }
@@ -341,7 +341,7 @@ struct CoderTests {
     }
 
     @Test(
-        "Decoding accepts JSON, unlabelled bodies and unspecific types, and rejects other types first"
+        "Decoding accepts JSON, unlabeled bodies and unspecific types, and rejects other types first"
     )
     func contentTypes() async throws {
         let accepted = [

@@ -23,7 +23,7 @@ struct ConnectMessageTests {
     }
 
     @Test("The message contains an unreachable address once, with a remedy")
-    func rejected() async throws {
+    func refused() async throws {
         let port = try ClosedPort.shared.get().number
         let rows: [(String, [String], String)] = [
             (

@@ -95,7 +95,7 @@ struct RedirectRuleTests {
     }
 
     @Test("A policy that does not follow returns every redirect")
-    func rejecting() throws {
+    func notFollowing() throws {
         #expect(try RedirectRuleTests.decide(302, "/next", policy: .doNotFollow) == .deliver)
     }
 

@@ -26,7 +26,7 @@ struct RedirectTests {
     }
 
     @Test("A policy that does not follow returns the redirect, for a session and for a call")
-    func rejected() async throws {
+    func notFollowed() async throws {
         try await TestOrigin.withOrigin { _ in
             .redirect(to: "/b")
         } run: { origin async throws in

@@ -149,7 +149,7 @@ struct RetryRuleTests {
         #expect(RetryRuleTests.delay(.failure(rejected)) == nil)
         var cut = rejected
         cut.underlying = TLSError(.truncated)
-        #expect(RetryRuleTests.delay(.failure(cut)) != nil, "it ended, as by a reset, and was not refused")
+        #expect(RetryRuleTests.delay(.failure(cut)) != nil, "it ended, as by a reset, and was not rejected")
         // TLS 1.3 reports this after the handshake.
         var unknown = HTTPError(.tlsFailed, phase: .awaitingHead, message: "x", wasSent: true)
         unknown.underlying = TLSError(.clientCertificateRequired)
@@ -168,11 +168,11 @@ struct RetryRuleTests {
     @Test("The budget allows ten retries, and then one for every five calls")
     func budget() {
         let budget = RetryBudget()
-        for _ in 0..<10 { #expect(budget.withdraw()) }
-        #expect(!budget.withdraw())
+        for _ in 0..<10 { #expect(budget.withdraw(isUsed: true)) }
+        #expect(!budget.withdraw(isUsed: true))
         for _ in 0..<5 { budget.deposit(0.2) }
-        #expect(budget.withdraw())
-        #expect(!budget.withdraw())
+        #expect(budget.withdraw(isUsed: true))
+        #expect(!budget.withdraw(isUsed: true))
     }
 
     @Test("The saved budget is limited to a hundred retries")
@@ -180,7 +180,7 @@ struct RetryRuleTests {
         let budget = RetryBudget()
         for _ in 0..<100_000 { budget.deposit(1) }
         var count = 0
-        while budget.withdraw() { count += 1 }
+        while budget.withdraw(isUsed: true) { count += 1 }
         #expect(count == 100)
     }
 }

@@ -206,7 +206,7 @@ struct RetryTests {
     }
 
     @Test("A refused connection is retried")
-    func rejected() async throws {
+    func refused() async throws {
         let closed = try ClosedPort.shared.get()
         let error = await #expect(throws: HTTPError.self) { try await RetryTests.session().get(closed.url) }
         #expect(error?.code == .connectFailed)

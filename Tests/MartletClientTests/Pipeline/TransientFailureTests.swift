@@ -30,8 +30,8 @@ struct TransientFailureTests {
         return Row(error: error, get: get, post: post, events: events)
     }
 
-    private static func proxy(_ fault: MartletConnections.ProxyHandshakeError) -> ProxyError {
-        ProxyError(fault, proxy: "http://p:1")
+    private static func proxy(_ error: MartletConnections.ProxyHandshakeError) -> ProxyError {
+        ProxyError(error, proxy: "http://p:1")
     }
 
     private static func rejected(_ status: Int) -> ProxyError {

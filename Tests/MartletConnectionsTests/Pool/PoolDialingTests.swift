@@ -29,7 +29,7 @@ struct PoolDialingTests {
     }
 
     @Test("A dialed connection without a waiter becomes idle")
-    func dialledBecomesIdle() throws {
+    func dialedBecomesIdle() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
         let admission = scene.request()
@@ -101,14 +101,14 @@ struct PoolDialingTests {
             waiters.insert(try #require(admission.waiter))
             dials += admission.effects.dials.map(\.connection)
         }
-        var told = 0
+        var failureCount = 0
         while let dial = dials.popLast() {
             let effects = scene.fail(dial)
             for waiter in effects.failures { #expect(waiters.remove(waiter) != nil) }
-            told += effects.failures.count
+            failureCount += effects.failures.count
             dials += effects.dials.map(\.connection)
         }
-        #expect(told == 7)
+        #expect(failureCount == 7)
         #expect(waiters.isEmpty)
         #expect(scene.pool.hostCounts.isEmpty)
         #expect(scene.faults.isEmpty)

@@ -23,7 +23,7 @@ struct PoolFairnessTests {
     }
 
     @Test("A connection is reused for a request that is less than a second younger than one to another host")
-    func reuseWithinPatience() throws {
+    func reuseWithinMinimumLead() throws {
         let (scene, connection) = try full()
         _ = try #require(scene.wait("b"))
         scene.now += StringPool.minimumLead - 1

@@ -96,7 +96,7 @@ extension PoolMachine {
             faults.append("\(recent.key) is remembered elsewhere")
         }
         let granted = connections.records.count { $0.state == .leased && $0.waiter != PoolIndex.none }
-        if waiters.count != recount.waiting + granted { faults.append("a waiter is in no line") }
+        if waiters.count != recount.waiting + granted { faults.append("a waiter is in no queue") }
         checkTotals(isDraining: isDraining, &faults)
         return faults
     }
@@ -119,15 +119,15 @@ extension PoolMachine {
             case .gone: break
             }
         }
-        var uncovered = 0
+        var countWithoutDial = 0
         for waiter in host.queue.entries.map(\.index) {
             let record = waiters.records[waiter]
             own.waiting += 1
-            if record.host != place { faults.append("a request waits in a foreign line") }
+            if record.host != place { faults.append("a request waits in a foreign queue") }
             if record.connection != nil { faults.append("a served request waits") }
             let isInHeap = host.waitersWithoutDial.entries.contains { $0.index == waiter }
-            if isInHeap != record.isWithoutDial { faults.append("covered and uncovered at once") }
-            if record.isWithoutDial { uncovered += 1 }
+            if isInHeap != record.isWithoutDial { faults.append("with and without a dial at once") }
+            if record.isWithoutDial { countWithoutDial += 1 }
             if let dial = record.dial,
                 connections.records[dial].waiter != waiter || !connections.records[dial].state.isDialing
             {
@@ -135,10 +135,10 @@ extension PoolMachine {
             }
         }
         if !isInOrder(host.queue, queuePositions) || !isInOrder(host.waitersWithoutDial, positionsWithoutDial) {
-            faults.append("a line is out of order")
+            faults.append("a queue is out of order")
         }
-        if uncovered != host.waitersWithoutDial.count {
-            faults.append("\(uncovered) uncovered, not \(host.waitersWithoutDial.count)")
+        if countWithoutDial != host.waitersWithoutDial.count {
+            faults.append("\(countWithoutDial) without a dial, not \(host.waitersWithoutDial.count)")
         }
         let idle = host.idle.indices(.host, connections)
         if idle.contains(where: { connections.records[$0].state != .idle }) {
@@ -153,11 +153,11 @@ extension PoolMachine {
     }
 
     /// Returns whether each request knows its position and the queue is in order.
-    private func isInOrder(_ line: PoolHeap, _ positions: [Int]) -> Bool {
-        line.entries.enumerated().allSatisfy { position, entry in
+    private func isInOrder(_ queue: PoolHeap, _ positions: [Int]) -> Bool {
+        queue.entries.enumerated().allSatisfy { position, entry in
             positions[entry.index] == position
                 && waiters.records[entry.index].place.rank(aging: amounts.aging) == entry.rank
-                && !(entry.rank < line.entries[max(0, position - 1) / 2].rank)
+                && !(entry.rank < queue.entries[max(0, position - 1) / 2].rank)
         }
     }
 

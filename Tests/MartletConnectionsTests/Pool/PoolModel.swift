@@ -216,7 +216,7 @@ struct PoolModel {
         if let connection = gone.suffix(50).randomElement(using: &random) {
             let effects = pool.released(connection, isReusable: true, now: now)
             if !effects.isEmpty { fault("believed a late release") }
-            if pool.checkoutRejected(connection, now: now) != .init() { fault("believed a late refusal") }
+            if pool.checkoutRejected(connection, now: now) != .init() { fault("believed a late rejection") }
         }
         if let waiter = formerWaiters.suffix(50).randomElement(using: &random) {
             if pool.cancel(waiter) != .init(outcome: .unknown) { fault("believed a late cancellation") }
@@ -295,14 +295,14 @@ struct PoolModel {
             gone.append(connection)
         }
         for dial in effects.dials {
-            if dialing.updateValue(dial.key, forKey: dial.connection) != nil { fault("dialled twice") }
-            if !waiting.values.contains(where: { $0.key == dial.key }) { fault("dialled for nobody") }
+            if dialing.updateValue(dial.key, forKey: dial.connection) != nil { fault("dialed twice") }
+            if !waiting.values.contains(where: { $0.key == dial.key }) { fault("dialed for nobody") }
             let open = dialing.count + idle.count + leased.count
-            if open > limits.totalConnections { fault("dialled above the total limit") }
+            if open > limits.totalConnections { fault("dialed above the total limit") }
             let own =
                 dialing.values.count { $0 == dial.key } + idle.values.count { $0 == dial.key }
                 + leased.values.count { $0.key == dial.key }
-            if own > limit(of: dial.key) { fault("dialled above the host's limit") }
+            if own > limit(of: dial.key) { fault("dialed above the host's limit") }
         }
         for connection in effects.abandons where dialing[connection] == nil { fault("gave up no dial") }
     }

@@ -72,8 +72,8 @@ struct PoolNestingTests {
 
     @Test(
         "The end of a nested request in any state returns the slot",
-        arguments: ["cancel", "fail", "refuse"])
-    func takesThePlaceBack(_ end: String) throws {
+        arguments: ["cancel", "fail", "reject"])
+    func returnsTheSlot(_ end: String) throws {
         var pool = pool(.host, 1)
         let outer = try open(&pool)
         let waiter = try wait(&pool, 2)

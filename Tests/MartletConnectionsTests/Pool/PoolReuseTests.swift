@@ -131,7 +131,7 @@ struct PoolReuseTests {
     }
 
     @Test("A rejected check-out closes the connection and returns the next idle one")
-    func refusedThenIdle() throws {
+    func rejectedThenIdle() throws {
         let scene = PoolScene()
         let first = try #require(scene.open())
         let second = try #require(scene.open())
@@ -145,7 +145,7 @@ struct PoolReuseTests {
     }
 
     @Test("A rejected check-out without another idle connection starts a dial")
-    func refusedThenDial() throws {
+    func rejectedThenDial() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 1, totalConnections: 1))
         let dead = try #require(scene.open())
         _ = scene.release(dead)
@@ -159,7 +159,7 @@ struct PoolReuseTests {
     }
 
     @Test("A request whose check-out was rejected retains its position in the queue")
-    func refusedKeepsPlace() throws {
+    func rejectedKeepsPosition() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2))
         let first = try #require(scene.open())
         let other = try #require(scene.open())
@@ -175,7 +175,7 @@ struct PoolReuseTests {
     }
 
     @Test("Two rejected check-outs are queued again in their original order")
-    func refusedKeepOrder() throws {
+    func rejectedKeepOrder() throws {
         let scene = PoolScene(PoolLimits(connectionsPerHost: 2))
         let one = try #require(scene.open())
         let two = try #require(scene.open())

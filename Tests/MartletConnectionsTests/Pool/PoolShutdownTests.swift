@@ -27,7 +27,7 @@ struct PoolShutdownTests {
     }
 
     @Test("After shutdown requests are rejected")
-    func refusesRequests() {
+    func rejectsRequests() {
         let scene = PoolScene()
         _ = scene.shutdown()
         #expect(scene.request() == StringPool.Admission())
@@ -48,7 +48,7 @@ struct PoolShutdownTests {
     }
 
     @Test("A check-out that is rejected after shutdown closes the connection and rejects the request")
-    func lateRefusal() throws {
+    func lateRejection() throws {
         let scene = PoolScene()
         let connection = try #require(scene.open())
         _ = scene.shutdown()

@@ -74,7 +74,7 @@ private struct ClockModel {
             let request = Request(connectTimeout: connect, poolTimeout: poolWait, now: now)
             waiting[waiter] = request
             if pool.isDialing(for: waiter) { _ = request.timeouts.dialBegan(at: now) }
-            set(request.timeouts.firstTimer, waiter)
+            set(request.timeouts.nextTimer, waiter)
         }
         apply(admission.effects)
     }
@@ -198,8 +198,8 @@ struct PoolWaiterTimeoutsTests {
     func adoptedLate() {
         var timeouts = PoolWaiterTimeouts(connectTimeout: .seconds(1), poolTimeout: nil, now: start)
         let later = start.advanced(by: .seconds(10))
-        #expect(timeouts.firstTimer == start.advanced(by: .seconds(2)))
-        #expect(timeouts.timerFired(isDialing: false, now: timeouts.firstTimer) == .continueWaiting(nil))
+        #expect(timeouts.nextTimer == start.advanced(by: .seconds(2)))
+        #expect(timeouts.timerFired(isDialing: false, now: timeouts.nextTimer) == .continueWaiting(nil))
         #expect(timeouts.dialBegan(at: later) == later.advanced(by: .seconds(2)))
         #expect(
             timeouts.timerFired(isDialing: true, now: later.advanced(by: .seconds(2))) == .timedOut(.connect))
@@ -212,12 +212,12 @@ struct PoolWaiterTimeoutsTests {
         let later = start.advanced(by: .seconds(1))
         #expect(timeouts.dialBegan(at: later) == nil)
         #expect(
-            timeouts.timerFired(isDialing: true, now: timeouts.firstTimer)
+            timeouts.timerFired(isDialing: true, now: timeouts.nextTimer)
                 == .continueWaiting(later.advanced(by: .seconds(2))))
     }
 
     @Test("A request that loses its dial after its pool timeout ends immediately")
-    func uncoveredLate() {
+    func dialLostLate() {
         var timeouts = PoolWaiterTimeouts(connectTimeout: nil, poolTimeout: .seconds(1), now: start)
         #expect(timeouts.timerFired(isDialing: true, now: start.advanced(by: .seconds(1))) == .continueWaiting(nil))
         let later = start.advanced(by: .seconds(5))

@@ -148,7 +148,7 @@ struct PoolWaitingTests {
     }
 
     @Test("Cancelling while a granted connection is being rejected does not cancel the new wait")
-    func cancelOldNameAfterRefusal() throws {
+    func cancelOldNameAfterRejection() throws {
         let (scene, connection) = try busy()
         let waiter = try #require(scene.wait())
         _ = scene.release(connection)

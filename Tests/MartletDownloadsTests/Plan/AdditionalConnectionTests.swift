@@ -9,15 +9,15 @@ import Testing
 @Suite("Rejected additional connections")
 struct AdditionalConnectionTests {
     /// The reaction of the server or the system to each connection after the second.
-    struct Refusal: Sendable, CustomTestStringConvertible {
+    struct Rejection: Sendable, CustomTestStringConvertible {
         let name: String
         let reply: @Sendable () throws -> SimulatedDownload.Reply
 
         var testDescription: String { name }
 
         /// A response with a body of another file.
-        static func response(_ name: String, _ status: Int, _ fields: [(String, String)]) -> Refusal {
-            Refusal(name: name) {
+        static func response(_ name: String, _ status: Int, _ fields: [(String, String)]) -> Rejection {
+            Rejection(name: name) {
                 SimulatedDownload.Reply(
                     facts: try DownloadResponseHead.sample(status, fields, byteCount: 1_000),
                     byteCount: 1_000,
@@ -26,8 +26,8 @@ struct AdditionalConnectionTests {
         }
 
         /// A failure before any response.
-        static func failure(_ code: HTTPError.Code, _ phase: HTTPError.Phase) -> Refusal {
-            Refusal(name: "\(code) while \(phase)") {
+        static func failure(_ code: HTTPError.Code, _ phase: HTTPError.Phase) -> Rejection {
+            Rejection(name: "\(code) while \(phase)") {
                 SimulatedDownload.Reply(
                     facts: nil, end: .failed(HTTPError(code, phase: phase, message: "no")))
             }
@@ -37,7 +37,7 @@ struct AdditionalConnectionTests {
     private static let tag = ("ETag", "\"one\"")
     private static let otherTag = ("ETag", "\"two\"")
 
-    static let rejections: [Refusal] =
+    static let rejections: [Rejection] =
         [
             .response("200 with a page", 200, [("Content-Type", "text/html")]),
             .response("200 with a page that has a tag", 200, [otherTag]),
@@ -69,18 +69,18 @@ struct AdditionalConnectionTests {
     /// The transfers that the server serves, and the number of its rejections.
     private final class Server {
         var served: Set<UInt64> = []
-        var refusalCount = 0
+        var rejectionCount = 0
     }
 
     @Test(
         "A server that allows two connections serves them to the end, however it rejects others",
         arguments: rejections)
-    func beyondTwo(_ rejection: Refusal) throws {
+    func beyondTwo(_ rejection: Rejection) throws {
         let file = SimulatedFile(byteCount: 100 << 20)
         let server = Server()
         var download = try SimulatedDownload { question, _ in
             guard server.served.count < 2 else {
-                server.refusalCount += 1
+                server.rejectionCount += 1
                 return try rejection.reply()
             }
             server.served.insert(question.id)
@@ -100,7 +100,7 @@ struct AdditionalConnectionTests {
         #expect(download.restarts.isEmpty && download.waits.isEmpty)
         #expect(download.mixedCount == 0 && download.version == 1)
         #expect(download.disk == RangeSet([0..<file.byteCount]))
-        #expect((1...20).contains(server.refusalCount), "\(server.refusalCount)")
+        #expect((1...20).contains(server.rejectionCount), "\(server.rejectionCount)")
     }
 
     @Test("A changed file is detected when no connection receives the old one, and is fetched again")

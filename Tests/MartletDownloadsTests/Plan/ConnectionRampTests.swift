@@ -146,7 +146,7 @@ struct ConnectionRampTests {
     }
 
     @Test("A limit of zero or less counts as one, and a rejection stays in effect for its period")
-    func allowanceAndRefusal() {
+    func allowanceAndRejection() {
         var line = Line(limit: 4) { Double($0) * 5e6 }
         line.ramp.allow(0, now: line.now)
         line.run(milliseconds: 2_000)

@@ -45,7 +45,7 @@ struct DownloadFailureTests {
     }
 
     @Test("A body without a byte is not progress")
-    func fruitless() throws {
+    func emptyResponses() throws {
         let file = SimulatedFile(byteCount: 1_000_000)
         var download = try SimulatedDownload { question, number in
             var reply = try file.reply(question)

@@ -215,7 +215,7 @@ struct DownloadResponseRuleTests {
     }
 
     @Test("Each response gives the decision of the table", arguments: rows)
-    func verdicts(_ row: Row) throws {
+    func decisions(_ row: Row) throws {
         let facts = try DownloadResponseHead.sample(row.status, row.fields, byteCount: row.byteCount)
         let decision = DownloadResponseRule.decision(
             DownloadResponseRule.Asked(range: row.range, isConditional: row.isConditional), facts,

@@ -4,10 +4,10 @@ import Testing
 
 @Suite("Detection of the client's own bandwidth limit")
 struct ThrottlingDetectorTests {
-    private func judge(_ looks: [BandwidthThrottling]) -> Bool {
-        var judgement = ThrottlingDetector()
-        for hold in looks { judgement.sample(hold) }
-        return judgement.isHeldBack
+    private func judge(_ samples: [BandwidthThrottling]) -> Bool {
+        var detector = ThrottlingDetector()
+        for hold in samples { detector.sample(hold) }
+        return detector.isHeldBack
     }
 
     @Test("Without a limit nothing is throttled")

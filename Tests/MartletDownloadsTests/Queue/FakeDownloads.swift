@@ -9,7 +9,7 @@ import Synchronization
 /// They are identified by the last component of their URL's path.
 final class FakeDownloads: Sendable {
     /// The way that a run ends.
-    enum Verdict: Equatable, Sendable {
+    enum Outcome: Equatable, Sendable {
         case finish
         case fail(HTTPError.Code)
     }
@@ -31,8 +31,8 @@ final class FakeDownloads: Sendable {
 
     private struct State {
         var records: [String: Record] = [:]
-        var gates: [String: CurrentValue<Verdict?>] = [:]
-        var verdict: Verdict?
+        var gates: [String: CurrentValue<Outcome?>] = [:]
+        var outcome: Outcome?
         var mostRunning = 0
         var mostPerHost = 0
         var running: [String: Int] = [:]
@@ -57,31 +57,29 @@ final class FakeDownloads: Sendable {
     var faults: [String] { state.withLock { $0.faults } }
 
     /// Ends the current run of a download, or its next one.
-    func end(_ name: String, _ verdict: Verdict) {
-        gate(name).update { verdict }
+    func end(_ name: String, _ outcome: Outcome) {
+        gate(name).update { outcome }
     }
 
     /// Ends all current and future runs immediately.
-    func endAll(_ verdict: Verdict) {
+    func endAll(_ outcome: Outcome) {
         let gates = state.withLock { state in
-            state.verdict = verdict
+            state.outcome = outcome
             return state.gates.values
         }
-        for gate in gates { gate.update { verdict } }
+        for gate in gates { gate.update { outcome } }
     }
 
     /// Waits until exactly these downloads run.
     func run(_ names: String...) async {
-        var seen: UInt64 = 0
-        while let (version, running) = await running.next(after: seen), running != Set(names) {
-            seen = version
-        }
+        let expected = Set(names)
+        _ = await running.next { $0 == expected }
     }
 
-    fileprivate func gate(_ name: String) -> CurrentValue<Verdict?> {
+    fileprivate func gate(_ name: String) -> CurrentValue<Outcome?> {
         state.withLock { state in
             if let gate = state.gates[name] { return gate }
-            let gate = CurrentValue<Verdict?>(state.verdict)
+            let gate = CurrentValue<Outcome?>(state.outcome)
             state.gates[name] = gate
             return gate
         }
@@ -111,8 +109,8 @@ final class FakeDownloads: Sendable {
             state.records[name]?.isRunning = false
             if isFinished { state.records[name]?.isFinished = true }
             state.running[host, default: 0] -= 1
-            // A verdict applies to one run.
-            if state.verdict == nil { state.gates[name] = nil }
+            // An outcome applies to one run.
+            if state.outcome == nil { state.gates[name] = nil }
         }
         showRunning()
     }
@@ -173,25 +171,20 @@ private final class FakeDownload: RunnableDownload {
         status.updateProgress { begun }
         status.events.add(.started(resumedByteCount: progress.resumedByteCount))
         let gate = all.gate(name)
-        var seen: UInt64 = 0
-        while let (version, verdict) = await gate.next(after: seen) {
-            seen = version
-            switch verdict {
-            case .finish:
-                status.become(.verifying)
-                let result = DownloadResult(
-                    path: path ?? "/", byteCount: 100, resumedByteCount: progress.resumedByteCount,
-                    receivedByteCount: 100 - progress.resumedByteCount, url: url)
-                try await onPublication?(
-                    PublicationRecord(
-                        result: result, part: FileIdentity(number: 7, device: 1, modificationTime: -5)))
-                isFinished = true
-                return result
-            case .fail(let code): throw HTTPError(code, phase: .receivingBody, message: "as the test says")
-            case nil: continue
-            }
+        switch await gate.next(where: { $0 != nil })?.value {
+        case .finish:
+            status.become(.verifying)
+            let result = DownloadResult(
+                path: path ?? "/", byteCount: 100, resumedByteCount: progress.resumedByteCount,
+                receivedByteCount: 100 - progress.resumedByteCount, url: url)
+            try await onPublication?(
+                PublicationRecord(
+                    result: result, part: FileIdentity(number: 7, device: 1, modificationTime: -5)))
+            isFinished = true
+            return result
+        case .fail(let code): throw HTTPError(code, phase: .receivingBody, message: "as the test says")
+        case nil: throw CancellationError()
         }
-        throw CancellationError()
     }
 
     func move(to url: HTTPURL) {

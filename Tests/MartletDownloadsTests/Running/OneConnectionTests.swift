@@ -6,7 +6,7 @@ import Testing
 @Suite("Servers that allow one connection per address")
 struct OneConnectionTests {
     @Test("The server rejects the other connections, and the file arrives over the first", arguments: [403, 404])
-    func refusedOthers(_ status: Int) async throws {
+    func rejectedOthers(_ status: Int) async throws {
         let version = RangeVersion(12 << 20, entityTag: "\"one\"")
         let rejection = OriginResponse(status, headers: ["Connection": "close"], body: .text("one at a time\n"))
         let conduct = RangeBehavior(

@@ -159,18 +159,18 @@ struct MemoryPressureMonitorTests {
     private static var soon: MonotonicTime { MonotonicTime.now().advanced(by: .seconds(600)) }
 
     /// An observer that counts its notifications.
-    private final class Watcher: IdleStreamObserver {
-        let stirred = OneShot<Void>()
+    private final class EventCounter: IdleStreamObserver {
+        let notified = OneShot<Void>()
         let count = Atomic(0)
 
         func idleStreamBecameReadable() {
             count.wrappingAdd(1, ordering: .relaxed)
-            stirred.fulfill(())
+            notified.fulfill(())
         }
     }
 
-    @Test("A descriptor that is registered for news reports only urgent data")
-    func news() async throws {
+    @Test("A descriptor that is registered for priority events reports only urgent data")
+    func priorityEvents() async throws {
         let loop = try EventLoop.shared.get()
         let address = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
         let listener = try Listener(address: address, loop: loop)
@@ -187,19 +187,19 @@ struct MemoryPressureMonitorTests {
             readiness.close()
             close(descriptor)
         }
-        let watcher = Watcher()
-        readiness.observeIdle(watcher)
+        let observer = EventCounter()
+        readiness.observeIdle(observer)
         try await client.send([1], until: Self.soon)
         #expect(try await server.receive(atMost: 16, until: Self.soon) == [1])
-        #expect(watcher.count.load(ordering: .relaxed) == 0)
+        #expect(observer.count.load(ordering: .relaxed) == 0)
         _ = client.socket.withDescriptor { unsafe Glibc.send($0, "!", 1, Int32(MSG_OOB)) }
-        guard case .value = await watcher.stirred.wait(until: Self.soon, on: loop) else {
-            Issue.record("no news came")
+        guard case .value = await observer.notified.wait(until: Self.soon, on: loop) else {
+            Issue.record("the observer was not notified")
             return
         }
         // The observer is notified on arrival and not while the byte is pending. A segment can cause two notifications,
         // for its mark and for its byte.
-        #expect(watcher.count.load(ordering: .relaxed) <= 2)
+        #expect(observer.count.load(ordering: .relaxed) <= 2)
         client.close()
         server.close()
     }

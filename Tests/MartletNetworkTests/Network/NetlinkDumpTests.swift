@@ -89,8 +89,8 @@ struct NetlinkDumpTests {
         }
         let whole = CapturedNetlink.bytes("140000000200000007000000000000000000" + "0000")
         #expect(try dump.receive(whole, into: &table) == .more)
-        let refused = CapturedNetlink.bytes("140000000200000007000000000000" + "00ffffffff")
-        #expect(try dump.receive(refused, into: &table) == .failed(1))
+        let rejected = CapturedNetlink.bytes("140000000200000007000000000000" + "00ffffffff")
+        #expect(try dump.receive(rejected, into: &table) == .failed(1))
         let odd = CapturedNetlink.bytes("14000000020000000700000000000000" + "00000080")
         #expect(try dump.receive(odd, into: &table) == .failed(.max))
         let late = CapturedNetlink.bytes("14000000030000000700000000000000" + "f0ffffff")
@@ -133,13 +133,13 @@ struct NetlinkDumpTests {
         #expect(found.hops == [.init(link: 3)])
         let unreachable = "140000000200000009000000000000009bffffff"
         #expect(try RouteReply(CapturedNetlink.bytes(unreachable), sequence: 9) == .unreachable)
-        let refused = "14000000020000000900000000000000ffffffff"
-        #expect(try RouteReply(CapturedNetlink.bytes(refused), sequence: 9) == .rejected(1))
-        #expect(try RouteReply(CapturedNetlink.bytes(refused), sequence: 8) == nil)
+        let rejected = "14000000020000000900000000000000ffffffff"
+        #expect(try RouteReply(CapturedNetlink.bytes(rejected), sequence: 9) == .rejected(1))
+        #expect(try RouteReply(CapturedNetlink.bytes(rejected), sequence: 8) == nil)
     }
 
     @Test("Events about links, addresses and default routes matter")
-    func news() {
+    func relevantEvents() {
         #expect(NetlinkEventRule.matters(CapturedNetlink.links[...]))
         #expect(NetlinkEventRule.matters(CapturedNetlink.addresses[...]))
         #expect(NetlinkEventRule.matters(CapturedNetlink.routes4[...]))

@@ -61,7 +61,7 @@ struct NetworkMonitorMachineTests {
     }
 
     @Test("Events during a query cause another query after its result")
-    func newsMeanwhile() {
+    func eventDuringQuery() {
         var machine = settled()
         machine.eventReceived(now: after(0))
         let asks = machine.timePassed(now: after(200))
@@ -108,7 +108,7 @@ struct NetworkMonitorMachineTests {
     }
 
     @Test("A kernel that denies queries is not queried again, and the view is unknown")
-    func refused() {
+    func denied() {
         var machine = NetworkMonitorMachine()
         machine.queryFinished(.denied, now: Self.start)
         #expect(machine.view == .unknown)
@@ -142,7 +142,7 @@ struct NetworkMonitorMachineTests {
     }
 
     @Test("An event repeats a failed query earlier")
-    func newsAfterFailure() {
+    func eventAfterFailure() {
         var machine = NetworkMonitorMachine()
         machine.queryFinished(.failed, now: Self.start)
         machine.eventReceived(now: after(100))

@@ -107,7 +107,7 @@ struct NetworkPathMonitorTests {
     @Test(
         "If netlink is denied, the view is unknown and no query is repeated",
         arguments: [EPERM, EACCES, EAFNOSUPPORT, EPROTONOSUPPORT])
-    func refused(_ code: Int32) async throws {
+    func denied(_ code: Int32) async throws {
         let network = FakeNetwork(.seen(Self.up), opening: SystemError(operation: "socket", code: code))
         let watch = try watch(network)
         let subscription = watch.subscription()

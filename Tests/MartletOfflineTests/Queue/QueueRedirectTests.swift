@@ -105,7 +105,7 @@ struct QueueRedirectTests {
     }
 
     @Test("If the method is kept, a rejection after a redirect applies to the request itself")
-    func refused() async throws {
+    func rejected() async throws {
         try await OfflineScene.run { request in
             request.path == "/notes" ? .redirect(to: "/notes/", status: 301) : .text("", status: 404)
         } _: { scene in

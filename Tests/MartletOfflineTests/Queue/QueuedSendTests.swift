@@ -28,7 +28,7 @@ struct QueuedSendTests {
     }
 
     @Test("A request that cannot be sent is queued, and the next process delivers it")
-    func frozen() async throws {
+    func queued() async throws {
         try await OfflineScene.run { _ in
             .text("", status: 503)
         } _: { scene in
@@ -117,7 +117,7 @@ struct QueuedSendTests {
             try await scene.origin.waitForRequests(count: 1)
             await queue.close()
             guard case .queued(let ticket) = try await task.value else {
-                Issue.record("it was not frozen")
+                Issue.record("it was not queued")
                 return
             }
             #expect(ticket.tag == "kept")

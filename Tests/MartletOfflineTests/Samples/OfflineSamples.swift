@@ -31,7 +31,7 @@ enum OfflineSamples {
         }
     }
 
-    static func frozen(_ session: HTTPSession, _ request: HTTPRequest, _ note: Note) async throws {
+    static func queued(_ session: HTTPSession, _ request: HTTPRequest, _ note: Note) async throws {
         switch try await session.send(request, body: .json(note), whenOffline: .enqueue) {
         case .response(let response): print(response.statusCode)
         case .queued(let ticket): print("will be sent later:", ticket)

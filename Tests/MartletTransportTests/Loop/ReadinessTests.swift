@@ -26,21 +26,21 @@ struct ReadinessTests {
         #expect(await readiness.wait(for: .read, until: ReadinessTests.never) == .ready)
     }
 
-    private final class Watcher: IdleStreamObserver {
+    private final class Observer: IdleStreamObserver {
         func idleStreamBecameReadable() {}
     }
 
     @Test(
         "An observer is released when the observation ends, in any order of the calls",
         arguments: ["end", "close", "close before"])
-    func watcherReleased(_ how: String) throws {
+    func observerReleased(_ how: String) throws {
         let readiness = Readiness(loop: try EventLoop.shared.get())
-        weak var released: Watcher?
+        weak var released: Observer?
         do {
-            let watcher = Watcher()
-            released = watcher
+            let observer = Observer()
+            released = observer
             if how == "close before" { readiness.close() }
-            readiness.observeIdle(watcher)
+            readiness.observeIdle(observer)
             if how == "close" { readiness.close() }
             if how == "end" { _ = readiness.stopObservingIdle() }
         }

@@ -57,8 +57,8 @@ struct Socks5MachineTests {
         let (sent, used) = try run(
             .name("a", port: 1), ProxyCredentials(user: "me", password: "pässe"),
             answers: [5, 2, 1, 0] + Self.success, pieces: pieces)
-        let told: [UInt8] = [1, 2] + Array("me".utf8) + [6] + Array("pässe".utf8)
-        #expect(sent == [[5, 2, 0, 2], told, [5, 1, 0, 3, 1, 97, 0, 1]])
+        let credentials: [UInt8] = [1, 2] + Array("me".utf8) + [6] + Array("pässe".utf8)
+        #expect(sent == [[5, 2, 0, 2], credentials, [5, 1, 0, 3, 1, 97, 0, 1]])
         #expect(used == 14)
     }
 
@@ -121,7 +121,7 @@ struct Socks5MachineTests {
     }
 
     @Test("Rejected credentials are reported as such")
-    func refusedCredentials() throws {
+    func rejectedCredentials() throws {
         let fault = #expect(throws: Socks5Error.self) {
             _ = try run(
                 .name("a", port: 1), ProxyCredentials(user: "u", password: "p"), answers: [5, 2, 1, 1])

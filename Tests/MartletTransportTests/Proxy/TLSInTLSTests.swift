@@ -55,14 +55,14 @@ struct TLSInTLSTests {
     }
 
     /// The reason for which one side rejects the handshake.
-    enum Refusal: CaseIterable {
+    enum Rejection: CaseIterable {
         case unknownAuthority, wrongName, expired, notYetValid, pinMismatch, denied, oldVersion
     }
 
     // The outer layer once cleared OpenSSL's error queue when the inner one sent its alert, and the reason was lost.
     @Test(
-        "A server is rejected for the same reason with and without an outer TLS layer", arguments: Refusal.allCases)
-    func rejections(_ rejection: Refusal) async throws {
+        "A server is rejected for the same reason with and without an outer TLS layer", arguments: Rejection.allCases)
+    func rejections(_ rejection: Rejection) async throws {
         var template = CertificateTemplate.loopback
         var settings = TLSSettings(trust: try Certificates.authority.get().trust)
         var expected: TLSError.Kind?

@@ -185,7 +185,7 @@ struct ByteStreamTests {
         client.observeIdle(calling: { noticed.fulfill(()) })
         server.close()
         guard case .value = await noticed.wait(until: StreamPair.soon, on: try EventLoop.shared.get()) else {
-            Issue.record("nobody was told")
+            Issue.record("the observer was not notified")
             return
         }
     }

@@ -47,7 +47,7 @@ struct SocketTests {
     }
 
     @Test("Connecting to an address without a listener fails with the reason")
-    func rejected() async throws {
+    func refused() async throws {
         let loop = try EventLoop.shared.get()
         let free = try #require(SocketAddress(literal: "127.0.0.1", port: 0))
         // The port is bound without a listener during the test, so that no other process can listen there.

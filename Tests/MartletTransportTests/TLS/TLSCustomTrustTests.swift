@@ -121,17 +121,17 @@ struct TLSCustomTrustTests {
     func deadline() async throws {
         // On a slow machine the deadline can pass before the closure is called. The test then retries with a later
         // deadline.
-        var patience = Duration.milliseconds(300)
-        while try await !endsWithDeadline(after: patience) {
-            patience *= 3
-            try #require(patience < .seconds(600), "the closure was never asked")
+        var timeout = Duration.milliseconds(300)
+        while try await !endsWithDeadline(after: timeout) {
+            timeout *= 3
+            try #require(timeout < .seconds(600), "the closure was never asked")
         }
     }
 
     /// Connects with a closure that never returns, so that the deadline must end the handshake.
     ///
     /// - Returns: Whether the closure was called before the deadline.
-    private func endsWithDeadline(after patience: Duration) async throws -> Bool {
+    private func endsWithDeadline(after timeout: Duration) async throws -> Bool {
         let asked = Atomic<Bool>(false)
         let cancelled = OneShot<Void>()
         // The closure does not return before the end of the test, and then its task ends.
@@ -149,7 +149,7 @@ struct TLSCustomTrustTests {
         let client = try Certificates.client { $0.trust = trust }
         let pair = try TLSPair()
         async let accepted = TLSPair.accept(pair.server, try Certificates.server())
-        let deadline = MonotonicTime.now().advanced(by: patience)
+        let deadline = MonotonicTime.now().advanced(by: timeout)
         await #expect {
             try await TLSStream.connect(
                 socket: pair.client, context: client, serverName: "localhost", port: 443, deadline: deadline)

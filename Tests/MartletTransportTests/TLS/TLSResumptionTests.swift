@@ -101,7 +101,7 @@ struct TLSResumptionTests {
     // Such a server once received the session again with every connection, and every handshake failed until the
     // sessions expired.
     @Test("After a failed handshake the sessions of that origin are not offered again", arguments: TLSVersion.allCases)
-    func refusedSession(version: TLSVersion) async throws {
+    func rejectedSession(version: TLSVersion) async throws {
         let client = try Certificates.client { $0.maximumVersion = version }
         let server = try Certificates.server()
         #expect(try await connect(client, server) == false)

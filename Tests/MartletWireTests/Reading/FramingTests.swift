@@ -227,7 +227,7 @@ struct FramingTests {
     }
 
     @Test("An unsuccessful response to CONNECT has a body")
-    func refusedConnect() {
+    func rejectedConnect() {
         let status = "407 Proxy Authentication Required"
         let outcome = outcome("Content-Length: 2\r\n", "no", method: "CONNECT", status: status)
         #expect(outcome.body == "no")

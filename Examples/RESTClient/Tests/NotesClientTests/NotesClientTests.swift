@@ -45,7 +45,7 @@ struct NotesClientTests {
         var titles: [String] = []
         for try await note in client.notes(tagged: ["sea", "wind"], pageSize: 2) { titles.append(note.title) }
         #expect(titles == ["Sea", "Harbor", "Lighthouse", "Dune", "Tide"])
-        let lists = transport.recorder.requests.map(\.target).filter { $0.hasPrefix("/v1/notes?") }
+        let lists = transport.requests.map(\.target).filter { $0.hasPrefix("/v1/notes?") }
         #expect(
             Set(lists) == [
                 "/v1/notes?limit=2&tag=sea&tag=wind", "/v1/notes?cursor=3&limit=2&tag=sea&tag=wind",
@@ -56,7 +56,7 @@ struct NotesClientTests {
     @Test("A reader that stops early requests no further page")
     func pagingIsLazy() async throws {
         for try await note in client.notes(pageSize: 2) where note.title == "Harbor" { break }
-        let lists = transport.recorder.requests.filter { $0.target.hasPrefix("/v1/notes?") }
+        let lists = transport.requests.filter { $0.target.hasPrefix("/v1/notes?") }
         #expect(lists.allSatisfy { !$0.target.contains("cursor") })
     }
 
@@ -65,7 +65,7 @@ struct NotesClientTests {
         let note = try await client.create(NoteDraft(title: "Gull"))
         #expect(note.id == 6)
         let post = try #require(
-            transport.recorder.requests.last { $0.method == .post && $0.target == "/v1/notes" })
+            transport.requests.last { $0.method == .post && $0.target == "/v1/notes" })
         #expect(post.headers.contains("Idempotency-Key"))
         try await client.delete(note.id)
         await #expect(throws: APIProblem.self) { try await client.note(note.id) }

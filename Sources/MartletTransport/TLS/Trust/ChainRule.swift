@@ -15,8 +15,8 @@ enum ChainRule {
             if let verificationError = unsafe verificationError(of: certificate) { return verificationError }
             // A trust anchor's statements about itself do not matter: it is trusted as it is.
             guard unsafe index < chain.count - 1 else { continue }
-            if let verificationError = unsafe formalError(of: certificate) {
-                return .badCertificate(reason: verificationError, code: Int(X509_V_ERR_CERT_REJECTED))
+            if let reason = unsafe formalError(of: certificate) {
+                return .badCertificate(reason: reason, code: Int(X509_V_ERR_CERT_REJECTED))
             }
         }
         // OpenSSL compares a wildcard of the leaf as if it were a name. So it misses the hosts below it that an

@@ -181,7 +181,7 @@ struct DecodedCacheTests {
         let tasks = tasks(3, cache)
         #expect(await isWaiting(3, cache))
         gate.settle(.success(()))
-        for task in tasks { await #expect(throws: DecodedScene.Refused.self) { try await task.value } }
+        for task in tasks { await #expect(throws: DecodedScene.Rejected.self) { try await task.value } }
         #expect(cache.count == 0)
         #expect(try await cache.value(for: Self.url).number == 2)
     }

@@ -15,7 +15,7 @@ struct DecodedText: Hashable, Sendable {
 
 /// A substitute for the session and its response cache, with a counting decoder. Both can be held at gates.
 final class DecodedScene: Sendable {
-    struct Refused: Error {}
+    struct Rejected: Error {}
 
     /// The content of the next responses.
     struct StreamedResponse: Sendable {
@@ -98,7 +98,7 @@ final class DecodedScene: Sendable {
             state.withLock { $0.cancelledDecodings += 1 }
             throw error
         }
-        if rejects { throw Refused() }
+        if rejects { throw Rejected() }
         return DecodedText(text: exchange.text, number: number)
     }
 }

@@ -31,8 +31,8 @@ struct DecodingMachineTests {
     private func machine() -> Machine { Machine(limit: 100, countLimit: 10) }
 
     /// Describes the result of a response as one word; for a cached value, returns the value.
-    private func word(_ responseReceived: Machine.ResponseAction) -> String {
-        switch responseReceived {
+    private func word(_ action: Machine.ResponseAction) -> String {
+        switch action {
         case .taken(let value): value
         case .joined: "joined"
         case .decode: "decode"
