@@ -60,7 +60,7 @@ package final class StreamedResponse: Sendable {
     }
 
     /// Ends the response: no more of its body is read.
-    package func finish() { channel.finish() }
+    @inline(never) package func finish() { channel.finish() }
 
     package var source: HTTPExchange.Source {
         if case .made(let body) = channel, body.base == nil { return .middleware }
@@ -125,7 +125,7 @@ package enum ResponseBodySource: Sendable {
     }
 
     /// Ends the response without reading even a small rest of it: its connection is not reused.
-    func reject() {
+    @inline(never) func reject() {
         switch self {
         case .exchange(let exchange): exchange.reject()
         case .stored(let body): body.leave()
@@ -134,7 +134,7 @@ package enum ResponseBodySource: Sendable {
     }
 
     /// The trailers of a chunked body; available after the body was read to its end.
-    var trailers: FieldBlock? {
+    @inline(never) var trailers: FieldBlock? {
         switch self {
         case .exchange(let exchange): exchange.trailers
         case .stored(let body): body.trailers
@@ -143,7 +143,7 @@ package enum ResponseBodySource: Sendable {
     }
 
     /// The exchange that may hold a connection for the body; `nil` if nothing is received.
-    package var heldExchange: Exchange? {
+    @inline(never) package var heldExchange: Exchange? {
         switch self {
         case .exchange(let exchange): exchange
         case .stored(let body): body.exchange
@@ -152,7 +152,7 @@ package enum ResponseBodySource: Sendable {
     }
 
     /// Whether an earlier exchange used the connection.
-    var isReused: Bool {
+    @inline(never) var isReused: Bool {
         switch self {
         case .exchange(let exchange): exchange.isReused
         case .stored: false

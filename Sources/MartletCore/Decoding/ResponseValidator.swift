@@ -107,11 +107,11 @@ extension ResponseValidator {
     /// - Parameters:
     ///   - userCode: Runs closures for the call that has the response; `nil` outside of calls.
     ///   - exchange: The exchange whose connection that call holds.
-    func check(
-        _ subject: ValidationSubject, by userCode: @autoclosure () -> UserCode? = nil, holding exchange: Exchange? = nil
+    @inline(never) func check(
+        _ subject: ValidationSubject, by userCode: UserCode? = nil, holding exchange: Exchange? = nil
     ) async throws {
         for rule in rules {
-            guard case .custom(let check) = rule, let userCode = userCode() else {
+            guard case .custom(let check) = rule, let userCode else {
                 try await subject.check(rule)
                 continue
             }
