@@ -41,6 +41,7 @@ extension SessionConfiguration: Codable {
             userAgent = try container.decodeIfPresent(String.self, forKey: "userAgent")
         }
         continueTimeout = try container.duration("continueTimeout") ?? continueTimeout
+        requestInterval = try container.duration("requestInterval") ?? requestInterval
     }
 
     /// Encodes the configuration, without secrets and without code.
@@ -52,6 +53,7 @@ extension SessionConfiguration: Codable {
         for setting in SessionConfiguration.settings { try setting.encode(self, &container) }
         try container.encode(userAgent, forKey: "userAgent")
         try container.encode(continueTimeout, forKey: "continueTimeout")
+        try container.encode(requestInterval, forKey: "requestInterval")
     }
 }
 

@@ -115,4 +115,31 @@ extension HTTPHost {
     ) async throws -> HTTPExchange {
         try await send(.patch, path, query, body, headers, timeout, options, validate, inURL: true)
     }
+
+    /// Sends POST with a value as JSON, as `body: .json(value)` does.
+    public func post<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, json value: some Encodable & Sendable,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
+        validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange {
+        try await send(.post, path, query, .json(value), headers, timeout, options, validate, inURL: true)
+    }
+
+    /// Sends PUT with a value as JSON, as `body: .json(value)` does.
+    public func put<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, json value: some Encodable & Sendable,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
+        validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange {
+        try await send(.put, path, query, .json(value), headers, timeout, options, validate, inURL: true)
+    }
+
+    /// Sends PATCH with a value as JSON, as `body: .json(value)` does.
+    public func patch<Target: HTTPTarget>(
+        _ path: Target = "", query: ParameterValue = .null, json value: some Encodable & Sendable,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil,
+        validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange {
+        try await send(.patch, path, query, .json(value), headers, timeout, options, validate, inURL: true)
+    }
 }

@@ -119,9 +119,7 @@ struct ProgressStyle: Hashable, Sendable {
             case .auto, .bar: canDraw ? .bar : .plain
             case .plain, .json, .none: global.shownProgress
             }
-        printsErrors = global.printsErrors
-        printsEveryFailure = global.isVerbose
-        self.usesUnicode = usesUnicode
+        (printsErrors, printsEveryFailure, self.usesUnicode) = (global.printsErrors, global.isVerbose, usesUnicode)
         usesColor = canDraw && (variable("NO_COLOR") ?? "").isEmpty
     }
 
@@ -144,15 +142,7 @@ enum ProgressText {
     }
 
     /// Bytes for people: `999 B`, `1.5 KiB`, `12.0 MiB`.
-    static func size(_ bytes: Double) -> String {
-        guard bytes >= 1024 else { return "\(Int(max(0, bytes))) B" }
-        var value = bytes
-        for unit in ["KiB", "MiB", "GiB"] {
-            value /= 1024
-            if value < 1024 { return "\(oneDecimal(value)) \(unit)" }
-        }
-        return "\(oneDecimal(value / 1024)) TiB"
-    }
+    static func size(_ bytes: Double) -> String { "\(ByteCount(Int(min(max(0, bytes), 9e18))))" }
 
     /// A duration for people: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 7 min`.
     static func time(_ duration: Duration) -> String {

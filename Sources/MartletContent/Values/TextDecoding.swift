@@ -177,3 +177,13 @@ extension TextDecoding {
         }
     }
 }
+
+extension String {
+    /// Decodes bytes in a charset, such as those of a file or of a part of a body, by their byte order mark, else by
+    /// the charset.
+    /// - Parameter charset: A label such as `iso-8859-1`. The supported charsets are those of `ResponseDecoder.text`.
+    /// - Throws: ``ResponseDecodingError/unknownCharset(_:)``. Invalid bytes become U+FFFD.
+    public init(decoding bytes: some Collection<UInt8>, charset: String) throws(ResponseDecodingError) {
+        self = try TextDecoding(known: charset).text(from: bytes)
+    }
+}

@@ -95,6 +95,16 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
 
     init(_ storage: ExchangeStorage) { self.storage = storage }
 
+    /// The links of the `Link` fields (RFC 8288), in order, without malformed ones.
+    public var links: [HTTPLink] { HTTPLink.links(in: storage.head.fields.values(of: "link"), base: url) }
+
+    /// Returns the target of the first link with a relation, in any case, such as `next` for the next page of a list;
+    /// `nil` without one.
+    public func link(_ relation: String) -> HTTPURL? {
+        let wanted = relation.lowercased()
+        return links.first { $0.relations.contains(wanted) }?.url
+    }
+
     /// A safe file name for the body: the name that `Content-Disposition` proposes, else the last segment of the URL's
     /// path.
     ///

@@ -50,6 +50,29 @@ extension HTTPMiddleware {
     public func observe(_ event: SessionEvent, in context: CallContext) {}
 }
 
+/// A middleware that is a closure:
+///
+///     configuration.middleware = [
+///         ClosureMiddleware { request, _, next in
+///             var request = request
+///             request.headers["X-Trace"] = trace
+///             return try await next(request)
+///         }
+///     ]
+public struct ClosureMiddleware: HTTPMiddleware {
+    private let body: @Sendable (HTTPCall.Request, CallContext, HTTPNext) async throws -> HTTPCall.Response
+
+    /// Creates a middleware. The closure receives what ``HTTPMiddleware/handle(_:context:next:)`` does.
+    public init(
+        _ body: @escaping @Sendable (HTTPCall.Request, CallContext, HTTPNext) async throws -> HTTPCall.Response
+    ) { self.body = body }
+
+    /// Returns the response that the closure returns.
+    public func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws
+        -> HTTPCall.Response
+    { try await body(request, context, next) }
+}
+
 /// A function that sends a request to the stages after a middleware.
 ///
 /// It may be called repeatedly, one call at a time, until the middleware returns. Each call first releases the

@@ -4,7 +4,7 @@ extension HTTPSession {
     /// Sends a request and collects the response. A status of 400 or more is a response, not an error.
     ///
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
     ///   - query: Parameters that are appended to the query of the URL by ``SessionConfiguration/queryEncoding``; null
     ///     for none.
     ///   - body: The body; none by default.
@@ -138,5 +138,32 @@ extension HTTPSession {
         timeout: Duration? = nil, options: RequestOptions = RequestOptions(), validate: ResponseValidator? = nil
     ) async throws -> HTTPExchange {
         try await collect(call(.patch, target, HTTPSession.query(query), headers, body, timeout, options, validate))
+    }
+
+    /// Posts a value as JSON, as `body: .json(value)` does; otherwise like the other functions of this name.
+    @discardableResult public nonisolated func post(
+        _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange {
+        try await collect(call(.post, target, query, headers, .json(value), timeout, options, validate))
+    }
+
+    /// Puts a value as JSON, as `body: .json(value)` does; otherwise like the other functions of this name.
+    @discardableResult public nonisolated func put(
+        _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange {
+        try await collect(call(.put, target, query, headers, .json(value), timeout, options, validate))
+    }
+
+    /// Patches with a value as JSON, as `body: .json(value)` does; otherwise like the other functions of this name.
+    @discardableResult public nonisolated func patch(
+        _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
+        headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
+        validate: ResponseValidator? = nil
+    ) async throws -> HTTPExchange {
+        try await collect(call(.patch, target, query, headers, .json(value), timeout, options, validate))
     }
 }

@@ -43,6 +43,11 @@ public struct SessionConfiguration: Sendable {
     ///
     /// ``HTTPSession/setBandwidthLimits(_:)`` changes them while calls run. A view has the limits of its session.
     public var bandwidth = BandwidthLimits.none
+    /// The minimum time between two requests to one origin, as crawlers need it; none by default.
+    ///
+    /// Requests wait for their turn in the order in which they arrive, and the total timeout includes this time.
+    /// Responses from the cache are not delayed. A view has the interval of its session.
+    public var requestInterval = Duration.zero
     /// The limits on the parts of a response.
     public var wireLimits = WireLimits()
     /// The TLS settings of connections to servers.
@@ -406,7 +411,7 @@ public struct IdempotencyKey: Hashable, Sendable {
 }
 
 /// A number of bytes, written as `.mebibytes(16)`.
-public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByIntegerLiteral {
+public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByIntegerLiteral, CustomStringConvertible {
     /// The number of bytes; a negative number counts as 0.
     public var bytes: Int { didSet { bytes = max(0, bytes) } }
 
@@ -430,6 +435,16 @@ public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByI
 
     /// A count without a limit.
     public static let unlimited = ByteCount(.max)
+
+    /// The count in the unit that suits it, rounded down: `999 B`, `1.5 KiB`, `12.0 MiB`; or `unlimited`.
+    public var description: String {
+        if self == .unlimited { return "unlimited" }
+        if bytes < 1024 { return "\(bytes) B" }
+        var (value, units) = (Double(bytes) / 1024, ["KiB", "MiB", "GiB", "TiB"][...])
+        while value >= 1024, units.count > 1 { (value, units) = (value / 1024, units.dropFirst()) }
+        let tenths = Int((value * 10).rounded(.down))
+        return "\(tenths / 10).\(tenths % 10) \(units[units.startIndex])"
+    }
 
     /// Orders by number.
     public static func < (left: ByteCount, right: ByteCount) -> Bool { left.bytes < right.bytes }

@@ -70,7 +70,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         return try exchange.checked { try TextDecoding(known: exchange.contentType?.charset).text(from: exchange.body) }
     }
 
-    /// Collects the rest of the body and decodes it as JSON, as ``HTTPExchange/decode(_:using:status:)`` does: the
+    /// Collects the rest of the body and decodes it as JSON, as `HTTPExchange.decode` does: the
     /// status must be 2xx.
     /// - Throws: The errors of ``collect(upTo:)`` and of that function.
     public func decode<Value: Decodable>(

@@ -30,6 +30,7 @@ package struct CallRunner: Sendable {
     /// - Throws: ``HTTPError``, or `CancellationError`.
     package func run() async throws -> StreamedResponse {
         var attempts = CallAttemptState(self)
+        if let pacer = core.pacer { try await pacer.wait(for: call, control) }
         while true {
             if try !attempts.prepare(self) { try attempts.compose(self, try await body(of: attempts.composer)) }
             if control.isExposed { try await hold() }

@@ -191,6 +191,12 @@ extension HTTPExchange {
     ///   204; its ``HTTPError/underlying`` is the `DecodingError`.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil, status: Range<Int> = 200..<300
+    ) throws -> Value { try decode(type, using: decoder.map { .json($0) } ?? coding.decoder, status: status) }
+
+    /// Decodes the body as JSON by a decoder such as `.json(keys: .snakeCase)`; otherwise like the other function with
+    /// a type.
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, using decoder: BodyDecoder, status: Range<Int> = 200..<300
     ) throws -> Value {
         try checked {
             let subject = ValidationSubject(self)
@@ -198,7 +204,6 @@ extension HTTPExchange {
             if storage.head.fields.firstValue(of: "content-type") != "application/json" {
                 try subject.checkContentType(HTTPExchange.typesOfJSON, takesUntyped: true, shows: self)
             }
-            let decoder = decoder.map { BodyDecoder.json($0) } ?? coding.decoder
             return try decoder.value(type, from: Data(body))
         }
     }

@@ -46,6 +46,14 @@ struct CoderTests {
         } run: { origin async throws in
             let api = try Self.api(origin)
             #expect(try await api.get("latest").decode() == Self.event)
+            // A decoder of the call, as a form or as a JSONDecoder, replaces that of the host.
+            let plain = try await HTTPSession.own().get(origin.url("/latest"))
+            #expect(try plain.decode(using: .json(keys: .snakeCase, dates: .iso8601)) == Self.event)
+            let decoder = JSONDecoder()
+            decoder.keyDecodingStrategy = .convertFromSnakeCase
+            decoder.dateDecodingStrategy = .iso8601
+            #expect(try plain.decode(Event.self, using: decoder) == Self.event)
+            #expect(throws: HTTPError.self) { try plain.decode(Event.self, using: .json()) }
             #expect(try await api.get("list").decode([Event].self) == [Self.event])
             #expect(try await api.call(Latest()) == Self.event)
             let lines = try await api.stream("lines") { _, body in

@@ -137,6 +137,10 @@ struct ResponseReadingTests {
             #expect(known.text == "ƒe" && known.textError == nil)
             #expect(try unknown.text(charset: "Latin1") == "ƒe")
             #expect(try malformed.text(charset: "iso-8859-1") == "ƒe")
+            #expect(try String(decoding: malformed.body, charset: "iso-8859-1") == "ƒe")
+            #expect(throws: ResponseDecodingError.self) {
+                try String(decoding: malformed.body, charset: "shift_jis")
+            }
             let unsupported = #expect(throws: HTTPError.self) { try known.text(charset: "shift_jis") }
             #expect(unsupported?.code == .decodingFailed && unsupported?.message.contains("shift_jis") == true)
             let error = await #expect(throws: HTTPError.self) {

@@ -87,7 +87,7 @@ struct SettingExtremesTests {
             .count("decompressionLimits.maximumRatio", \.decompressionLimits.maximumRatio),
             .count("decompressionLimits.ratioThreshold", \.decompressionLimits.ratioThreshold),
             .count("decompressionLimits.maximumCodings", \.decompressionLimits.maximumCodings),
-            .span("continueTimeout", \.continueTimeout),
+            .span("continueTimeout", \.continueTimeout), .span("requestInterval", \.requestInterval),
             .count("pool.connectionsPerHost", \.pool.connectionsPerHost),
             .count("pool.totalConnections", \.pool.totalConnections),
             .count("pool.idleConnectionsPerHost", \.pool.idleConnectionsPerHost),
@@ -353,4 +353,13 @@ struct SettingExtremesTests {
             }
         }
     }
+
+    @Test(
+        "A count of bytes is printed in the unit that suits it, rounded down",
+        arguments: [
+            (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1535, "1.4 KiB"), (1 << 20, "1.0 MiB"),
+            ((1 << 20) - 1, "1023.9 KiB"), (12 << 20, "12.0 MiB"), (5 << 30, "5.0 GiB"), (3 << 40, "3.0 TiB"),
+            (4096 << 40, "4096.0 TiB"), (.max, "unlimited"), (-1, "0 B"),
+        ])
+    func printedByteCounts(bytes: Int, text: String) { #expect("\(ByteCount(bytes))" == text) }
 }

@@ -8,26 +8,6 @@ import Testing
 
 @Suite("Middleware")
 struct MiddlewareTests {
-    /// A middleware that runs a closure.
-    private struct Step: HTTPMiddleware {
-        let body: @Sendable (HTTPCall.Request, CallContext, HTTPNext) async throws -> HTTPCall.Response
-
-        init(
-            _ body:
-                @escaping @Sendable (
-                    HTTPCall.Request, CallContext, HTTPNext
-                ) async throws -> HTTPCall.Response
-        ) {
-            self.body = body
-        }
-
-        func handle(
-            _ request: HTTPCall.Request, context: CallContext, next: HTTPNext
-        ) async throws -> HTTPCall.Response {
-            try await body(request, context, next)
-        }
-    }
-
     private static let trace = HTTPField.Name("X-Trace") ?? .accept
 
     // MARK: Timeouts
@@ -43,7 +23,8 @@ struct MiddlewareTests {
     func sentAtTimeout(count: Int) async throws {
         try await TestOrigin.withOrigin(respond: Self.stalling) { origin async throws in
             let session = HTTPSession.own {
-                $0.middleware = (0..<count).map { _ in Step { request, _, next in try await next(request) } }
+                $0.middleware = (0..<count).map { _ in ClosureMiddleware { request, _, next in try await next(request) }
+                }
             }
             // The connection is open then, so that the timeout covers only the request.
             _ = try await session.get(origin.url("/open"))
@@ -58,7 +39,7 @@ struct MiddlewareTests {
     @Test("A total timeout while middleware ignores the failure of its request reports that it was sent")
     func sentAtTimeoutOfSlowMiddleware() async throws {
         try await TestOrigin.withOrigin(respond: Self.stalling) { origin async throws in
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 if let response = try? await next(request) { return response }
                 try await Task.sleep(for: .seconds(3600))
                 return HTTPCall.Response(HTTPResponse(status: .ok))
@@ -81,7 +62,7 @@ struct MiddlewareTests {
         try await TestOrigin.withOrigin { request in
             request.path == "/a" ? .redirect(to: "/b") : .text(request.headers["X-Trace"] ?? "-")
         } run: { origin async throws in
-            let step = Step { request, context, next in
+            let step = ClosureMiddleware { request, context, next in
                 var request = request
                 request.headers[Self.trace] =
                     "\(context.sentCount)/\(context.redirectCount) \(request.head.path ?? "")"
@@ -99,8 +80,8 @@ struct MiddlewareTests {
             .text(request.headers["X-Trace"] ?? "-")
         } run: { origin async throws in
             let seen = Mutex<[String]>([])
-            func step(_ name: String) -> Step {
-                Step { request, _, next in
+            func step(_ name: String) -> ClosureMiddleware {
+                ClosureMiddleware { request, _, next in
                     var request = request
                     request.headers[Self.trace] = (request.headers[Self.trace] ?? "") + name
                     let response = try await next(request)
@@ -117,7 +98,7 @@ struct MiddlewareTests {
     @Test("Middleware can read, sign and replace a request's body")
     func requestBody() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .mirror) { (origin) async throws in
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 var request = request
                 let bytes = try await request.body.collect()
                 request.headers[Self.trace] = "\(bytes.count) bytes"
@@ -145,7 +126,7 @@ struct MiddlewareTests {
 
     @Test("Middleware reads the URL of its request without user info, also after it has changed the head")
     func requestURL() async throws {
-        let step = Step { request, _, _ in
+        let step = ClosureMiddleware { request, _, _ in
             var (changed, invalid) = (request, request)
             changed.head.path = "/b"
             invalid.head.scheme = "ftp"
@@ -162,7 +143,7 @@ struct MiddlewareTests {
         try await TestOrigin.withOrigin { request in
             .text("\(request.headers["X-Trace"] ?? "-") \(request.headers["Authorization"] ?? "-")")
         } run: { origin async throws in
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 var request = request
                 request.headers["X-Trace"] = "7"
                 request.headers[.authorization] = "Key k"
@@ -182,7 +163,7 @@ struct MiddlewareTests {
         try await TestOrigin.withOrigin { request in
             .text(request.headers["X-Trace"] ?? "-")
         } run: { origin async throws in
-            let rejected = Step { request, _, next in
+            let rejected = ClosureMiddleware { request, _, next in
                 var request = request
                 request.headers["X-Trace"] = value
                 return try await next(request)
@@ -194,7 +175,7 @@ struct MiddlewareTests {
             #expect(error?.message.contains("X-Trace") == true && error?.message.contains("hunter2") == false)
             #expect(origin.connectionCount == 0)
 
-            let corrected = Step { request, _, next in
+            let corrected = ClosureMiddleware { request, _, next in
                 var request = request
                 request.headers["X-Trace"] = value
                 do { return try await next(request) } catch let error as HTTPError where error.code == .invalidHeader {
@@ -214,7 +195,7 @@ struct MiddlewareTests {
             .text("x")
         } run: { origin async throws in
             let session = HTTPSession.own { configuration in
-                configuration.middleware = [Step { _, _, _ in throw Refusal() }]
+                configuration.middleware = [ClosureMiddleware { _, _, _ in throw Refusal() }]
                 configuration.retry = .transient(maximumAttempts: 3, backoff: .constant(.zero))
             }
             await #expect(throws: Refusal()) { try await session.get(origin.url()) }
@@ -226,7 +207,7 @@ struct MiddlewareTests {
 
     @Test("Middleware can respond without the network")
     func made() async throws {
-        let step = Step { request, _, next in
+        let step = ClosureMiddleware { request, _, next in
             HTTPCall.Response(
                 HTTPResponse(status: .accepted, headerFields: [.contentType: "text/plain"]),
                 body: "made".utf8)
@@ -255,7 +236,7 @@ struct MiddlewareTests {
         } run: { origin async throws in
             let target = origin.url("/b")
             let count = Counter()
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 if request.head.path == "/b" {
                     return count.next() < 3
                         ? HTTPCall.Response(HTTPResponse(status: .serviceUnavailable))
@@ -280,7 +261,7 @@ struct MiddlewareTests {
         try await TestOrigin.withOrigin { _ in
             .text("abc")
         } run: { origin async throws in
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 var response = try await next(request)
                 response.status = .accepted
                 response.headers[Self.trace] = "seen"
@@ -318,7 +299,7 @@ struct MiddlewareTests {
         try await TestOrigin.withOrigin { _ in
             .text(String(repeating: "x", count: byteCount))
         } run: { origin async throws in
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 var response = try await next(request)
                 if let body = response.body { response.setBody(Doubled(body: body)) }
                 return response
@@ -343,7 +324,7 @@ struct MiddlewareTests {
             isCoded ? .encoded(Deflated.bytes(Array(text.utf8), as: .gzip), coding: "gzip") : .text(text)
         } run: { origin async throws in
             let taken = Mutex<[UInt8]>([])
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 let response = try await next(request)
                 var pieces = try #require(response.body).makeAsyncIterator()
                 let piece = try #require(try await pieces.next())
@@ -366,7 +347,7 @@ struct MiddlewareTests {
         try await TestOrigin.withOrigin { request in
             request.number < 3 ? .text("again", status: 202) : .text("done")
         } run: { origin async throws in
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 var response = try await next(request)
                 while response.status == .accepted { response = try await next(request) }
                 return response
@@ -387,12 +368,12 @@ struct MiddlewareTests {
         try await TestOrigin.withOrigin { _ in
             .text("x")
         } run: { origin async throws in
-            let released = Step { request, _, next in
+            let released = ClosureMiddleware { request, _, next in
                 let first = try await next(request)
                 _ = try await next(request)
                 return first
             }
-            let beside = Step { request, _, next in
+            let beside = ClosureMiddleware { request, _, next in
                 async let other = next(request)
                 let response = try await next(request)
                 _ = try await other
@@ -410,7 +391,7 @@ struct MiddlewareTests {
     @Test("A one-shot body is not sent twice")
     func sentTwice() async throws {
         try await TestOrigin.withOrigin(.plain, handler: .mirror) { (origin) async throws in
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 _ = try await next(request)
                 return try await next(request)
             }
@@ -435,7 +416,7 @@ struct MiddlewareTests {
                 ? OriginResponse.text("x").with { $0.fault = OriginFault(.close) } : .text("done")
         } run: { origin async throws in
             let codes = Mutex<[HTTPError.Code]>([])
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 do {
                     return try await next(request)
                 } catch let error as HTTPError {
@@ -460,7 +441,7 @@ struct MiddlewareTests {
         } run: { origin async throws in
             let token = origin.url("/token")
             let plain = HTTPSession.own()
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 _ = try await plain.get(token)
                 return try await next(request)
             }
@@ -479,7 +460,7 @@ struct MiddlewareTests {
             request.path == "/token" ? .text("t0ken") : .text(request.headers["Authorization"] ?? "-")
         } run: { origin async throws in
             let token = origin.url("/token")
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 var request = request
                 guard request.head.path != "/token" else { return try await next(request) }
                 let first = try await next(request)
@@ -515,7 +496,7 @@ struct MiddlewareTests {
                 let target = try HTTPURL(foreign.url())
                 let session = HTTPSession.own { configuration in
                     configuration.middleware = [
-                        Step { request, _, next in
+                        ClosureMiddleware { request, _, next in
                             try await next(
                                 HTTPCall.Request(
                                     HTTPRequest(
@@ -546,7 +527,7 @@ struct MiddlewareTests {
             } run: { home async throws in
                 let place = try HTTPRequest(method: .get, url: home.url()).authority ?? ""
                 let other = try HTTPRequest(method: .get, url: foreign.url()).authority
-                let moving = Step { request, _, next in
+                let moving = ClosureMiddleware { request, _, next in
                     var request = request
                     request.head.authority = other
                     return try await next(request)
@@ -578,7 +559,7 @@ struct MiddlewareTests {
         } run: { origin async throws in
             let (entered, released, failed) = (OneShot<Void>(), OneShot<Void>(), OneShot<Void>())
             let loop = EventLoop.sharedOrStalled
-            let step = Step { request, _, next in
+            let step = ClosureMiddleware { request, _, next in
                 _ = try await next(request)
                 entered.fulfill(())
                 _ = await released.wait(until: .distantFuture, on: loop)

@@ -20,7 +20,7 @@ enum GuideSamples {
         let user: User = try await session.get("https://api.example.com/users/1").decode()
         let ada = User(name: "Ada")
         let made: User = try await session.post(
-            "https://api.example.com/users", body: .json(ada)
+            "https://api.example.com/users", json: ada
         ).decode()
         print(user, made)
     }
@@ -92,9 +92,16 @@ enum GuideSamples {
         return configuration
     }
 
-    static func middleware(secret: String) -> SessionConfiguration {
+    static func middleware(secret: String, trace: String) -> SessionConfiguration {
         var configuration = SessionConfiguration.default
-        configuration.middleware = [KeyMiddleware(key: secret)]
+        configuration.middleware = [
+            KeyMiddleware(key: secret),
+            ClosureMiddleware { request, _, next in
+                var request = request
+                request.headers["X-Trace"] = trace
+                return try await next(request)
+            },
+        ]
         return configuration
     }
 

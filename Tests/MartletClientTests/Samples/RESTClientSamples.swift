@@ -58,7 +58,7 @@ extension NotesClient {
 
     func create(_ draft: NoteDraft) async throws -> Note {
         try await api.post(
-            "notes", body: .json(draft), options: .init { $0.idempotencyKey = .random }
+            "notes", json: draft, options: .init { $0.idempotencyKey = .random }
         ).decode()
     }
 

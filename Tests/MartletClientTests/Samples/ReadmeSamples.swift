@@ -19,7 +19,7 @@ private enum ReadmePrograms {
             $0.credentials = .basic(user: "me", password: "secret")
         }
         let users: [User] = try await api.get("users", query: ["tag": "swift", "limit": 20]).decode()
-        let made: User = try await api.post("users", body: .json(User(name: "Ada"))).decode()
+        let made: User = try await api.post("users", json: User(name: "Ada")).decode()
         print(users, made)
     }
 

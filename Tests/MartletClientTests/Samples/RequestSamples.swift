@@ -3,6 +3,8 @@ import Martlet
 
 /// The samples about requests, compiled; a test compares them with the documentation.
 enum RequestSamples {
+    struct Issue: Decodable {}
+
     struct Filter: Encodable {
         var tag: String
     }
@@ -29,7 +31,7 @@ enum RequestSamples {
     static func query(_ session: HTTPSession, _ filter: Filter, _ draft: User) async throws {
         let found = try await session.get("https://api.example.com/users", query: filter)
         let posted = try await session.post(
-            "https://api.example.com/users", query: ["notify": true], body: .json(draft))
+            "https://api.example.com/users", query: ["notify": true], json: draft)
         print(found, posted)
     }
 
@@ -50,6 +52,17 @@ enum RequestSamples {
         }
         try await session.download(
             url, to: "/models/m.gguf", options: .init(segments: 8, checksum: .sha256(hex)))
+    }
+
+    static func pages(_ session: HTTPSession) async throws -> [Issue] {
+        var issues: [Issue] = []
+        var next: HTTPURL? = try HTTPURL("https://api.example.com/issues")
+        while let url = next {
+            let page = try await session.get(url)
+            issues += try page.decode([Issue].self)
+            next = page.link("next")
+        }
+        return issues
     }
 
     /// The samples of the API's design that are about targets, each on one line as there.

@@ -64,6 +64,7 @@ struct UserCodePlacesTests {
         "HTTPHost.upload": .synchronous(.uploadProgress),
         "HTTPHost.with": .value,
         "FilePathConvertible.filePath": .value,
+        "ClosureMiddleware.init": .elsewhere("It is an HTTPMiddleware whose handle calls the closure."),
         "HTTPMiddleware.handle": .call(.after),
         "HTTPMiddleware.observe": .synchronous(.observe),
         "HTTPSession.host": .value,

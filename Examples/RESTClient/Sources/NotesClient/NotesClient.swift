@@ -39,7 +39,7 @@ public struct NotesClient: Sendable {
 
     /// Stores a note. A retry after a lost connection does not store a second one.
     public func create(_ draft: NoteDraft) async throws -> Note {
-        try await api.post("notes", body: .json(draft), options: .init { $0.idempotencyKey = .random })
+        try await api.post("notes", json: draft, options: .init { $0.idempotencyKey = .random })
             .decode()
     }
 

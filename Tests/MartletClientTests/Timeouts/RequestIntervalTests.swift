@@ -1,0 +1,97 @@
+import Martlet
+import MartletTestSupport
+import MartletTesting
+import MartletTransport
+import Synchronization
+import Testing
+
+@Suite("The minimum time between requests to one origin", .timeLimit(.minutes(20)))
+struct RequestIntervalTests {
+    /// The origin records the time at which each request arrives.
+    private static func withOrigin(
+        _ run: (TestOrigin, @escaping @Sendable () -> [MonotonicTime]) async throws -> Void
+    ) async throws {
+        let arrivals = Mutex<[MonotonicTime]>([])
+        try await TestOrigin.withOrigin { request in
+            arrivals.withLock { $0.append(.now()) }
+            if request.target == "/moved" { return OriginResponse(302, headers: ["Location": "/next"]) }
+            return OriginResponse(headers: ["Cache-Control": "max-age=100"], body: .text("ok"))
+        } run: { origin async throws in
+            try await run(origin) { arrivals.withLock { $0.sorted() } }
+        }
+    }
+
+    @Test("Concurrent calls, redirects and other methods take turns")
+    func spacing() async throws {
+        try await Self.withOrigin { origin, arrivals in
+            let interval = Duration.milliseconds(200)
+            let session = HTTPSession.own { $0.requestInterval = interval }
+            let start = MonotonicTime.now()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for path in ["/a", "/moved", "/b"] {
+                    group.addTask { _ = try await session.get(origin.url(path)) }
+                }
+                group.addTask { _ = try await session.post(origin.url("/c"), body: .text("x")) }
+                try await group.waitForAll()
+            }
+            #expect(arrivals().count == 5)
+            // Requests may take different times to arrive, but none arrives before its turn.
+            #expect(arrivals().enumerated().allSatisfy { $1.since(start) >= interval * $0 })
+        }
+    }
+
+    @Test("Another origin, and a response from the cache, are not delayed")
+    func others() async throws {
+        try await Self.withOrigin { first, arrivals in
+            try await Self.withOrigin { second, others in
+                let session = HTTPSession.own {
+                    $0.requestInterval = Patience.long
+                    $0.cache = .memoryOnly(options: .withoutPressure)
+                }
+                _ = try await session.get(first.url("/a"))
+                _ = try await session.get(second.url("/a"))
+                #expect(try await session.get(first.url("/a")).source == .cache)
+                #expect(arrivals().count == 1 && others().count == 1)
+            }
+        }
+    }
+
+    @Test(
+        "A call that waits for its turn ends at once when it is cancelled, and at its total timeout; its turn is free")
+    func endings() async throws {
+        try await Self.withOrigin { origin, arrivals in
+            let session = HTTPSession.own { $0.requestInterval = Patience.long }
+            _ = try await session.get(origin.url("/a"))
+            let waiting = (0..<3).map { _ in Task { try await session.get(origin.url("/b")) } }
+            for task in waiting { task.cancel() }
+            for task in waiting { await #expect(throws: CancellationError.self) { try await task.value } }
+            let error = await #expect(throws: HTTPError.self) {
+                try await session.get(origin.url("/b"), timeout: .milliseconds(50))
+            }
+            #expect(error?.code == .timedOut && error?.phase == .preparing && error?.wasSent == false)
+            #expect(error?.message.contains("requestInterval") == true)
+            let task = await session.task(for: origin.url("/b"))
+            await task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            await session.invalidateAndCancel()
+            #expect(arrivals().count == 1)
+        }
+    }
+
+    @Test("Cancelled calls do not delay those behind them")
+    func freedTurns() async throws {
+        try await Self.withOrigin { origin, arrivals in
+            let interval = Duration.milliseconds(300)
+            let session = HTTPSession.own { $0.requestInterval = interval }
+            _ = try await session.get(origin.url("/a"))
+            let started = MonotonicTime.now()
+            let cancelled = (0..<200).map { _ in Task { try await session.get(origin.url("/b")) } }
+            for task in cancelled { task.cancel() }
+            for task in cancelled { _ = await task.result }
+            _ = try await session.get(origin.url("/c"))
+            #expect(arrivals().count == 2)
+            // With their turns kept it would take 60 s.
+            #expect(MonotonicTime.now().since(started) < .seconds(30))
+        }
+    }
+}
