@@ -45,6 +45,12 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let diskFull = ExitStatus(code: 105)
     static let alreadyInProgress = ExitStatus(code: 106)
     static let interrupted = ExitStatus(code: 130)
+
+    /// Reports a message on standard error, and returns the code, to throw it.
+    func reporting(_ message: String) async -> ExitStatus {
+        await Console.report(message)
+        return self
+    }
 }
 
 extension ExitStatus {

@@ -38,8 +38,7 @@ import MartletDemo
             if let text = HelpText.text(for: words) {
                 try await Console.print(text)
             } else if let error = CommandName.usageError(in: words) {
-                await error.printMessage()
-                return error.status
+                return await error.printMessage()
             } else if let command = wordsCommands.first(where: { words.starts(with: $0.path) }) {
                 try await command.carryOut(Array(words.dropFirst(command.path.count)))
             } else if let first = words.first, !isCommand(first) {
@@ -59,8 +58,7 @@ import MartletDemo
                 let names = group?.configuration.subcommands.map { $0.configuration.commandName } ?? []
                 let isInGroup = words.count > 1 && names.contains(words[1])
                 let command = words.prefix(isInGroup ? 2 : 1).joined(separator: " ")
-                await UsageError("\(message(for: error)); try martlet \(command) --help").printMessage()
-                return .usage
+                return await UsageError("\(message(for: error)); try martlet \(command) --help").printMessage()
             }
             let message = fullMessage(for: error)
             do throws(ExitStatus) { try await Console.print(message.hasSuffix("\n") ? message : "\(message)\n") } catch
@@ -173,10 +171,7 @@ struct DemoCommand: AsyncParsableCommand {
             hasPassed = try await Demo.run(makeSession: { ProgramSessions.shared.make($0) }) { text in
                 try? await Console.write(text)
             }
-        } catch {
-            await Console.report("the demo could not start: \(error)")
-            throw ExitStatus(code: 1)
-        }
+        } catch { throw await ExitStatus(code: 1).reporting("the demo could not start: \(error)") }
         if !hasPassed { throw ExitStatus(code: 1) }
     }
 }

@@ -45,8 +45,7 @@ struct NetworkCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let urls: [HTTPURL]
         do throws(HTTPURL.ParseError) { urls = try host.map(NetworkCommand.url) } catch {
-            await Console.report("(2) option --host: \(error)")
-            throw ExitStatus.usage
+            throw await UsageError("option --host: \(error)").printMessage()
         }
         let overrides = expensive.map { ($0, true) } + inexpensive.map { ($0, false) }
         let interfaces = Dictionary(

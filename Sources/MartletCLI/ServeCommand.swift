@@ -46,13 +46,11 @@ struct ServeCommand: AsyncParsableCommand {
         }
         let origin: TestOrigin
         do { origin = try await TestOrigin.start(options, handler: routes.handler) } catch {
-            await Console.report("\(error)")
-            throw ExitStatus.connectFailed
+            throw await ExitStatus.connectFailed.reporting("\(error)")
         }
         if let file = caOut, let text = origin.authorityPEM {
             do throws(OutputError) { try await Console.write(Array(text.utf8), toFile: file, .truncate) } catch {
-                await Console.report("\(error)")
-                throw ExitStatus.writeFailed
+                throw await ExitStatus.writeFailed.reporting("\(error)")
             }
         }
         try? await Console.write("\(origin.base)/\n")

@@ -2,12 +2,12 @@ import Glibc
 import Martlet
 import Synchronization
 
-/// SIGINT, SIGTERM and SIGPIPE. The handler only writes the signal's number into a pipe, which a thread reads.
+/// The handling of SIGINT and SIGTERM. The handler only writes the signal's number into a pipe, which a thread reads.
 /// (Blocking signals and waiting for them does not work, because the Swift runtime has a thread that never blocks
 /// them.)
 enum SignalHandler {
     struct State {
-        /// Whether the cursor is hidden, after bars on the last lines. A signal that ends the program shows it again.
+        /// Whether progress bars hide the cursor. It is shown again before a signal ends the program.
         var hidesCursor = false
         /// The state of the terminal that is restored when a signal ends the program.
         var terminal: (descriptor: Int32, state: termios)?
@@ -16,18 +16,18 @@ enum SignalHandler {
         fileprivate var lastNotified: ContinuousClock.Instant?
     }
 
-    /// `timeout` signals a process and then its group. Two signals within this time count as one: no user presses a key
-    /// twice that fast.
+    /// The time within which two signals count as one. The command `timeout` signals a process and then its group; no
+    /// user presses a key twice that fast.
     private static let echoTime = Duration.milliseconds(50)
     private static let thread = BlockingThreadPool(threadLimit: 1)
     /// Not inherited by programs that this one starts.
     private static let pipe = try? FileDescriptor.pipe(options: .closeOnExec)
-    /// Guards the above: the thread that reads the pipe, the task that waits for a signal, the task that draws.
+    /// Shared by the thread that reads the pipe, the task that waits for a signal, and the task that draws.
     private static let state = Mutex(State())
 
-    /// Makes SIGINT and SIGTERM end the program, with 130 and 143, unless a task waits for them; signals that were
-    /// ignored before stay ignored. A pipe without a reader is an error of the write, not a signal, and so is a file at
-    /// its size limit.
+    /// Makes SIGINT and SIGTERM end the program with status 130 and 143, unless a task waits for them. If the program
+    /// was started with one of them ignored, it stays ignored. SIGPIPE and SIGXFSZ are ignored, so that writing to a
+    /// closed pipe, or beyond the file size limit, fails with an error instead.
     static func prepare() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
@@ -45,7 +45,7 @@ enum SignalHandler {
         return unsafe unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
-    /// Waits for SIGINT or SIGTERM; the next one ends the program immediately.
+    /// Waits for SIGINT or SIGTERM, and returns it. Unless this is called again, the next one ends the program.
     static func next() async -> Int32 {
         await withCheckedContinuation { continuation in state.withLock { $0.waiter = continuation } }
     }
@@ -53,7 +53,7 @@ enum SignalHandler {
     /// Records a change of the terminal's state.
     static func update(_ change: (inout State) -> Void) { state.withLock { change(&$0) } }
 
-    /// The handler: async-signal-safe. The pipe was made before it was installed.
+    /// The handler, which is async-signal-safe: `pipe` is initialized before the handler is installed.
     private static let note: @convention(c) (Int32) -> Void = { number in
         let saved = errno
         var byte = UInt8(truncatingIfNeeded: number)
@@ -71,8 +71,8 @@ enum SignalHandler {
         }
         if let waiter { return waiter.resume(returning: number) }
         if isEcho { return }
-        // Received bytes are already in their file: nothing is buffered here. The sequence turns wrapping on, shows the
-        // cursor, and starts a new line.
+        // No buffer has to be flushed: received bytes are written to their file immediately. The sequence turns
+        // wrapping on, shows the cursor, and starts a new line.
         let restoration = "\u{1B}[?7h\u{1B}[?25h\r\n"
         if screen.hidesCursor { _ = unsafe write(STDERR_FILENO, restoration, restoration.utf8.count) }
         if let terminal = screen.terminal {
@@ -85,10 +85,10 @@ enum SignalHandler {
 
 /// Standard input, standard output and standard error at the start of the program.
 enum StandardDescriptors {
-    /// Opens `/dev/null` on each of the three that is closed. Must run before anything else is opened: otherwise the
-    /// next file or socket gets its number, and a body would be written into another connection. Input and output are
-    /// opened for reading, so that output still fails as on a closed descriptor; a closed standard error is not an
-    /// error.
+    /// Opens `/dev/null` on each of the three descriptors that is closed. Must run before anything else is opened:
+    /// otherwise the next socket could get the number of standard output, and a body would be written into it. Input
+    /// and output are opened for reading, so that output still fails as on a closed descriptor; messages to a closed
+    /// standard error are discarded.
     static func open() {
         for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) == -1 {
             // This is the lowest free number, because all lower ones are open.
@@ -99,11 +99,11 @@ enum StandardDescriptors {
 
 /// The command line as other users of the machine see it, for example in `ps`.
 enum ProcessTitle {
-    /// The end of an argument. Its last bytes stay, the others are secret.
+    /// The end of an argument: a secret, followed by `visibleByteCount` bytes that are not secret.
     private typealias Secret = (suffix: String, visibleByteCount: Int)
 
-    /// Overwrites the secrets in the arguments of the process after they were read, as curl does. Until then they are
-    /// visible: secrets that must never be visible belong in a file of options (`-K`).
+    /// Overwrites the secrets in the arguments of the process after they were read, as curl does. They are visible
+    /// before: a secret that must never be visible belongs in a file of options (`-K`).
     static func hideSecrets(of groups: [TransferOptions]) {
         let secrets = groups.flatMap(ProcessTitle.secrets).filter { !$0.suffix.isEmpty }
         guard !secrets.isEmpty else { return }
@@ -114,7 +114,7 @@ enum ProcessTitle {
                 let end = text.utf8.count - secret.visibleByteCount
                 let start = text.utf8.count - secret.suffix.utf8.count
                 for offset in start..<max(start, end) {
-                    // A text with replaced invalid UTF-8 may be longer than the bytes it was read from.
+                    // The text may be longer than the argument's bytes, because invalid UTF-8 was replaced.
                     guard unsafe argument[offset] != 0 else { break }
                     unsafe argument[offset] = 0x2A
                 }
@@ -130,7 +130,7 @@ enum ProcessTitle {
     private static func secrets(of group: TransferOptions) -> [Secret] {
         var values: [String] = []
         var addresses = group.urls
-        // All given values: replaced ones are on the command line as well.
+        // All given values, also those that later options override: they are on the command line as well.
         for (option, value) in group.given {
             let colon = value.first(":")
             switch option {

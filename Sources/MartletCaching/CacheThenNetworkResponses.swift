@@ -102,7 +102,7 @@ extension HTTPSession {
     /// The loop ends after a response with ``CacheThenNetworkResponse/isPreview`` false, or throws: the network's error
     /// after a preview, or `CancellationError`. An invalid URL is reported when the first response is requested.
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
     ///   - timeout: The maximum duration of each of the two requests.
     ///   - cache: The use of the cache: ``CacheMode/cacheThenNetwork`` by default; with
     ///     ``CacheMode/cacheThenRevalidate`` a fresh response is followed by that of the network too. Other modes lead

@@ -62,12 +62,8 @@ public actor CookieJar {
         publicSuffixes: any PublicSuffixes = .system, limits: CookieLimits = CookieLimits(),
         trustsLoopback: Bool = false, now: @escaping @Sendable () -> Date
     ) {
-        self.file = file
-        self.keepsSessionCookies = keepsSessionCookies
-        self.policy = policy
-        self.publicSuffixes = publicSuffixes
-        self.trustsLoopback = trustsLoopback
-        self.now = now
+        (self.file, self.keepsSessionCookies, self.policy) = (file, keepsSessionCookies, policy)
+        (self.publicSuffixes, self.trustsLoopback, self.now) = (publicSuffixes, trustsLoopback, now)
         store = CookieStore(limits: limits, suffixes: publicSuffixes)
         isLoaded = file == nil
         emptiness = Atomic(file == nil)

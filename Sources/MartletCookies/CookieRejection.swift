@@ -129,8 +129,7 @@ public struct CookiePolicy: Sendable, Hashable {
 
     /// Creates a policy.
     public init(sendsCookies: Bool, storesCookies: Bool) {
-        self.sendsCookies = sendsCookies
-        self.storesCookies = storesCookies
+        (self.sendsCookies, self.storesCookies) = (sendsCookies, storesCookies)
     }
 
     /// Cookies are stored and sent.

@@ -125,10 +125,7 @@ struct CookieHost: Hashable, Sendable {
     let isAddress: Bool
 
     /// The host of a URL.
-    init(_ url: HTTPURL) {
-        text = url.host
-        isAddress = url.isIPLiteral
-    }
+    init(_ url: HTTPURL) { (text, isAddress) = (url.host, url.isIPLiteral) }
 
     /// Parses a host in any spelling, with or without a leading dot; `nil` if it is invalid.
     init?(_ spelling: String) {

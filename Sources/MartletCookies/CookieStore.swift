@@ -28,8 +28,7 @@ package struct CookieStore: Sendable {
 
     /// Creates a store without cookies.
     package init(limits: CookieLimits, suffixes: any PublicSuffixes) {
-        self.limits = limits
-        self.suffixes = suffixes
+        (self.limits, self.suffixes) = (limits, suffixes)
     }
 
     // MARK: Storing

@@ -113,7 +113,6 @@ enum CookieRecord {
     }
 
     private static func text(_ bytes: some Collection<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
-
     private static func flag(_ isSet: Bool) -> [UInt8] { [UInt8(ascii: isSet ? "1" : "0")] }
 
     private static func milliseconds(_ date: Date) -> [UInt8] {

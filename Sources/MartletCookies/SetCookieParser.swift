@@ -67,7 +67,7 @@ package enum SetCookieParser {
 }
 
 /// The content of a `Set-Cookie` field, before any check whether the site may set it.
-package struct SetCookie: Sendable, Equatable {
+package struct SetCookie: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     /// The bytes of the name; empty without a name.
     package var name: [UInt8]
     /// The bytes of the value.
@@ -86,9 +86,7 @@ package struct SetCookie: Sendable, Equatable {
     package var isHTTPOnly = false
     /// The value of `SameSite`; ``Cookie/SameSite/unspecified`` without a known one.
     package var sameSite = Cookie.SameSite.unspecified
-}
 
-extension SetCookie: CustomStringConvertible, CustomReflectable {
     /// The name, without the value.
     package var description: String { "\(String(decoding: name, as: UTF8.self))=***" }
 

@@ -155,8 +155,7 @@ final class DemoProcess: Sendable {
             try? pipe.readEnd.close()
             throw DemoError("another process could not be started: \(Errno(rawValue: failure))")
         }
-        self.id = id
-        output = pipe.readEnd
+        (self.id, output) = (id, pipe.readEnd)
     }
 
     deinit { try? output.close() }

@@ -32,10 +32,7 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
 
         /// Creates limits; by default those of the pool and of the downloads.
         public init(perHost: Int? = nil, total: Int? = nil, hosts: [String: Int] = [:], segments: Int? = nil) {
-            self.segments = segments
-            self.perHost = perHost
-            self.total = total
-            self.hosts = hosts
+            (self.segments, self.perHost, self.total, self.hosts) = (segments, perHost, total, hosts)
         }
     }
 
@@ -52,12 +49,7 @@ public struct ConcurrencyPolicy: Hashable, Codable, Sendable {
     public init(
         unmetered: Limits = Limits(), wifi: Limits = Limits(perHost: 6),
         mobile: Limits = Limits(perHost: 2, segments: 1), unknown: Limits = Limits()
-    ) {
-        self.unmetered = unmetered
-        self.wifi = wifi
-        self.mobile = mobile
-        self.unknown = unknown
-    }
+    ) { (self.unmetered, self.wifi, self.mobile, self.unknown) = (unmetered, wifi, mobile, unknown) }
 
     /// The policy of MKNetworkKit: 6 concurrent requests to all hosts together, and 2 over a mobile network.
     public static let sharedQueue = ConcurrencyPolicy(

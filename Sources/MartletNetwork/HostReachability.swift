@@ -26,10 +26,7 @@ public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvert
 
     /// Creates a result.
     public init(_ status: Status, interface: NetworkInterface? = nil, address: String? = nil, isProbed: Bool = false) {
-        self.status = status
-        self.interface = interface
-        self.address = address
-        self.isProbed = isProbed
+        (self.status, self.interface, self.address, self.isProbed) = (status, interface, address, isProbed)
     }
 
     /// A text such as `reachable at 192.0.2.1 by wlan0 (wifi)`.
@@ -57,9 +54,7 @@ struct HostCheck: Sendable {
         resolver: any Resolver
     ) {
         destination = Destination(isSecure: false, host: url.host, port: url.port)
-        self.probe = probe
-        self.timeout = timeout
-        self.kernel = kernel
+        (self.probe, self.timeout, self.kernel) = (probe, timeout, kernel)
         dialer = Dialer(settings: DialSettings(resolver: Identified(resolver)), loop: .sharedOrStalled)
     }
 

@@ -38,8 +38,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
 
         /// Creates options with the documented defaults.
         public init(sysfs: FilePath = "/sys", interfaces: [String: InterfaceOverride] = [:]) {
-            self.sysfs = sysfs
-            self.interfaces = interfaces
+            (self.sysfs, self.interfaces) = (sysfs, interfaces)
         }
     }
 
@@ -57,14 +56,12 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     public init(_ options: Options = Options()) {
         let kernel = NetlinkNetworkSource(sysfs: options.sysfs.string, overrides: options.interfaces)
         let watch = NetworkPathMonitor(loop: .sharedOrStalled, source: kernel)
-        self.kernel = kernel
-        self.watch = watch
+        (self.kernel, self.watch) = (kernel, watch)
         views = { ValueReader(watch.subscription()) }
     }
 
     init(_ value: CurrentValue<NetworkSnapshot>) {
-        kernel = nil
-        watch = nil
+        (kernel, watch) = (nil, nil)
         views = { ValueReader(value) }
     }
 
@@ -101,9 +98,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     }
 
     package var isListening: Bool { watch?.isListening ?? false }
-}
 
-extension NetworkMonitor {
     /// The reachability of a host, as an `AsyncSequence` of the newest values: the first as soon as it is known, then
     /// one after each change of the path that changes it.
     ///

@@ -101,7 +101,7 @@ extension HTTPSession {
     /// reports an invalid URL, when the first event is requested. `Accept: text/event-stream` and `Cache-Control:
     /// no-store` are sent unless the given fields override them.
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
     ///   - body: The body; it must be replayable if the stream is to reconnect.
     ///   - headers: Fields that replace those of the request.
     public nonisolated func events(

@@ -50,7 +50,7 @@ extension HTTPSession {
     /// A line ends with LF or CR LF, and is decoded as in ``ResponseBody/Lines``. The status must be 2xx unless the
     /// options or the session have a validator.
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
     ///   - timeout: The maximum duration of the whole call, including the caller's processing of the lines.
     ///   - limit: The maximum size of a line; 16 MiB by default.
     public nonisolated func lines(

@@ -28,8 +28,7 @@ struct EventBuilder {
     /// Creates a builder.
     /// - Parameter start: The length of the byte order mark.
     init(limits: XMLLimits, doctypePolicy: XMLDoctypePolicy, start: Int) {
-        self.limits = limits
-        self.doctypePolicy = doctypePolicy
+        (self.limits, self.doctypePolicy) = (limits, doctypePolicy)
         lastStart = XMLPosition(byteOffset: start)
         lastEnd = start
     }

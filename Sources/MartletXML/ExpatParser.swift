@@ -45,8 +45,7 @@ import CExpat
     fileprivate var interruption: Interruption?
 
     init(_ detection: XMLEncoding.Detection, limits: XMLLimits, doctypePolicy: XMLDoctypePolicy) {
-        self.detection = detection
-        encoding = detection.encoding
+        (self.detection, encoding) = (detection, detection.encoding)
         let markByteCount = !detection.hasMark ? 0 : encoding == .utf8 ? 3 : 2
         builder = EventBuilder(limits: limits, doctypePolicy: doctypePolicy, start: markByteCount)
         // Expat counts the mark as a character of the first line.

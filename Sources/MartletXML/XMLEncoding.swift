@@ -62,9 +62,7 @@ public enum XMLEncoding: String, Hashable, Sendable {
         }
         return (index * 2, false)
     }
-}
 
-extension XMLEncoding {
     /// The encodings by their labels in a `charset` parameter or an encoding declaration, in lower case.
     private static let labels: [String: XMLEncoding] = [
         "utf-8": .utf8, "utf8": .utf8, "utf-16le": .utf16LittleEndian, "utf-16be": .utf16BigEndian,

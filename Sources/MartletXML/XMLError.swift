@@ -51,36 +51,12 @@ public struct XMLError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Creates an error.
     public init(_ code: Code, at position: XMLPosition, _ message: String) {
-        self.code = code
-        self.position = position
-        self.message = message
+        (self.code, self.position, self.message) = (code, position, message)
     }
 
     /// The position, the message and the code.
     public var description: String { "\(position): \(message) (\(code.rawValue))" }
-}
 
-/// A position in a document.
-public struct XMLPosition: Hashable, Sendable, CustomStringConvertible {
-    /// The line, from 1. CR, LF and CR LF end a line.
-    public var line = 1
-    /// The column in characters (Unicode scalars), from 1.
-    public var column = 1
-    /// The number of bytes before the position, byte order mark included.
-    public var byteOffset = 0
-
-    /// Creates a position; by default the start of a document.
-    public init(line: Int = 1, column: Int = 1, byteOffset: Int = 0) {
-        self.line = line
-        self.column = column
-        self.byteOffset = byteOffset
-    }
-
-    /// A text such as `line 3, column 7 (byte 41)`.
-    public var description: String { "line \(line), column \(column) (byte \(byteOffset))" }
-}
-
-extension XMLError {
     /// Creates the error for an error of expat.
     ///
     /// Expat has one code for most malformed markup, and the byte offset of the character that it could not accept. The
@@ -142,6 +118,35 @@ extension XMLError {
     ]
 }
 
+/// A position in a document.
+public struct XMLPosition: Hashable, Sendable, CustomStringConvertible {
+    /// The line, from 1. CR, LF and CR LF end a line.
+    public var line = 1
+    /// The column in characters (Unicode scalars), from 1.
+    public var column = 1
+    /// The number of bytes before the position, byte order mark included.
+    public var byteOffset = 0
+
+    /// Creates a position; by default the start of a document.
+    public init(line: Int = 1, column: Int = 1, byteOffset: Int = 0) {
+        (self.line, self.column, self.byteOffset) = (line, column, byteOffset)
+    }
+
+    /// A text such as `line 3, column 7 (byte 41)`.
+    public var description: String { "line \(line), column \(column) (byte \(byteOffset))" }
+
+    /// Moves line and column over characters.
+    fileprivate mutating func advance(over scalars: [Unicode.Scalar]) {
+        for (index, scalar) in scalars.enumerated() {
+            switch scalar {
+            case "\n" where index > 0 && scalars[index - 1] == "\r": break
+            case "\n", "\r": (line, column) = (line + 1, 1)
+            default: column += 1
+            }
+        }
+    }
+}
+
 /// The characters around an error.
 private struct Scene {
     let encoding: XMLEncoding
@@ -197,19 +202,6 @@ private struct Scene {
             text.hasSuffix("</") || text.hasSuffix("<?") || text.hasSuffix(":") || scalar == ":"
             || !text.hasSuffix("<") && (!scalar.isASCII || "0123456789-.".unicodeScalars.contains(scalar))
         return (isName ? .invalidName : .malformedMarkup, "\(shown) is not allowed here")
-    }
-}
-
-extension XMLPosition {
-    /// Moves line and column over characters.
-    fileprivate mutating func advance(over scalars: [Unicode.Scalar]) {
-        for (index, scalar) in scalars.enumerated() {
-            switch scalar {
-            case "\n" where index > 0 && scalars[index - 1] == "\r": break
-            case "\n", "\r": (line, column) = (line + 1, 1)
-            default: column += 1
-            }
-        }
     }
 }
 

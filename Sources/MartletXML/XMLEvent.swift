@@ -29,9 +29,7 @@ public struct XMLElementStart: Hashable, Sendable {
 
     /// Creates the start of an element.
     public init(_ name: XMLName, attributes: [XMLAttribute] = [], namespaces: [XMLNamespace] = []) {
-        self.name = name
-        self.attributes = attributes
-        self.namespaces = namespaces
+        (self.name, self.attributes, self.namespaces) = (name, attributes, namespaces)
     }
 
     /// The value of the attribute with a local name, in no namespace or in the one given; nil if absent.
@@ -51,9 +49,7 @@ public struct XMLDeclaration: Hashable, Sendable {
 
     /// Creates a declaration.
     public init(version: String = "1.0", encoding: String? = nil, isStandalone: Bool? = nil) {
-        self.version = version
-        self.encoding = encoding
-        self.isStandalone = isStandalone
+        (self.version, self.encoding, self.isStandalone) = (version, encoding, isStandalone)
     }
 }
 
@@ -68,9 +64,7 @@ public struct XMLDoctype: Hashable, Sendable {
 
     /// Creates a document type.
     public init(name: String, publicID: String? = nil, systemID: String? = nil) {
-        self.name = name
-        self.publicID = publicID
-        self.systemID = systemID
+        (self.name, self.publicID, self.systemID) = (name, publicID, systemID)
     }
 }
 
@@ -88,9 +82,7 @@ public struct XMLName: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a name.
     public init(_ local: String, namespace: String? = nil, prefix: String? = nil) {
-        self.local = local
-        self.namespace = namespace
-        self.prefix = prefix
+        (self.local, self.namespace, self.prefix) = (local, namespace, prefix)
     }
 
     /// The name with its prefix: `prefix:local`, or `local`.
@@ -123,10 +115,7 @@ public struct XMLNamespace: Hashable, Sendable {
     public var name: String
 
     /// Creates a declaration.
-    public init(_ name: String, prefix: String? = nil) {
-        self.name = name
-        self.prefix = prefix
-    }
+    public init(_ name: String, prefix: String? = nil) { (self.name, self.prefix) = (name, prefix) }
 
     /// The namespace of the prefix `xml`.
     public static let xml = "http://www.w3.org/XML/1998/namespace"
@@ -142,8 +131,5 @@ public struct XMLAttribute: Hashable, Sendable {
     public var value: String
 
     /// Creates an attribute.
-    public init(_ name: XMLName, _ value: String) {
-        self.name = name
-        self.value = value
-    }
+    public init(_ name: XMLName, _ value: String) { (self.name, self.value) = (name, value) }
 }

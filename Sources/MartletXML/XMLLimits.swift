@@ -27,12 +27,8 @@ public struct XMLLimits: Hashable, Sendable {
         depth: Int = 256, attributeCount: Int = 512, nameByteCount: Int = 1024, valueByteCount: Int = 1 << 20,
         byteCount: Int = .max, nodeCount: Int = 1_000_000, vocabularyByteCount: Int = 8 << 20
     ) {
-        self.depth = depth
-        self.attributeCount = attributeCount
-        self.nameByteCount = nameByteCount
-        self.valueByteCount = valueByteCount
-        self.byteCount = byteCount
-        self.nodeCount = nodeCount
+        (self.depth, self.attributeCount, self.nameByteCount) = (depth, attributeCount, nameByteCount)
+        (self.valueByteCount, self.byteCount, self.nodeCount) = (valueByteCount, byteCount, nodeCount)
         self.vocabularyByteCount = vocabularyByteCount
     }
 

@@ -10,8 +10,7 @@ public struct XMLResponseDecoder: ResponseDecoder {
 
     /// Creates a decoder.
     public init(limits: XMLLimits = .default, doctype: XMLDoctypePolicy = .ignore) {
-        self.limits = limits
-        self.doctype = doctype
+        (self.limits, self.doctype) = (limits, doctype)
     }
 
     /// `application/xml`, `text/xml`, and the types that end with `+xml` (RFC 7303 §4).

@@ -23,8 +23,7 @@ public struct XMLTree: Hashable, Sendable {
 
     /// Creates a document with a root element and nothing around it but the declaration.
     public init(root: Element, declaration: XMLDeclaration? = XMLDeclaration(encoding: "UTF-8")) {
-        self.root = root
-        self.declaration = declaration
+        (self.root, self.declaration) = (root, declaration)
     }
 
     /// Reads a whole document.
@@ -63,9 +62,7 @@ public struct XMLTree: Hashable, Sendable {
         /// A processing instruction.
         case instruction(target: String, data: String)
     }
-}
 
-extension XMLTree {
     /// An element with its attributes and its content.
     public struct Element: Hashable, Sendable {
         /// The name of the element.
@@ -80,12 +77,7 @@ extension XMLTree {
         /// Creates an element.
         public init(
             _ name: XMLName, attributes: [XMLAttribute] = [], namespaces: [XMLNamespace] = [], children: [Node] = []
-        ) {
-            self.name = name
-            self.attributes = attributes
-            self.namespaces = namespaces
-            self.children = children
-        }
+        ) { (self.name, self.attributes, self.namespaces, self.children) = (name, attributes, namespaces, children) }
 
         /// Creates an element in no namespace that contains text.
         public init(_ local: String, text: String) {

@@ -120,7 +120,7 @@ struct HTTPBinRouteTests {
         let log = served.withLock { $0 }
         #expect(log.map(\.target) == ["/bytes/20", "/nowhere", "/truncate/5", "/reset"])
         #expect(log.map(\.status) == [200, 404, 200, nil])
-        #expect(log.map(\.bodyByteCount) == [20, 29, 5, 0])
+        #expect(log.map(\.bodyByteCount) == [20, 26, 5, 0])
         #expect(log[0].description.hasPrefix("GET /bytes/20 200 20 bytes "))
     }
 }

@@ -211,10 +211,7 @@ struct BatchCommand: AsyncParsableCommand {
             let (opened, isThere) = try await CachePlan.open(FilePath(cache))
             if !isThere { await Console.report("option --cache: “\(cache)” cannot be created; nothing is stored") }
             return opened
-        } catch {
-            await error.printMessage()
-            throw error.status
-        }
+        } catch { throw await error.printMessage() }
     }
 }
 

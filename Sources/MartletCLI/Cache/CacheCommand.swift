@@ -36,10 +36,7 @@ struct CacheOptions: ParsableArguments {
             return try await Console.attempt { () throws(CacheOpeningError) in
                 try DiskCache(existing: directory, onEvent: notes.take)
             }
-        } catch {
-            await Console.report("\(error)")
-            throw .usage
-        }
+        } catch { throw await ExitStatus.usage.reporting("\(error)") }
     }
 
     /// Prints a text, or an object as a line of JSON.
@@ -52,8 +49,7 @@ struct CacheOptions: ParsableArguments {
         async throws(ExitStatus) -> Value
     {
         do throws(StorageError) { return try await Console.attempt(body) } catch {
-            await report([error])
-            throw .readFailed
+            throw await ExitStatus.readFailed.reporting("\(error)")
         }
     }
 
@@ -184,10 +180,7 @@ struct CacheClearCommand: AsyncParsableCommand {
     private func target(_ text: String) async throws(ExitStatus) -> CacheClearing.Target {
         do throws(HTTPURL.ParseError) {
             return CacheClearing.Target(try HTTPURL(text), asIs: try HTTPURL(text, pathAsIs: true))
-        } catch {
-            await Console.report("\(error)")
-            throw ExitStatus(error)
-        }
+        } catch { throw await ExitStatus(error).reporting("\(error)") }
     }
 }
 

@@ -1,19 +1,19 @@
 import Martlet
 
-/// The progress of downloads on a terminal: a line for each running one, and one for all of them last. Pure: the lines
-/// depend on the arguments only, and none is wider than the terminal less one column.
+/// The progress display of downloads on a terminal: a line for each running download, then a line for the total. Pure:
+/// the lines depend only on the arguments. No line uses the terminal's last column.
 struct DownloadBars: Sendable {
     var size: TerminalSize
     var usesUnicode: Bool
     var usesColor: Bool
 
-    /// The columns of the parts of a line: chosen only by the width, so that the lines are aligned.
+    /// The widths of the parts of a line, in columns; the same for all lines, so that they are aligned.
     private struct Layout {
-        /// The minimum columns of the bar; 0 for none.
+        /// The minimum width of the bar; 0 for no bar.
         var bar = 0
         var percent = 0
         var amount = 0
-        /// The columns of rate and time, or of the reason that no bytes arrive.
+        /// The width of the rate and the remaining time, or of the reason that no bytes arrive.
         var tail: Int
         var name: Int
 
@@ -30,7 +30,7 @@ struct DownloadBars: Sendable {
 
     private var room: Int { max(1, size.columns - 1) }
 
-    /// The lines, with one for all downloads last. If the terminal has too few, the number of the others is shown.
+    /// The lines of the downloads and of the total. Downloads that do not fit the terminal's rows are only counted.
     func lines(_ rows: [DownloadRow], total: DownloadTotal?) -> [String] {
         let names = rows.map { ColumnText.safe($0.name, usesUnicode: usesUnicode) }
         let layout = DownloadBars.layouts.first { $0.name + $0.parts <= room }
@@ -50,7 +50,7 @@ struct DownloadBars: Sendable {
         return lines
     }
 
-    /// Without a bar, names have all spare columns; otherwise two thirds of them, up to a third of the line.
+    /// Returns the width of the names: without a bar all spare columns, else part of them, up to a third of the line.
     private func widthOfNames(_ layout: Layout, wanted: Int) -> Int {
         guard layout.bar > 0 else { return room - layout.parts }
         let spare = room - layout.parts - layout.name
@@ -70,7 +70,7 @@ struct DownloadBars: Sendable {
                 parts.append(ColumnText.fitted(amount, to: layout.amount, isRight: true))
             }
         } else {
-            // Without a total there is no bar, and the bytes use its columns.
+            // Without a total, the received bytes use the columns of bar, percentage and amount.
             let joined = [layout.bar > 0 ? barColumns : 0, layout.percent, layout.amount].filter { $0 > 0 }
             let columns = joined.reduce(-2) { $0 + $1 + 2 }
             let amount = columns < 10 ? row.shortAmount : row.amount
@@ -116,7 +116,7 @@ struct DownloadBars: Sendable {
     }
 }
 
-/// Readable lines about downloads that stay on the terminal.
+/// Messages about downloads, as lines that remain on the terminal.
 struct DownloadText: Sendable {
     var usesUnicode: Bool
 
@@ -140,7 +140,7 @@ struct DownloadText: Sendable {
         return progress(row)
     }
 
-    /// An event of a running download; `nil` for those without a line.
+    /// Returns the line for an event of a running download; `nil` for events without a line.
     func note(_ event: DownloadEvent, name: String) -> String? {
         switch event {
         case .started(let resumed) where resumed > 0:
@@ -183,13 +183,13 @@ struct DownloadText: Sendable {
     ]
 
     private func finished(_ result: DownloadResult, _ elapsed: Duration) -> String {
-        // The working directory is omitted.
+        // The prefix for the working directory is omitted.
         let path = result.path.string
         let name = path.hasPrefix("./") ? String(path.dropFirst(2)) : path
         var text = "\(safe(name)): \(ProgressText.size(Double(result.byteCount)))"
         text += " in \(ProgressText.time(elapsed)), \(ProgressText.rate(result.receivedByteCount, elapsed))"
         if result.resumedByteCount > 0 {
-            text += "; \(ProgressText.size(Double(result.resumedByteCount))) were on disk before"
+            text += "; \(ProgressText.size(Double(result.resumedByteCount))) were already on disk"
         }
         if !result.verified.isEmpty {
             text += "; \(result.verified.map(\.algorithm.rawValue).joined(separator: ", ")) verified"
@@ -210,8 +210,8 @@ struct DownloadText: Sendable {
             + ProgressText.rate(received, elapsed)
     }
 
-    /// Instructions to continue after a signal, from the URLs of incomplete downloads, their bytes on disk, and their
-    /// queue.
+    /// Returns the message after a signal: how to resume. `left` has the URLs of the incomplete downloads, `kept` the
+    /// number of their bytes on disk, and `stateFolder` the directory of their queue.
     func resumption(left: [String], of count: Int, kept: UInt64, stateFolder: String?) -> String {
         let amount = kept > 0 ? " \(ProgressText.size(Double(kept))) are kept." : ""
         if let stateFolder {
@@ -224,11 +224,11 @@ struct DownloadText: Sendable {
     }
 }
 
-/// The values of a row of a download, as texts.
+/// The values of a download's row, as text.
 extension DownloadRow {
-    /// The columns of ``tail``.
+    /// The width of ``tail``, in columns.
     static let longTail = 29
-    /// The columns of ``shortStatus``.
+    /// The width of ``shortStatus``, in columns.
     static let shortTail = 13
 
     /// A percentage; 100 only for a complete download.
@@ -249,7 +249,7 @@ extension DownloadRow {
     /// The bytes of the file that are present, and the total.
     var amountOfTotal: String { total.map { "\(amount) of \(ProgressText.size(Double($0)))" } ?? amount }
 
-    /// Rate and time, or the reason that no bytes arrive.
+    /// The rate and the remaining time, or the reason that no bytes arrive.
     var tail: String {
         switch phase {
         case .waiting(let time, let failures) where failures > 1:
@@ -257,9 +257,7 @@ extension DownloadRow {
         case .waiting(let time, _): return "retrying in \(seconds(time))"
         case .starting, .verifying: return shortStatus
         case .receiving:
-            if isStalled {
-                return stall < .seconds(60) ? shortStatus : "stalled \(ProgressText.time(stall))"
-            }
+            if isStalled { return stall < .seconds(60) ? shortStatus : "stalled \(ProgressText.time(stall))" }
             guard let left = timeLeft else { return rateText }
             return ColumnText.fitted(rateText, to: 12) + " \(ProgressText.time(left)) left"
         }
@@ -279,11 +277,11 @@ extension DownloadRow {
     private func seconds(_ duration: Duration) -> String { "\(duration.components.seconds) s" }
 }
 
-/// The queue of the downloads of a command line: the first waiting download starts next, within the limits.
+/// The start order of a command line's downloads: the next is the first waiting one that the limits allow.
 struct DownloadScheduler: Sendable {
     private struct Host {
         var running = 0
-        /// The downloads that waited when the host was at its limit, in order, from ``first`` on.
+        /// The downloads that were passed over while the host was at its limit. Those from ``first`` on are still held.
         var held: [Int] = []
         var first = 0
     }
@@ -293,13 +291,13 @@ struct DownloadScheduler: Sendable {
     private let limitPerHost: Int
     private var states: [String: Host] = [:]
     private var running = 0
-    /// The first download that was not examined yet.
+    /// The index of the first download that ``next()`` has not examined yet.
     private var position = 0
     /// The downloads of hosts that are below their limit again; they come before all unexamined ones.
     private var freed: [Int] = []
     private var isStopped = false
 
-    /// A scheduler for downloads from these hosts, with the maximum number of running ones, and of those from one host.
+    /// Creates a scheduler for one download per element of `hosts`. The limits are for running downloads.
     init(hosts: [String], limit: Int, limitPerHost: Int) {
         self.hosts = hosts
         self.limit = max(1, limit)

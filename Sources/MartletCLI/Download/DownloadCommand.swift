@@ -83,17 +83,7 @@ struct DownloadCommand: WordsCommand {
             }
         }
     }
-}
 
-extension HTTPSession {
-    /// Reports the session's events for `-v`.
-    nonisolated func reportEvents(_ report: @escaping @Sendable (String) async -> Void) -> Task<Void, Never> {
-        let events = events
-        return Task { for await event in events { await report(event.description) } }
-    }
-}
-
-extension DownloadCommand {
     /// Its own options, those it shares with `get`, and the others of `get`, which are rejected by name.
     static let options = CommandOptions(
         OptionTable.rows(
@@ -212,4 +202,12 @@ extension DownloadCommand {
         "is not needed: existing files are compared by default": "time-cond etag-save etag-compare",
         "is supported only by get": "har timeline", "downloads do not use a cache": "cache offline stale-if-error",
     ]
+}
+
+extension HTTPSession {
+    /// Reports the session's events for `-v`.
+    nonisolated func reportEvents(_ report: @escaping @Sendable (String) async -> Void) -> Task<Void, Never> {
+        let events = events
+        return Task { for await event in events { await report(event.description) } }
+    }
 }

@@ -43,8 +43,7 @@ struct DownloadPlan: Sendable {
         throws(UsageError)
     {
         let download = group.download
-        self.number = number
-        url = entry.url.withoutUserInfo
+        (self.number, url) = (number, entry.url.withoutUserInfo)
         if let output = entry.output {
             // An absolute path replaces the directory.
             let path = download.folder.map { FilePath($0).pushing(FilePath(output)) } ?? FilePath(output)
@@ -72,9 +71,7 @@ struct DownloadPlan: Sendable {
 
     /// A download that was found in a directory.
     init(_ download: Download, number: Int) {
-        self.number = number
-        url = download.url
-        target = download.target
+        (self.number, url, target) = (number, download.url, download.target)
         name =
             download.path?.lastComponent?.string ?? SuggestedFilename.of(contentDisposition: nil, url: url)
             ?? RemoteName.placeholder
@@ -144,8 +141,7 @@ struct DownloadCredentials: Sendable {
         let alike = Dictionary(grouping: plans) { $0.url.absoluteForm }
         named = alike.compactMapValues { $0.count == 1 ? $0.first?.options : nil }
         urls = Set(alike.keys)
-        self.group = group
-        self.caller = caller
+        (self.group, self.caller) = (group, caller)
         lines = try DownloadPlan.fields(of: group)
     }
 

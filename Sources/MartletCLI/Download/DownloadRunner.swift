@@ -207,7 +207,6 @@ protocol DownloadBackend: Sendable {
 
 extension DownloadBackend {
     func prepare() async {}
-
     func forget(_ download: Download) async {}
 }
 

@@ -14,8 +14,7 @@ struct LowSpeedDetector: Sendable {
     /// A detector; `nil` without a limit.
     init?(_ options: TransferOptions) {
         guard options.speedLimit > 0, options.speedTime > .zero else { return nil }
-        limit = options.speedLimit
-        time = options.speedTime
+        (limit, time) = (options.speedLimit, options.speedTime)
     }
 
     var interval: Duration { max(time / LowSpeedDetector.sampleLimit, .milliseconds(1)) }

@@ -197,8 +197,7 @@ struct Transfer: Sendable {
         if let log { await log.append(report, plan, failure) }
         if global.showsTimeline, report.head != nil, let metrics = report.metrics {
             let chart = TimelineChart.text(steps: report.steps.map(\.hop), metrics: metrics, source: report.source)
-            await Console.printError(
-                "\(report.method) \(report.url.redacted) \(report.head?.status ?? 0)\n\(chart)")
+            await Console.printError("\(report.method) \(report.url.redacted) \(report.head?.status ?? 0)\n\(chart)")
         }
     }
 

@@ -49,9 +49,7 @@ actor HARFile {
         }
     }
 
-    func close() async {
-        await Console.run { [file] in try? file.close() }
-    }
+    func close() async { await Console.run { [file] in try? file.close() } }
 
     private func add(_ exchange: HTTPExchange, _ plan: TransferPlan, _ head: [UInt8]?, _ failure: (any Error)? = nil)
         async

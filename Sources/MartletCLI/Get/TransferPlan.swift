@@ -86,8 +86,7 @@ struct TransferPlan: Sendable {
         _ index: Int, of group: TransferOptions, number: Int, _ data: [UInt8], _ given: HTTPBody?,
         _ caller: CredentialPlan
     ) throws(UsageError) {
-        self.number = number
-        self.group = group
+        (self.number, self.group) = (number, group)
         givenURL = group.urls[index]
         destination =
             group.destinations.indices.contains(index)

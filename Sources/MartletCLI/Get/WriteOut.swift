@@ -90,9 +90,7 @@ struct WriteOut: Sendable {
         let lines = names.map { "\($0.jsonLine):\(Array(fields.values(of: $0)).jsonLine)" }
         return "{\(lines.joined(separator: ",\n"))\n}"
     }
-}
 
-extension WriteOut {
     /// The variables of `-w`, in curl's order.
     private static let variables: KeyValuePairs<String, @Sendable (WriteOut) -> WriteOutValue> = [
         "content_type": { .text($0.field("content-type")) },

@@ -160,7 +160,8 @@ struct UsageError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    func printMessage() async { await Console.report("(\(status.code)) \(self)") }
+    /// Reports the error on standard error, and returns its exit code.
+    @discardableResult func printMessage() async -> ExitStatus { await status.reporting("(\(status.code)) \(self)") }
 }
 
 func check(_ condition: Bool, _ message: @autoclosure () -> String, status: ExitStatus = .usage) throws(UsageError) {

@@ -166,10 +166,7 @@ struct CommandOptions: Sendable {
     /// The groups of options that words make. Throws the exit code, or the text of `--help` and `--version`.
     func groups(of words: [String]) async throws -> [TransferOptions] {
         var reader = CommandLineParser(self)
-        do throws(UsageError) { try reader.read(words) } catch {
-            await error.printMessage()
-            throw error.status
-        }
+        do throws(UsageError) { try reader.read(words) } catch { throw await error.printMessage() }
         ProcessTitle.hideSecrets(of: reader.groups)
         let global = reader.groups.global
         if global.showsHelp { throw CleanExit.message(help) }

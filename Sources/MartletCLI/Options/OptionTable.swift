@@ -178,9 +178,7 @@ enum OptionTable {
         CurlOption("-K, --config FILE", "Read options from a file", .config),
         CurlOption("-:, --next", "Start a new set of options for the following URLs", .next),
     ]
-}
 
-extension OptionTable {
     static let redirects: [CurlOption] =
         [
             .toggle("-L, --location", "Follow redirects", \.redirects.followsRedirects),
@@ -239,9 +237,7 @@ extension OptionTable {
         .toggle("--offline", "Use only --cache, even if stale; exit code 104 if it has no response", \.isOffline),
         .value("--stale-if-error SECONDS", "Use stale responses after an error", \.staleIfError, OptionValues.number),
     ]
-}
 
-extension OptionTable {
     /// Options of `get` by their long names, separated by spaces.
     static func named(_ names: String) -> [CurlOption] {
         names.split(separator: " ").compactMap { GetCommand.options[String($0)] }
@@ -272,9 +268,7 @@ extension OptionTable {
         }
         return own + shared + rejected
     }
-}
 
-extension OptionTable {
     /// Options of curl for features that Martlet does not have: rejected by name, never ignored.
     static let rejected: [CurlOption] = grouped.flatMap { reason, names in
         names.split(separator: " ").map { word in

@@ -28,9 +28,7 @@ struct QueueAddCommand: WordsCommand {
         }
         return .success
     }
-}
 
-extension QueueAddCommand {
     /// Its own options, those of `get` that make a request, and the others of `get`, which are rejected by name.
     static let options = CommandOptions(
         OptionTable.rows(own, shared, helps: helps, rejecting: reasons, others: "has no meaning for a queued request"),
@@ -116,9 +114,7 @@ struct QueueAddition: Sendable {
         // The value is neither sent nor stored: it only shows that a value will be added.
         let hasCaller = options.user != nil || options.bearer != nil || plan.url.user != nil
         if hasCaller, request.headerFields[.authorization] == nil { request.headerFields[.authorization] = "-" }
-        self.request = request
-        body = plan.body
-        submission = queue.submission
+        (self.request, body, submission) = (request, plan.body, queue.submission)
         secretFields = Set(queue.secretNames.compactMap { HTTPField.Name($0) })
     }
 }

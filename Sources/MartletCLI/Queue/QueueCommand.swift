@@ -41,10 +41,7 @@ struct QueueOptions: ParsableArguments {
     {
         do throws(UsageError) {
             return try await QueueDirectory.withIdleQueue(try QueueDirectory.path(queue), global: GlobalOptions(), body)
-        } catch {
-            await error.printMessage()
-            throw error.status
-        }
+        } catch { throw await error.printMessage() }
     }
 }
 

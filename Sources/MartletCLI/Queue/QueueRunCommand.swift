@@ -37,9 +37,7 @@ struct QueueRunCommand: WordsCommand {
         if let name = group.cookieOutput { await CookiePlan.write(jar, to: name, group.global) }
         return status
     }
-}
 
-extension QueueRunCommand {
     /// Its own options, those of `get` for credentials, connections and redirects, and its others, rejected by name.
     static let options = CommandOptions(
         OptionTable.rows(own, shared, helps: helps, rejecting: reasons, others: "has no meaning for a queue"),

@@ -42,7 +42,7 @@ package struct ForwardPlan: Equatable, Sendable {
     /// The stored response that may replace an error, by index (RFC 5861 §4).
     package let staleOnError: Int?
 
-    /// Whether a 304 refers to conditions that the cache added.
+    /// Whether the cache added conditions, so that a 304 confirms a stored response.
     package var isConditional: Bool { !offered.isEmpty }
 }
 
@@ -56,17 +56,17 @@ private struct CacheLookupRule {
     private static let tagLimit = 4096
 
     func decide() -> CacheDecision {
-        // A request cannot reject a response that is not stored (RFC 9211 §2.2).
+        // The reason is `request` only if there is a stored response that the request rejects (RFC 9211 §2.2).
         let rejected: CacheStatus.Forwarding = variants.isEmpty ? .uriMiss : .request
         if request.isNoStore { return network(request.mode == .noStore ? .bypass : rejected) }
         guard request.isLookedUp else { return network(.method) }
         if request.mode == .reload || request.hasOriginPrecondition { return network(rejected) }
-        // Most URLs have one variant, which needs no list.
+        // Fast path: most URLs have only one variant.
         if variants.count == 1 { return VariantRule.matches(request, variants[0]) ? decide(0) : miss() }
         return VariantRule.matching(request, variants).first.map(decide(_:)) ?? miss()
     }
 
-    /// Decides if no stored response matches the request.
+    /// Decides for a request that no stored response matches.
     private func miss() -> CacheDecision {
         guard !variants.isEmpty else { return network(.uriMiss) }
         let plan = validation(.varyMiss)
@@ -98,7 +98,7 @@ private struct CacheLookupRule {
         return .validate(plan)
     }
 
-    /// Whether the request itself rejects the response, fresh or not.
+    /// Whether the request itself rejects the response, even a fresh one.
     private func isUnwanted(_ freshness: Freshness, _ control: CacheControl) -> Bool {
         let (asked, age) = (request.control, freshness.ageInMilliseconds)
         return asked.isNoCache
@@ -115,7 +115,7 @@ private struct CacheLookupRule {
         if let limit = request.control.maxStale, limit == .max || freshness.stalenessInMilliseconds <= limit * 1000 {
             return true
         }
-        // Without a network there is no revalidation, but the response may be used as if there were.
+        // Offline the response cannot be revalidated, but stale-while-revalidate still allows it to be served.
         return request.isOffline && mayServeWhileRevalidating(freshness, control)
     }
 
@@ -140,11 +140,11 @@ private struct CacheLookupRule {
         return .forward(ForwardPlan(reason: reason, fields: request.fieldsForOthers, staleOnError: staleOnError))
     }
 
-    /// Plans a validation, to which conditions are only added if the caller has set none.
+    /// Plans a validation. Conditions are added only to a shareable request, which has none of the caller's.
     ///
-    /// The tags of all stored successes are offered, so that the server can name one; a date only for the selected
-    /// response. A coding that the request does not accept is omitted, because a weak comparison could select it (RFC
-    /// 9110 §13.1.2).
+    /// `If-None-Match` contains the tags of all stored 2xx responses, so that the server can select one of them;
+    /// `If-Modified-Since` contains the date of the best match. A response with a coding that the request does not
+    /// accept is omitted, because a weak comparison could select it (RFC 9110 §13.1.2).
     private func validation(_ reason: CacheStatus.Forwarding, staleOnError: Int? = nil) -> ForwardPlan {
         var fields = FieldBlock()
         var offered: [Int] = []
@@ -172,7 +172,7 @@ private struct CacheLookupRule {
         return ForwardPlan(reason: reason, fields: fields, offered: offered, staleOnError: staleOnError)
     }
 
-    /// The tags of stored responses as a list; the first ones within the limit.
+    /// The tags of stored responses as a list. A tag that would exceed the limit is omitted.
     private func tags(_ indices: [Int], offered: inout [Int]) -> [UInt8] {
         var tags: [UInt8] = []
         for index in indices {

@@ -11,10 +11,7 @@ package struct CacheKey: Hashable, Sendable {
     package var partition: String
 
     /// Creates the key of a URL in its normal form.
-    package init(url: String, partition: String = "") {
-        self.url = url
-        self.partition = partition
-    }
+    package init(url: String, partition: String = "") { (self.url, self.partition) = (url, partition) }
 
     /// Creates the key of an http or https URL in any spelling, in normal form (``KeyURL``); `nil` for any other text.
     ///

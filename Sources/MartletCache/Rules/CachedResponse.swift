@@ -31,9 +31,7 @@ package struct CachedResponse: Equatable, Sendable {
         variant: Int, _ stored: StoredVariant, to request: CacheRequest, freshness: Freshness,
         isValidated: Bool = false, status: CacheStatus
     ) {
-        self.variant = variant
-        self.freshness = freshness
-        self.status = status
+        (self.variant, self.freshness, self.status) = (variant, freshness, status)
         let fields = CachedResponse.servedFields(stored, freshness: freshness, isValidated: isValidated)
         if CachedResponse.isNotModified(request, stored) {
             // The fields of a 304 (RFC 9110 §15.4.5), and `Age`.

@@ -42,8 +42,7 @@ package struct Freshening: Equatable, Sendable {
         if isKept, vary != .fields(old.selections.map(\.name)) {
             if let selections = vary.selections(of: request) { head.selections = selections } else { isKept = false }
         }
-        self.head = head
-        self.isKept = isKept
+        (self.head, self.isKept) = (head, isKept)
     }
 
     /// Whether the stored tag is weak and stays: the new tag is the same, apart from its strength.

@@ -62,8 +62,7 @@ package final class StoredVariant: Sendable {
 
     /// Creates a stored response, and parses its fields.
     package init(head: StoredHead, bodyLength: UInt64) {
-        self.head = head
-        self.bodyLength = bodyLength
+        (self.head, self.bodyLength) = (head, bodyLength)
         control = CacheControl(response: head.fields)
         dates = MessageDates(head.fields, received: head.responseTime)
         entityTag = EntityTag(of: head.fields)

@@ -73,8 +73,7 @@ struct CacheUsage: Sendable {
     private let file: OpenFile
 
     init(_ file: OpenFile, _ files: any FileSystem) throws(StorageError) {
-        self.files = files
-        self.file = file
+        (self.files, self.file) = (files, file)
         let bytes = try files.read(file, count: Self.byteCount, at: 0)
         guard bytes.count == Self.byteCount, bytes.starts(with: Self.magic) else { return }
         var reader = RecordReader(bytes[4...])

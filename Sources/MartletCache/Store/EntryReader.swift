@@ -41,15 +41,12 @@ package final class EntryReader: Sendable {
             // One byte more than the limit shows that the file is too long to be an entry.
             bytes = try files.read(file, count: Int(min(status.byteCount, UInt64(limit) + 1)), at: 0)
         } catch { throw error.code == ENOENT || error.code == ELOOP ? .absent : .storage(error) }
-        self.name = name
-        self.cache = cache
-        identity = status.identity
+        (self.name, self.cache, identity) = (name, cache, status.identity)
         do throws(EntryFormatError) { entry = try EntryCodec.decode(bytes) } catch {
             throw .damaged(error, identity: status.identity)
         }
         guard entry.inlineBody == nil else {
-            body = nil
-            storedByteCount = status.allocatedByteCount
+            (body, storedByteCount) = (nil, status.allocatedByteCount)
             return
         }
         let bodyStatus: FileStatus

@@ -25,8 +25,7 @@ package final class MemoryCache: Sendable {
         let response: StoredResponse
 
         init(_ entry: MemoryEntry, isOnDisk: Bool, at place: Int) {
-            self.entry = entry
-            self.isOnDisk = isOnDisk
+            (self.entry, self.isOnDisk) = (entry, isOnDisk)
             response = StoredResponse(entry, at: place)
         }
     }

@@ -30,8 +30,7 @@ package final class ResponseStore: Sendable {
         memory = MemoryCache(limit: memoryLimit, order: order, hasDisk: disk != nil) { entry in
             ends.note(entry.head.key, entry.representation)
         }
-        self.ends = ends
-        self.disk = disk
+        (self.ends, self.disk) = (ends, disk)
     }
 
     /// Whether there is a second tier.

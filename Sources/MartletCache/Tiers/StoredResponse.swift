@@ -63,10 +63,7 @@ package struct StoredHead: Equatable, Sendable {
         /// Its normalized value in the request; `nil` if the request had no such field.
         package var value: String?
 
-        package init(name: String, value: String?) {
-            self.name = name
-            self.value = value
-        }
+        package init(name: String, value: String?) { (self.name, self.value) = (name, value) }
     }
 
     /// The key: URL and owner.

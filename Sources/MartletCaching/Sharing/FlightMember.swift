@@ -2,7 +2,7 @@ import MartletCore
 import MartletCache
 import Synchronization
 
-/// The membership of a call in a shared transfer, which ends when it is released.
+/// The membership of a call in a shared transfer. Releasing this object ends the membership.
 final class FlightMember: Sendable {
     /// The next piece of the body.
     enum Piece {
@@ -14,7 +14,7 @@ final class FlightMember: Sendable {
         case wait(OneShot<Void>)
     }
 
-    /// The maximum rest of an unwanted body, in bytes, that is received to keep its connection.
+    /// The maximum size of the rest of an unwanted body, in bytes, that is received to reuse its connection.
     private static let drainLimit: UInt64 = 64 * 1024
 
     let flight: CacheFlight
@@ -24,18 +24,18 @@ final class FlightMember: Sendable {
 
     deinit { leave() }
 
-    /// Whether it joined before the head was received.
+    /// Whether the member joined before the head was received.
     var wasEarly: Bool { flight.state.withLock { $0.readers[number]?.wasEarly == true } }
 
-    /// Whether it was too slow for the other members.
+    /// Whether the transfer has removed the member, because it was too slow for the others.
     var isDetached: Bool { flight.state.withLock { $0.detached.contains(number) } }
 
     // MARK: Leaving
 
     func leave() { flight.leave(number) }
 
-    /// Leaves the transfer once the rest of a small body was received, so that it is stored and its connection can
-    /// carry another request. After the deadline the rest is awaited in the background, for a second.
+    /// Leaves the transfer once the rest of a small body is received, so that the body is stored and the connection can
+    /// be reused. After the deadline the rest is awaited in the background, for a second.
     func leave(waitingUntil deadline: MonotonicTime, for control: TransferControl) async {
         while let waiter = ending() {
             control.begin(.pausing(waiter))
@@ -55,7 +55,7 @@ final class FlightMember: Sendable {
         leave()
     }
 
-    /// Starts a wait for the end of the exchange; `nil` if that has ended, and if the rest of the body is too large.
+    /// Starts a wait for the end of the exchange; `nil` if it has ended, or if the rest of the body is too large.
     func ending() -> OneShot<Void>? {
         flight.state.withLock { state in
             let announced = state.transfer?.0.network.expectedContentLength
@@ -70,7 +70,7 @@ final class FlightMember: Sendable {
 
     // MARK: Reading
 
-    /// Collects the body as a whole; parts of a brief body are not delivered before.
+    /// Makes the member wait for the whole body if its length is known and short, instead of reading parts of it.
     func collect() {
         flight.state.withLock { state in
             guard state.readers[number] != nil else { return }
@@ -80,7 +80,7 @@ final class FlightMember: Sendable {
         flight.wakePump()
     }
 
-    /// The bytes of a brief body that are held for a member that takes it as a whole and has read nothing.
+    /// The bytes held of a body that the member collects as a whole; empty if it has read any of them.
     var collected: [UInt8] {
         flight.state.withLock { state in
             guard let reader = state.readers[number], reader.isCollecting, reader.offset == 0, state.holding.isBrief,
@@ -117,7 +117,7 @@ final class FlightMember: Sendable {
                 let read = await BlockingThreadPool.shared.run { try? writer.read(at: offset, limit: 256 * 1024) }
                 if control.isCancelled { throw CancellationError() }
                 guard let bytes = read, !bytes.isEmpty else {
-                    // No request joins a transfer whose first bytes are only on this disk.
+                    // New requests may join only while memory has the whole body: this part of the disk's copy is lost.
                     flight.state.withLock { if $0.admission == .open { $0.admission = .whileHeld } }
                     throw CachedBody.damage(call)
                 }
@@ -153,7 +153,7 @@ final class FlightMember: Sendable {
                     state.readers[number]?.offset = end
                     flight.trim(&state)
                     let skipped = Int(offset - position)
-                    // A growing piece is copied: if a reader held it, it would be copied each time that it grows.
+                    // A piece that still grows is copied here: if a reader shared its storage, appending would copy it.
                     let isSettled = !state.holding.isGathered || state.end != nil
                     return .bytes(skipped == 0 && isSettled ? chunk : Array(chunk[skipped...]))
                 }
@@ -186,10 +186,10 @@ final class FlightMember: Sendable {
     private static let tooSlow = HTTPError(
         .cachedBodyCorrupted, phase: .receivingBody,
         message:
-            "the body was read too slowly: other requests share its transfer, and what they are ahead by cannot be stored"
+            "the body was read too slowly: other readers of the transfer are ahead, and the gap cannot be stored"
     )
 
-    /// The error of a reader whose next bytes the store has lost.
+    /// The error of a reader whose next bytes are neither in memory nor in the store.
     private static let lost = HTTPError(
-        .cachedBodyCorrupted, phase: .receivingBody, message: "what was stored of the body cannot be read back")
+        .cachedBodyCorrupted, phase: .receivingBody, message: "the stored part of the body cannot be read")
 }

@@ -1,14 +1,14 @@
 package import MartletTransport
 import Synchronization
 
-// Reading of bodies before or after the program requests them.
+// Reading of bodies that the program has not requested yet, or no longer wants.
 extension Exchange {
     /// The maximum size of a body that is read ahead, in bytes.
     package static let readAheadLimit = 64 * 1024
 
     /// Reads the rest of a short body into memory, so that the connection is free while user code handles the response.
     /// ``tryReadBody(into:)`` then returns these bytes first.
-    /// - Parameter deadline: The end of the wait for more; `nil` to read only what was received.
+    /// - Parameter deadline: The time until which to wait for more bytes; `nil` to read only what was received.
     package func readAhead(until deadline: MonotonicTime?) async {
         guard state.withLock({ $0.ahead == nil && $0.isReceivingOnly }), !isPaused, !isHeldBack(.down) else { return }
         let bound = connection.payloadByteCountBound
@@ -24,7 +24,7 @@ extension Exchange {
                 if piece.isEmpty {
                     guard let deadline, MonotonicTime.now() < deadline else { break reading }
                     do throws(TransportError) { try await connection.stream.waitUntilReadable(until: deadline) } catch {
-                        // Except for the deadline, the reason that ended this wait also ends the next attempt.
+                        // Unless the deadline has passed, the next read of the body fails for the same reason.
                         break reading
                     }
                 }
@@ -48,7 +48,7 @@ extension Exchange {
         finish()
     }
 
-    /// Abandons a body that was not read to its end.
+    /// Releases the connection of an incomplete body. A small rest is read first, to reuse the connection.
     func abandon() {
         guard let payload = connection.remainingPayload, payload <= UInt64(Exchange.drainLimit) else {
             lease.release(isReusable: false)

@@ -1,7 +1,7 @@
 package import MartletURL
 
-/// A safe name for a file that a peer proposed: one component, neither hidden nor deceptive. It prevents a server from
-/// writing outside of the directory, over a dot file, or under a name that looks like another one.
+/// A safe file name, made from a name that a peer proposed: one path component, neither hidden nor deceptive. It
+/// prevents a server from writing outside of the directory, over a dot file, or under a name that looks like another.
 package struct SafeFilename: Hashable, Sendable {
     /// The maximum size of a name in bytes: that of Linux's file systems.
     package static let byteLimit = 255
@@ -10,11 +10,10 @@ package struct SafeFilename: Hashable, Sendable {
 
     /// Makes a proposed name safe; `nil` if no characters are left.
     ///
-    /// Slashes of both kinds separate components, and the last component is used; the colon of a drive letter also
-    /// separates. It removes control characters and those that change the direction of writing. It also removes blanks
-    /// and dots at the end, blanks at the beginning, and the dots that would hide the file. A long name is truncated
-    /// before its extension. `.martlet-`, as in the names of a download's own files, becomes `_martlet-`. Nothing is
-    /// percent-decoded.
+    /// Slashes and backslashes separate components, and the last component is used. These parts of it are removed: a
+    /// leading drive letter with its colon; control characters and those that change the direction of text; blanks and
+    /// dots at both ends. A name above ``byteLimit`` is truncated before its extension. `.martlet-`, as in the names of
+    /// a download's own files, becomes `_martlet-`. Nothing is percent-decoded.
     package init?(_ proposed: String) {
         if SafeFilename.isPlain(proposed) {
             text = SafeFilename.unreserved(proposed)
@@ -67,7 +66,7 @@ package struct SafeFilename: Hashable, Sendable {
     private static func isUnwanted(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0: true
-        // Marks, embeddings, overrides and isolates of direction; separators of lines and paragraphs; byte order marks.
+        // Direction controls; line and paragraph separators; the byte order mark; interlinear annotations.
         case 0x061C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF, 0xFFF9...0xFFFB: true
         // Tags, which are invisible.
         case 0xE0000...0xE007F: true
@@ -77,7 +76,7 @@ package struct SafeFilename: Hashable, Sendable {
 
     private static func isBlank(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace }
 
-    /// Returns the name truncated to the limit, with an extension of the usual length preserved; characters stay whole.
+    /// Truncates a name to the limit between characters, and preserves an extension of at most 16 bytes.
     private static func shortened(_ scalars: ArraySlice<Unicode.Scalar>) -> String {
         let whole = String(String.UnicodeScalarView(scalars))
         guard whole.utf8.count > byteLimit else { return whole }
@@ -93,7 +92,7 @@ package struct SafeFilename: Hashable, Sendable {
         }
         var stem = Array(whole.prefix { fits($0.utf8.count) }.unicodeScalars)[...]
         if stem.isEmpty {
-            // The first character has more bytes than the limit.
+            // The first character alone is above the limit, so it is truncated between its scalars.
             room = byteLimit - suffix.utf8.count
             stem = scalars.prefix { fits(UTF8.width($0)) }
         }

@@ -3,7 +3,7 @@ public import MartletCore
 /// The public suffix list, as publicsuffix.org and Debian's package `publicsuffix` distribute it.
 ///
 /// Wildcards (`*.ck`), exceptions (`!www.ck`) and names in any script are supported. Invalid lines are skipped and
-/// listed. Its ten thousand rules take about a mebibyte of memory and a few milliseconds to read.
+/// listed. Its ten thousand rules use about 1 MiB of memory, and are read in a few milliseconds.
 public struct PublicSuffixList: PublicSuffixes {
     /// The sections of the list.
     public enum Section: Sendable {
@@ -19,7 +19,7 @@ public struct PublicSuffixList: PublicSuffixes {
         let rawValue: UInt8
         /// The name is a public suffix.
         static let plain = Kind(rawValue: 1)
-        /// Every label before the name makes a public suffix: `*.name`.
+        /// The name with any one label before it is a public suffix: `*.name`.
         static let wildcard = Kind(rawValue: 2)
         /// The name is not a public suffix, despite a wildcard: `!name`.
         static let exception = Kind(rawValue: 4)
@@ -44,7 +44,7 @@ public struct PublicSuffixList: PublicSuffixes {
 
     /// Parses a list: one rule in each line, up to the first white space; `//` starts a comment.
     ///
-    /// It never fails: text that is not a list has no rules, and then ``isComplete`` is false.
+    /// It never fails. Text without a valid rule gives an empty list, whose ``isComplete`` is false.
     public init(_ text: some Sequence<UInt8>, section: Section = .all) {
         let lines = Array(text).split(separator: ByteClass.lineFeed, omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
@@ -55,7 +55,7 @@ public struct PublicSuffixList: PublicSuffixes {
         }
     }
 
-    /// Reads a file, not on the caller's thread.
+    /// Reads a file without blocking the caller's thread.
     /// - Throws: ``StorageError`` if it cannot be read, or is larger than 16 MiB.
     public init(contentsOf path: some FilePathConvertible, section: Section = .all) async throws(StorageError) {
         let name = path.filePath.string
@@ -69,10 +69,10 @@ public struct PublicSuffixList: PublicSuffixes {
         self.init(try FileReader(path: path).contents(limit: PublicSuffixList.byteLimit), section: section)
     }
 
-    /// Whether there is a rule at all.
+    /// Whether the list has at least one rule.
     public var isComplete: Bool { ruleCount > 0 }
 
-    /// The public suffix of a name: by an exception, otherwise by the rule with most labels, otherwise the last label.
+    /// The public suffix of a name: by an exception, else by the matching rule with most labels, else the last label.
     public func publicSuffix(of name: String) -> Substring {
         let bytes = Array(name.utf8)
         let hasTrailingDot = bytes.count > 1 && bytes.last == PublicSuffixList.dot
@@ -85,7 +85,7 @@ public struct PublicSuffixList: PublicSuffixes {
     private func suffixLength(of name: [UInt8]) -> Int {
         let isDot = { (byte: UInt8) in byte == PublicSuffixList.dot }
         var longest: Int?
-        // Each label is looked up with all labels after it, from the last one.
+        // Looks up the last label, then the last two labels, and so on.
         for index in name.indices.reversed() where index == 0 || isDot(name[index - 1]) {
             let length = name.count - index
             // A longer name has no rule; only a host that the caller created can be longer.
@@ -137,7 +137,7 @@ public struct PublicSuffixList: PublicSuffixes {
         guard isName, !ascii.isEmpty, ascii.count <= nameLimit, ascii.first != dot, ascii.last != dot else {
             return nil
         }
-        // Most names share the memory of the text.
+        // Most names are canonical already, and share the memory of the text.
         return name.elementsEqual(ascii) ? name : ascii[...]
     }
 }

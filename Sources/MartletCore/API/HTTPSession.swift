@@ -147,7 +147,7 @@ public actor HTTPSession {
     /// function of MartletDownloads, which resumes and may use several connections.
     ///
     /// - Parameters:
-    ///   - target: The URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
     ///   - path: The file's name, a `String` or a `FilePath`; its directory must exist.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
     ///   - validate: Conditions for the head, in addition to a status of 2xx.

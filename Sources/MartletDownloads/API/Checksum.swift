@@ -12,8 +12,7 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     /// A checksum by its bytes; `nil` unless they have the length of the hash function.
     public init?(_ algorithm: DigestSink.Algorithm, _ bytes: [UInt8]) {
         guard bytes.count == algorithm.digest.byteCount else { return nil }
-        self.algorithm = algorithm
-        self.bytes = bytes
+        (self.algorithm, self.bytes) = (algorithm, bytes)
     }
 
     /// A checksum by its hexadecimal digits, in either case.

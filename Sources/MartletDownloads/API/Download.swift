@@ -101,9 +101,7 @@ public final class Download: Sendable {
     /// Changes the position among the waiting downloads of its manager; without one it has no effect.
     /// - Throws: As ``DownloadManager/setPriority(_:of:)``.
     public func setPriority(_ priority: DownloadPriority) async throws { try await controller.setPriority(priority) }
-}
 
-extension Download {
     /// The identifier of a download.
     public typealias ID = DownloadID
     /// The state of a download.

@@ -59,11 +59,7 @@ public actor DownloadManager {
         now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() }, make: @escaping DownloadFactory
     ) async throws {
         let (store, contents) = try await DownloadStore.open(directory.string, files: files)
-        self.session = session
-        self.directory = directory
-        self.store = store
-        self.prepare = prepare
-        self.make = make
+        (self.session, self.directory, self.store, self.prepare, self.make) = (session, directory, store, prepare, make)
         self.now = now
         slots = HostConnectionSlots(limit: limits.connectionsPerHost)
         machine = DownloadQueueMachine(limits: limits, aging: aging)

@@ -39,9 +39,7 @@ public struct TotalDownloadProgress: Hashable, Sendable, CustomStringConvertible
         let (total, rate) = (totalByteCount.map { "\($0)" } ?? "?", UInt64(exactly: bytesPerSecond.rounded()) ?? .max)
         return "\(completedByteCount) of \(total) bytes, \(rate) bytes/s, \(finishedCount) of \(count) finished"
     }
-}
 
-extension TotalDownloadProgress {
     struct Part: Sendable {
         fileprivate var counter: any WritableKeyPath<TotalDownloadProgress, Int> & Sendable
         fileprivate var completed: UInt64
@@ -50,8 +48,7 @@ extension TotalDownloadProgress {
         fileprivate var rate: UInt64
 
         init?(_ progress: DownloadProgress, _ state: DownloadState) {
-            completed = progress.completedByteCount
-            total = progress.totalByteCount
+            (completed, total) = (progress.completedByteCount, progress.totalByteCount)
             rate = UInt64(exactly: progress.bytesPerSecond.rounded()) ?? 0
             switch state {
             case .waiting: counter = \.waitingCount

@@ -48,8 +48,7 @@ package final class PartFile: Sendable {
     let state: Mutex<State>
 
     private init(names: PartNames, files: any FileSystem, file: OpenFile, mayHaveOthers: Bool) {
-        self.names = names
-        self.files = files
+        (self.names, self.files) = (names, files)
         var generator = SystemRandomNumberGenerator()
         owner = generator.next()
         state = Mutex(State(file: file, mayHaveOthers: mayHaveOthers))

@@ -116,8 +116,7 @@ package struct DownloadMachine: Sendable {
 
     /// A download that has not started.
     package init(url: HTTPURL, options: DownloadOptions, now: MonotonicTime) {
-        original = url
-        self.options = options
+        (original, self.options) = (url, options)
         ramp = ConnectionRamp(limit: min(max(1, options.segments), 64), now: now)
         (began, lastCheckpoint) = (now, now)
     }

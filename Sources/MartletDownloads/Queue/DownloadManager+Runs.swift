@@ -297,8 +297,7 @@ extension DownloadManager {
     func save(_ ids: [DownloadID]) async {
         let items = ids.compactMap { snapshot($0) }
         let fileErrors = await store.save(items)
-        for item in items {
-            guard managed[item.id] != nil else { continue }
+        for item in items where managed[item.id] != nil {
             if let fileError = fileErrors[item.id] {
                 unsaved.insert(item.id)
                 log.add(.fileFailed(item.id, fileError))

@@ -18,8 +18,7 @@ package final class DownloadStore: Sendable {
     private let workers: BlockingThreadPool
 
     private init(_ folder: RecordDirectory, _ workers: BlockingThreadPool) {
-        self.folder = folder
-        self.workers = workers
+        (self.folder, self.workers) = (folder, workers)
     }
 
     /// Opens or creates a directory, quarantines damaged files, and owns it until it is closed or released.

@@ -150,11 +150,8 @@ struct ManagedDownload: Download.Controller {
     var path: FilePath? { place.path }
 
     func pause() async { await manager.pause(id) }
-
     func resume(from url: HTTPURL?) async throws { try await manager.resume(id, at: url) }
-
     func cancel() async { await manager.cancel(id) }
-
     func setPriority(_ priority: DownloadPriority) async throws { try await manager.setPriority(priority, of: id) }
 }
 

@@ -63,9 +63,7 @@ package final class DownloadJob: Sendable {
                 $0.cache = nil
                 $0.errors = nil
             }
-        self.slots = slots
-        self.status = status
-        self.files = files
+        (self.slots, self.status, self.files) = (slots, status, files)
         bandwidth = BandwidthGroup(session, limit: BandwidthLimit(download: plan.options.bandwidth))
         var target: String?
         if case .file(let path) = plan.target.place { target = path.string }
@@ -304,9 +302,7 @@ package final class DownloadJob: Sendable {
     }
 
     private func kind(of path: String) -> FileStatus.Kind? { try? files.status(at: path).kind }
-}
 
-extension DownloadJob {
     /// Emits an event of a run, and notifies the session's delegate of a resumed download.
     func report(_ event: DownloadEvent, total: UInt64?) {
         status.events.add(event)

@@ -79,11 +79,7 @@ final class DownloadRun: Sendable {
     let opening = Mutex(())
 
     init(_ job: DownloadJob, onPublication: DownloadJob.PublicationHandler?) {
-        self.job = job
-        self.onPublication = onPublication
-        session = job.session
-        files = job.files
-        url = job.url
+        (self.job, self.onPublication, session, files, url) = (job, onPublication, job.session, job.files, job.url)
         options = job.plan.options
         let now = MonotonicTime.now()
         state = Mutex(

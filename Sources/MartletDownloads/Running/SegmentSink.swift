@@ -35,11 +35,7 @@ final class SegmentSink: BlockSink {
         _ id: UInt64, of run: DownloadRun, files: any FileSystem, passing: UInt64, comparing: UInt64,
         at compareOffset: UInt64, announced: UInt64?, opening: @escaping @Sendable () throws -> PartFile
     ) {
-        self.id = id
-        self.run = run
-        self.opening = opening
-        self.files = files
-        self.announced = announced
+        (self.id, self.run, self.opening, self.files, self.announced) = (id, run, opening, files, announced)
         state = Mutex(State(passing: passing, comparing: comparing, compareOffset: compareOffset))
     }
 

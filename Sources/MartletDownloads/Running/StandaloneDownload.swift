@@ -16,10 +16,7 @@ final class StandaloneDownload: Download.Controller {
     /// Guards the above: the run, and holders of the handle.
     private let state = Mutex(State())
 
-    init(_ job: DownloadJob, status: DownloadStatus) {
-        self.job = job
-        self.status = status
-    }
+    init(_ job: DownloadJob, status: DownloadStatus) { (self.job, self.status) = (job, status) }
 
     var url: HTTPURL { job.url.withoutUserInfo }
     var target: DownloadTarget { job.plan.target }

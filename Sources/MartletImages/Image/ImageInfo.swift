@@ -17,10 +17,7 @@ public struct ImageInfo: Hashable, Sendable {
         format: ImageFormat, size: ImageSize, orientation: ImageOrientation = .up, frameCount: Int? = nil,
         isAnimated: Bool? = nil
     ) {
-        self.format = format
-        self.size = size
-        self.orientation = orientation
-        self.frameCount = frameCount
+        (self.format, self.size, self.orientation, self.frameCount) = (format, size, orientation, frameCount)
         self.isAnimated = isAnimated
     }
 
@@ -51,10 +48,7 @@ public struct ImageSize: Hashable, Sendable, CustomStringConvertible {
     public var height: Int
 
     /// Creates a size.
-    public init(width: Int, height: Int) {
-        self.width = width
-        self.height = height
-    }
+    public init(width: Int, height: Int) { (self.width, self.height) = (width, height) }
 
     /// The number of pixels; `Int.max` if there are more.
     public var pixelCount: Int {
@@ -104,9 +98,7 @@ public struct ImageLimits: Hashable, Sendable {
 
     /// Creates limits with the documented defaults.
     public init(pixelCount: Int = 100_000_000, side: Int = 65_535, headByteCount: Int = 16 << 20) {
-        self.pixelCount = pixelCount
-        self.side = side
-        self.headByteCount = headByteCount
+        (self.pixelCount, self.side, self.headByteCount) = (pixelCount, side, headByteCount)
     }
 
     /// The default limits.
@@ -142,10 +134,7 @@ public struct ImageError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Creates an error.
     public init(_ code: Code, format: ImageFormat? = nil, at byteOffset: Int? = nil, _ message: String) {
-        self.code = code
-        self.format = format
-        self.byteOffset = byteOffset
-        self.message = message
+        (self.code, self.format, self.byteOffset, self.message) = (code, format, byteOffset, message)
     }
 
     /// The format, the offset, the message and the code.

@@ -69,17 +69,11 @@
 
         private static func failure(_ handle: tjhandle) -> ImageError {
             let message = unsafe String(cString: tjGetErrorStr2(handle))
-            let code: ImageError.Code
-            if message.contains("emory") {
-                code = .outOfMemory
-            } else if message.contains("Premature end") {
-                code = .truncated
-            } else if message.contains("nsupported") || message.contains("not supported") || message.contains("Cannot")
-            {
-                code = .unsupported
-            } else {
-                code = .malformed
-            }
+            let codes: KeyValuePairs<String, ImageError.Code> = [
+                "emory": .outOfMemory, "Premature end": .truncated, "nsupported": .unsupported,
+                "not supported": .unsupported, "Cannot": .unsupported,
+            ]
+            let code = codes.first { message.contains($0.key) }?.value ?? .malformed
             return ImageError(code, format: .jpeg, message)
         }
     }

@@ -109,10 +109,8 @@
             pixelCountLimit: Int = 50_000_000, appliesOrientation: Bool = true, thumbnailMaxPixelSize: Int? = nil,
             allowsDamagedData: Bool = false
         ) {
-            self.pixelCountLimit = pixelCountLimit
-            self.appliesOrientation = appliesOrientation
-            self.thumbnailMaxPixelSize = thumbnailMaxPixelSize
-            self.allowsDamagedData = allowsDamagedData
+            (self.pixelCountLimit, self.appliesOrientation) = (pixelCountLimit, appliesOrientation)
+            (self.thumbnailMaxPixelSize, self.allowsDamagedData) = (thumbnailMaxPixelSize, allowsDamagedData)
         }
 
         /// The default options.

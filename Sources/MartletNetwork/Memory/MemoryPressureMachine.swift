@@ -28,8 +28,7 @@ struct MemoryPressureMachine: WatchMachine {
 
     /// - Parameter hasTriggers: Whether the kernel sends notifications.
     init(hasTriggers: Bool, interval: Duration = MemoryPressureMachine.interval) {
-        self.hasTriggers = hasTriggers
-        self.interval = interval
+        (self.hasTriggers, self.interval) = (hasTriggers, interval)
     }
 
     mutating func sampled(_ stall: MemoryStall, now: MonotonicTime) {

@@ -26,11 +26,7 @@ final class MemoryPressureMonitor: TimerTarget {
     init(
         loop: EventLoop, interval: Duration = MemoryPressureMachine.interval,
         files: @escaping @Sendable () -> [PressureFile]
-    ) {
-        self.loop = loop
-        self.interval = interval
-        findFiles = files
-    }
+    ) { (self.loop, self.interval, findFiles) = (loop, interval, files) }
 
     /// Whether there is a readable file. Reads the files.
     var isSupported: Bool { findFiles().contains { $0.read() != nil } }

@@ -3,7 +3,7 @@ import Glibc
 import MartletTransport
 import Synchronization
 
-/// A pressure file of the kernel, or any file with the same format.
+/// A file of the kernel with the pressure stall information (PSI) of memory, or any file with the same format.
 struct PressureFile: Hashable, Sendable {
     /// The path of the file, which need not exist.
     let path: String
@@ -12,14 +12,14 @@ struct PressureFile: Hashable, Sendable {
     static var ofSystem: [PressureFile] {
         let machine = PressureFile(path: "/proc/pressure/memory")
         guard let group = group(in: KernelFile.bytes(of: "/proc/self/cgroup") ?? []) else { return [machine] }
-        // Mounted alone, or next to the groups of version 1.
+        // The mount points of version 2: alone, and beside version 1.
         let own = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map {
             PressureFile(path: "\($0)\(group == "/" ? "" : group)/memory.pressure")
         }.first { $0.read() != nil }
         return [machine] + (own.map { [$0] } ?? [])
     }
 
-    /// The process's control group of version 2 in the contents of `/proc/self/cgroup`, whose line is `0::/path`. `nil`
+    /// The path of the process's control group (version 2), from the line `0::/path` of `/proc/self/cgroup`. `nil`
     /// without such a line, or if the group is outside of the process's view (`/../other`).
     static func group(in membership: [UInt8]) -> String? {
         guard let path = KernelFile.text(after: "0::/", in: membership), !path.utf8.contains(0),
@@ -36,17 +36,17 @@ struct PressureFile: Hashable, Sendable {
 /// pressure file to which the limit was written, and lasts until the file is closed.
 final class PressureTrigger: IdleStreamObserver {
     struct Threshold: Sendable {
-        /// The level that a notification means.
+        /// The level that a notification reports.
         var level: MemoryPressure
         var share: String
         /// The maximum waiting time within a second, in microseconds.
         var limit: UInt64
 
-        /// The texts to write to the file: the share, the limit and the period, both in microseconds. Without the
-        /// capability `CAP_SYS_RESOURCE` the period has to be a multiple of two seconds.
+        /// The texts to try: the share, then limit and period in microseconds. The first has a period of one second,
+        /// which needs `CAP_SYS_RESOURCE`. Without that capability the kernel only accepts multiples of two seconds.
         var texts: [String] { [1, 2 as UInt64].map { "\(share) \($0 * limit) \($0 * 1_000_000)" } }
 
-        /// The total of the share in a file.
+        /// The total waiting time of the share, from the contents of a file.
         func total(in stall: MemoryStall?) -> UInt64? { level == .critical ? stall?.fullTotal : stall?.someTotal }
 
         static let all = [
@@ -77,10 +77,7 @@ final class PressureTrigger: IdleStreamObserver {
             Glibc.close(descriptor)
             return nil
         }
-        self.descriptor = descriptor
-        self.loop = loop
-        self.onTrigger = onTrigger
-        self.threshold = threshold
+        (self.descriptor, self.loop, self.onTrigger, self.threshold) = (descriptor, loop, onTrigger, threshold)
         self.file = file
         growth = Mutex(StallDetector(limit: threshold.limit, total: threshold.total(in: file.read())))
     }
@@ -90,11 +87,11 @@ final class PressureTrigger: IdleStreamObserver {
     private static func open(_ file: PressureFile, _ threshold: Threshold) -> Int32? {
         let descriptor = unsafe Glibc.open(file.path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
-        // Polling identifies a pressure file without a trigger. Nothing must be written to other files.
+        // A pressure file without a trigger polls as POLLPRI. Nothing must be written to any other file.
         var question = pollfd(fd: descriptor, events: Int16(POLLPRI), revents: 0)
         if unsafe poll(&question, 1, 0) == 1, question.revents & Int16(POLLPRI) != 0 {
             for text in threshold.texts {
-                // The kernel reads the text and the zero after it.
+                // With its terminating zero: the kernel overwrites the last byte.
                 let count = unsafe text.withCString { unsafe Glibc.write(descriptor, $0, text.utf8.count + 1) }
                 if count > 0 { return descriptor }
             }

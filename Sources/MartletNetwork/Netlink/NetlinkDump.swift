@@ -24,10 +24,7 @@ package struct NetlinkDump: Sendable {
 
     /// Creates a request.
     /// - Parameter sequence: The number that distinguishes its response from others on the same socket.
-    package init(_ query: Query, sequence: UInt32) {
-        self.query = query
-        self.sequence = sequence
-    }
+    package init(_ query: Query, sequence: UInt32) { (self.query, self.sequence) = (query, sequence) }
 
     /// The type of the messages in the response, and the family of their objects if only one is requested.
     private var answer: (type: UInt16, family: UInt8?) {

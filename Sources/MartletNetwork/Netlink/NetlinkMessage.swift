@@ -103,10 +103,7 @@ package struct NetlinkError: Error, Hashable, Sendable, CustomStringConvertible 
     /// The byte of the datagram with the error, from 0.
     package let offset: Int
 
-    package init(_ field: String, at offset: Int) {
-        self.field = field
-        self.offset = offset
-    }
+    package init(_ field: String, at offset: Int) { (self.field, self.offset) = (field, offset) }
 
     package var description: String { "netlink: \(field) is malformed at byte \(offset)" }
 }

@@ -32,10 +32,7 @@ public struct NetworkInterface: Hashable, Codable, Sendable {
         name: String, index: UInt32 = 0, kind: Kind, isTunnel: Bool = false, isExpensive: Bool? = nil,
         addresses: [String] = []
     ) {
-        self.name = name
-        self.index = index
-        self.kind = kind
-        self.isTunnel = isTunnel
+        (self.name, self.index, self.kind, self.isTunnel) = (name, index, kind, isTunnel)
         self.isExpensive = isExpensive ?? (kind == .mobile)
         self.addresses = addresses
     }
@@ -50,8 +47,7 @@ public struct InterfaceOverride: Hashable, Codable, Sendable {
 
     /// Creates an override.
     public init(kind: NetworkInterface.Kind? = nil, isExpensive: Bool? = nil) {
-        self.kind = kind
-        self.isExpensive = isExpensive
+        (self.kind, self.isExpensive) = (kind, isExpensive)
     }
 }
 

@@ -41,10 +41,7 @@ package struct NetworkPathRule: Sendable {
             return addresses[route.link]?.contains { $0.family == route.family } ?? false
         }
         foundation = defaultRoutes.filter { links[$0.link]?.isTunnel == false }.min { $0.rank < $1.rank }?.link
-        self.links = links
-        self.addresses = addresses
-        self.traits = traits
-        self.overrides = overrides
+        (self.links, self.addresses, self.traits, self.overrides) = (links, addresses, traits, overrides)
     }
 
     /// The default routes, link by link. Two routes over the same link that each cover half of the address space count

@@ -21,10 +21,7 @@ final class NetworkPathMonitor: TimerTarget {
     private let loop: EventLoop
     private let source: any NetworkSource
 
-    init(loop: EventLoop, source: any NetworkSource) {
-        self.loop = loop
-        self.source = source
-    }
+    init(loop: EventLoop, source: any NetworkSource) { (self.loop, self.source) = (loop, source) }
 
     /// Subscribes to the views. The first subscription starts the watch, and the end of the last one ends it.
     func subscription() -> WatchSubscription<NetworkSnapshot> {

@@ -91,9 +91,7 @@ public struct OfflineDeadLetter: Hashable, Sendable {
     ) {
         self.reason = reason
         self.message = String(String.UnicodeScalarView(message.unicodeScalars.prefix(4096)))
-        self.statusCode = statusCode
-        self.fields = fields
-        self.body = body
+        (self.statusCode, self.fields, self.body) = (statusCode, fields, body)
     }
 
     /// The maximum size of a dead letter in a record, in bytes: body, message, fields, and their framing.

@@ -41,7 +41,7 @@ public import MartletCore
 ///
 /// One queue in one process owns a directory at a time; ``close()`` releases it, and so does any end of the process.
 /// Releasing the queue stops it as ``close()`` does, without waiting.
-public actor OfflineQueue {
+public actor OfflineQueue: CustomReflectable {
     /// Waits for the first attempt of a request.
     typealias Watch = OneShot<Result<OfflineOutcome, any Error>>
 
@@ -151,11 +151,7 @@ public actor OfflineQueue {
         let (store, contents) = try await OfflineStore.open(directory.string, files: files)
         // The decision depends on the original error, not on its replacement by an error mapper.
         self.session = session.configuration.errors == nil ? session : session.with { $0.errors = nil }
-        self.store = store
-        self.options = options
-        self.now = now
-        self.wallTime = wallTime
-        self.boot = boot
+        (self.store, self.options, self.now, self.wallTime, self.boot) = (store, options, now, wallTime, boot)
         self.credentials = credentials.map { CredentialRefresher($0) }
         secrets = SecretFields(options.secretFields)
         lastNumber = contents.lastNumber
@@ -329,6 +325,15 @@ public actor OfflineQueue {
         isClosed.update { true }
     }
 
+    /// An empty mirror, so that debuggers and `dump` show no secrets.
+    public nonisolated var customMirror: Mirror { Mirror(self, children: [:]) }
+
+    /// The default directory of this program: `NAME/queue`, with the name of the program, in `$XDG_STATE_HOME`, or in
+    /// `~/.local/state` if that is not set (XDG Base Directory Specification).
+    public static var defaultDirectory: FilePath {
+        ProgramDirectory.path("queue", below: "XDG_STATE_HOME", orHome: [".local", "state"])
+    }
+
     func checkOpen() throws(HTTPError) { if isClosing { throw OfflineStore.closed } }
 
     private func unknown(_ id: OfflineID) -> HTTPError {
@@ -341,17 +346,4 @@ public actor OfflineQueue {
 extension HTTPError.Code {
     /// The ``OfflineQueue`` was closed, and stored nothing; another one can be opened with its directory.
     public static let offlineQueueClosed = HTTPError.Code(rawValue: "offlineQueueClosed")
-}
-
-extension OfflineQueue: CustomReflectable {
-    /// An empty mirror, so that debuggers and `dump` show no secrets.
-    public nonisolated var customMirror: Mirror { Mirror(self, children: [:]) }
-}
-
-extension OfflineQueue {
-    /// The default directory of this program: `NAME/queue`, with the name of the program, in `$XDG_STATE_HOME`, or in
-    /// `~/.local/state` if that is not set (XDG Base Directory Specification).
-    public static var defaultDirectory: FilePath {
-        ProgramDirectory.path("queue", below: "XDG_STATE_HOME", orHome: [".local", "state"])
-    }
 }

@@ -40,14 +40,9 @@ public struct OfflineQueueOptions: Sendable {
         request: RequestOptions = RequestOptions(), networkMonitor: NetworkMonitor? = .system,
         sendsRequests: Bool = true
     ) {
-        self.limits = limits
-        self.backoff = backoff
-        self.timeToLive = timeToLive
-        self.responseBodyTime = responseBodyTime
-        self.acceptsRedirectedResults = acceptsRedirectedResults
-        self.secretFields = secretFields
-        self.request = request
-        self.networkMonitor = networkMonitor
+        (self.limits, self.backoff, self.timeToLive) = (limits, backoff, timeToLive)
+        (self.responseBodyTime, self.acceptsRedirectedResults) = (responseBodyTime, acceptsRedirectedResults)
+        (self.secretFields, self.request, self.networkMonitor) = (secretFields, request, networkMonitor)
         self.sendsRequests = sendsRequests
     }
 }
@@ -69,12 +64,7 @@ public struct OfflineLimits: Hashable, Sendable {
     public init(
         requests: Int = 100_000, bytes: ByteCount = .gibibytes(2), lanes: Int = 6,
         inlineBodyLimit: ByteCount = .kibibytes(16)
-    ) {
-        self.requests = requests
-        self.bytes = bytes
-        self.lanes = lanes
-        self.inlineBodyLimit = inlineBodyLimit
-    }
+    ) { (self.requests, self.bytes, self.lanes, self.inlineBodyLimit) = (requests, bytes, lanes, inlineBodyLimit) }
 }
 
 /// The delay of a lane of an ``OfflineQueue`` after a failed attempt: a random part of a span that doubles with each
@@ -92,9 +82,7 @@ public struct OfflineBackoff: Hashable, Sendable {
         initialDelay: Duration = .seconds(1), maximumDelay: Duration = .seconds(300),
         maximumRetryAfter: Duration = .seconds(3600)
     ) {
-        self.initialDelay = initialDelay
-        self.maximumDelay = maximumDelay
-        self.maximumRetryAfter = maximumRetryAfter
+        (self.initialDelay, self.maximumDelay, self.maximumRetryAfter) = (initialDelay, maximumDelay, maximumRetryAfter)
     }
 
     /// The delay after consecutive failures, at least 1; `random` is between 0 and 1.
@@ -118,10 +106,7 @@ public struct OfflineCredentials: Sendable {
     public init(
         refresh: (@Sendable () async throws -> Void)? = nil,
         authorize: @escaping @Sendable (HTTPRequest) async throws -> HTTPRequest
-    ) {
-        self.refresh = refresh
-        self.authorize = authorize
-    }
+    ) { (self.refresh, self.authorize) = (refresh, authorize) }
 }
 
 /// The action for a request that cannot be sent now.
@@ -164,7 +149,7 @@ extension HTTPSession {
     /// the lane waits after a failure, it is queued immediately.
     ///
     /// - Parameters:
-    ///   - target: the URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - target: the URL, or a request with a method and header fields. The default is GET, or POST with a body.
     ///   - timeout: the maximum duration of the first attempt.
     ///   - options: the options of the first attempt; later ones use those of the queue. The queue makes the retries.
     /// - Returns: The response with any status, and nothing is stored. Or a ticket, if there was no connection or the

@@ -36,13 +36,7 @@ public struct OfflineSubmission: Sendable {
     public init(
         lane: String? = nil, tag: String? = nil, key: Key = .automatic, timeToLive: Duration? = nil,
         filePolicy: FilePolicy = .reference
-    ) {
-        self.lane = lane
-        self.tag = tag
-        self.key = key
-        self.timeToLive = timeToLive
-        self.filePolicy = filePolicy
-    }
+    ) { (self.lane, self.tag, self.key, self.timeToLive, self.filePolicy) = (lane, tag, key, timeToLive, filePolicy) }
 
     static let laneByteLimit = 1024
     static let tagByteLimit = 4096
@@ -64,12 +58,9 @@ public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
     public let idempotencyKey: String?
 
     init(_ request: QueuedRequest) {
-        id = request.id
-        lane = request.lane
-        tag = request.tag
+        (id, lane, tag) = (request.id, request.lane, request.tag)
         method = HTTPRequest.Method(rawValue: request.method) ?? .post
-        url = request.url
-        idempotencyKey = request.idempotencyKey
+        (url, idempotencyKey) = (request.url, request.idempotencyKey)
     }
 
     /// The number, the method and the URL.

@@ -348,9 +348,7 @@ package struct ReplayMachine: Sendable {
             busyCount += 1
         }
     }
-}
 
-extension ReplayMachine {
     /// Requests that are sent one after the other.
     private struct Lane: Sendable {
         /// The state of a lane.
@@ -392,11 +390,8 @@ extension ReplayMachine {
                 let middle = (low + high) / 2
                 if ids[middle] < id { low = middle + 1 } else { high = middle }
             }
-            if low < ids.endIndex, ids[low] == id {
-                ids.remove(at: low)
-            } else if let place = ids.firstIndex(of: id) {
-                ids.remove(at: place)
-            }
+            let place = low < ids.endIndex && ids[low] == id ? low : ids.firstIndex(of: id)
+            if let place { ids.remove(at: place) }
         }
     }
 }

@@ -28,8 +28,7 @@ struct ReplayRule: Sendable {
 
     init(_ request: QueuedRequest, secrets: SecretFields, acceptsRedirectedResults: Bool = false) {
         hasKey = request.idempotencyKey != nil
-        isRepeatable = request.isRepeatable
-        self.secrets = secrets
+        (isRepeatable, self.secrets) = (request.isRepeatable, secrets)
         self.acceptsRedirectedResults = acceptsRedirectedResults
     }
 

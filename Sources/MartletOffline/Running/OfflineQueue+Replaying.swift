@@ -4,7 +4,7 @@ import MartletNetwork
 
 // Carries out the machine's decisions: starts and ends attempts, writes records, and emits events.
 extension OfflineQueue {
-    /// Takes over the contents of the directory.
+    /// Restores the queue from the contents of its directory.
     func restore(_ contents: OfflineStore.Contents) async {
         for finding in contents.findings { log.add(finding) }
         let (now, wall) = (now(), wallTime())
@@ -56,7 +56,7 @@ extension OfflineQueue {
         setTimer()
     }
 
-    /// The maximum sleep between two checks of the clock: a suspended computer may pause the sleep, but not the clock.
+    /// The maximum sleep between two checks of the clock: during a suspend the clock advances, but a sleep may not.
     private static let longestSleep = Duration.seconds(60)
 
     private func setTimer() {
@@ -80,7 +80,7 @@ extension OfflineQueue {
 
     /// Retries requests whenever there is a usable network path that differs from the previous one.
     func follow(_ monitor: NetworkMonitor) {
-        // The task does not retain the queue, which cancels it when it is released.
+        // The task does not retain the queue, whose `deinit` cancels the task.
         follower = Task { [weak self] in
             var last: NetworkPath?
             for await path in monitor {
@@ -93,7 +93,7 @@ extension OfflineQueue {
     // MARK: Attempts
 
     private func begin(_ id: OfflineID) {
-        // The queue is not retained, so that releasing it ends the attempts; the store and its lock are.
+        // The task retains the store and its lock, but not the queue: releasing the queue ends the attempts.
         runs.add { [weak self, store] in
             let attempt = await self?.start(id)
             if let attempt {
@@ -117,7 +117,7 @@ extension OfflineQueue {
             end(id, nil)
             return nil
         }
-        // Unstructured, so that each attempt can be cancelled separately. It is awaited, and cancelled with the others.
+        // Unstructured, so that each attempt can be cancelled separately. `begin(_:)` awaits and cancels it.
         let task = Task { await prepared.run() }
         held[id]?.attempt = task
         return task
@@ -129,8 +129,8 @@ extension OfflineQueue {
         end(id, decision)
     }
 
-    /// Records that a request that must not be sent twice was certainly not accepted. Otherwise the next process could
-    /// not know.
+    /// Records that the server has certainly not accepted a request that must not be sent twice. Without this record
+    /// the next process would treat the request as uncertain.
     private func noteUnsent(_ id: OfflineID) async {
         guard let entry = held[id], !entry.summary.isRepeatable, !machine.isDropped(id) else { return }
         do throws(HTTPError) {
@@ -140,7 +140,7 @@ extension OfflineQueue {
                 return true
             }
         } catch {
-            // The next process then treats it as uncertain, which is safe.
+            // The next process then treats the request as uncertain, and does not send it.
             log.add(.fileFailed(entry.summary.ticket, error))
         }
     }
@@ -154,7 +154,7 @@ extension OfflineQueue {
                 log.add(await store.setAside(id, error))
                 close(id, .setAside)
             } else if error.isMissing, held[id] != nil {
-                // Its file was removed, so there is nothing to send.
+                // The request's file was removed, so there is nothing to send.
                 log.add(.recordSkipped(path: FilePath(store.recordPath(id)), reason: error.description))
                 close(id, .setAside)
             } else {
@@ -175,14 +175,14 @@ extension OfflineQueue {
         }
         request.attempts = request.attempts == .max ? .max : request.attempts + 1
         request.stage = .sending
-        // After this, changes of the clock have no effect on its expiry.
+        // From now on, changes of the wall clock do not move the expiry.
         if let expiry = machine.expiry(of: id), expiry != .distantFuture {
             request.bootDeadline = BootDeadline(expiry, boot: boot)
         }
         do throws(HTTPError) { try await store.save(request) } catch {
             if let ticket = held[id]?.summary.ticket { log.add(.fileFailed(ticket, error)) }
-            // A request that may be sent twice needs no record, and on a full disk only deliveries free space. After
-            // other errors it is unknown whether a delivered request could be removed.
+            // On a full disk only deliveries free space, so a request that may be sent twice is sent without a record.
+            // After other errors it is not sent: perhaps its file could not be removed after the delivery.
             guard error.code == .diskFull, held[id]?.summary.isRepeatable == true else {
                 end(id, .later(.storage, atLeast: nil, message: error.description))
                 return nil
@@ -203,7 +203,7 @@ extension OfflineQueue {
             bodyTime: options.responseBodyTime, isStopping: isStopping)
     }
 
-    /// The body of a request; `nil` if it has changed.
+    /// Opens the body of a request; `nil` if its file has changed or is missing.
     private func openBody(of request: QueuedRequest) async throws(HTTPError) -> HTTPBody? {
         let (path, mark): (String, QueuedBody.FileIdentity)
         switch request.body {
@@ -229,15 +229,15 @@ extension OfflineQueue {
         }
         return OfflineDeadLetter(
             .bodyChanged,
-            message: "\(path) is not the file of \(mark.byteCount) bytes that it was when the request was submitted")
+            message: "\(path) has changed or is missing; it had \(mark.byteCount) bytes when the request was submitted")
     }
 
-    /// Handles the end of an attempt; `nil` if it was cancelled.
+    /// Handles the end of an attempt. A `nil` decision means that it was cancelled.
     private func end(_ id: OfflineID, _ decision: ReplayDecision?) {
         guard let entry = held[id] else { return }
         switch decision {
         case nil:
-            // Cancelled because it is dropped, or the queue is closing: its record states that it is being sent.
+            // Dropped, or the queue is closing. On closing, the record still states that the request is being sent.
             guard !isClosing || machine.isDropped(id) else { return }
             postpone(id, .unreachable, .zero, "it was cancelled", isReported: false)
         case .delivered(let answer): close(id, .delivered(answer))

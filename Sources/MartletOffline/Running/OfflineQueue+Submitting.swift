@@ -5,15 +5,15 @@ extension OfflineQueue {
     /// Stores a request until a server accepts it. Returns when it is on disk, before it is sent.
     ///
     /// - Parameters:
-    ///   - target: the URL, or a request with a method and header fields. The default method is GET, with a body POST.
+    ///   - target: the URL, or a request with a method and header fields. The default is GET, or POST with a body.
     ///   - query: appended to the URL; null for none.
     ///   - body: the body. Bytes and streams are written to the directory; a file stays where it is and must be
     ///     unchanged when it is sent, unless the submission specifies otherwise.
     ///   - headers: the header fields, in addition to those of the session.
-    /// - Returns: The ticket, which its events carry.
-    /// - Throws: An ``HTTPError``, and nothing is stored: `.limitExceeded` if the queue is full;
-    ///   `.invalidURL`, `.invalidRequest`; `.diskFull`, `.fileFailed`; those of the body; `.offlineQueueClosed` after
-    ///   ``close()``. `CancellationError`.
+    /// - Returns: The ticket, which identifies the request in events.
+    /// - Throws: An ``HTTPError`` with the code `.limitExceeded` if the queue is full, `.offlineQueueClosed` after
+    ///   ``close()``, `.invalidURL`, `.invalidRequest`, `.diskFull` or `.fileFailed`; the errors of reading the body;
+    ///   `CancellationError`. After an error nothing is stored.
     @discardableResult public func submit(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), as submission: OfflineSubmission
@@ -23,10 +23,10 @@ extension OfflineQueue {
             HostPart())
     }
 
-    /// Stores a request until a server accepts it; as ``submit(_:query:body:headers:as:)``.
+    /// Stores a request until a server accepts it, like ``submit(_:query:body:headers:as:)``.
     /// - Parameters:
-    ///   - lane: the lane; `nil` for that of its origin.
-    ///   - tag: a name, included in its events.
+    ///   - lane: the lane; `nil` for the lane of the URL's origin.
+    ///   - tag: a name that the request's events contain.
     @discardableResult public func submit(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders(), lane: String? = nil, tag: String? = nil
@@ -35,7 +35,7 @@ extension OfflineQueue {
             target, query: query, body: body, headers: headers, as: OfflineSubmission(lane: lane, tag: tag))
     }
 
-    /// Sends a request; if that is not possible now, the queue stores it and sends it later. As
+    /// Sends a request; if that is not possible now, the queue stores it and sends it later. Like
     /// ``HTTPSession/send(_:query:body:headers:timeout:options:whenOffline:)`` with this queue.
     public func send(
         _ target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
@@ -47,7 +47,7 @@ extension OfflineQueue {
             as: submission, HostPart())
     }
 
-    /// Stores a request, with the part of a host that is not stored, and waits for its first attempt.
+    /// Stores a request and waits for its first attempt. `host` is held in memory only.
     func send(
         _ request: HTTPRequest, body: HTTPBody, options: RequestOptions, as submission: OfflineSubmission,
         _ host: HostPart
@@ -56,7 +56,7 @@ extension OfflineQueue {
         let ticket = try await submit(request, body: body, as: submission, host, options: options, watch: watch)
         let outcome = await watch.waitUnlessCancelled(until: .distantFuture, on: .sharedOrStalled)
         guard case .value(let outcome) = outcome else {
-            // In a separate task, which is not cancelled. It returns when nothing of the request is left.
+            // In a separate task, because this one is cancelled. Returns when the request has left the queue.
             await Task { try? await drop(ticket.id) }.value
             throw CancellationError()
         }
@@ -72,10 +72,10 @@ extension OfflineQueue {
         let body = body.encoded(by: session.configuration.encoder)
         try OfflineQueue.check(request, url, submission)
         guard requestCount < max(1, options.limits.requests) else {
-            throw full("it holds \(requestCount) requests already")
+            throw full("\(requestCount) requests are stored")
         }
         // A file with the highest possible number may be in the directory.
-        guard lastNumber < .max else { throw full("all numbers have been given") }
+        guard lastNumber < .max else { throw full("all request numbers are used") }
         lastNumber += 1
         let id = OfflineID(lastNumber)
         let (open, secret) = secrets.stripped(from: request.headerFields)
@@ -100,7 +100,7 @@ extension OfflineQueue {
             queued.body = try await storeBody(body, id, submission.filePolicy, &byteCount)
             try Task.checkCancellation()
             let record = try await store.record(of: queued)
-            // A body in the record was counted.
+            // The bytes of a body in the record were counted when the body was stored.
             let counted = if case .inline(let bytes) = queued.body { bytes.count } else { 0 }
             try claim(UInt64(max(0, record.count - counted)), &byteCount)
             try await store.add(id, record)
@@ -120,7 +120,7 @@ extension OfflineQueue {
         log.add(.submitted(summary.ticket))
         isDrained.update { false }
         apply(machine.add(id, lane: queued.lane, expires: deadline, now: now()))
-        // There is no attempt to wait for if the queue does not send, or after a request that could not be sent.
+        // No attempt starts now if the queue does not send, or while the lane waits after a failed attempt.
         if isClosing || !options.sendsRequests || machine.wait(of: queued.lane) != nil { resumeAsQueued(id) }
         return summary.ticket
     }
@@ -137,13 +137,13 @@ extension OfflineQueue {
             throw makeError("the lane's name is longer than \(OfflineSubmission.laneByteLimit) bytes")
         }
         if case .value(let key) = submission.key, key.isEmpty || !key.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) {
-            throw makeError("an Idempotency-Key is visible ASCII and spaces, and not empty (RFC 8941 §3.3.3)")
+            throw makeError("an Idempotency-Key must be printable ASCII, and not empty (RFC 8941 §3.3.3)")
         }
         if (submission.tag?.utf8.count ?? 0) > OfflineSubmission.tagByteLimit {
             throw makeError("the tag is longer than \(OfflineSubmission.tagByteLimit) bytes")
         }
         guard request.headerFields.count <= 1000, request.headerFields.allSatisfy({ $0.value.utf8.count <= 1 << 16 })
-        else { throw makeError("the request has more than 1000 fields, or a value longer than 64 KiB") }
+        else { throw makeError("the request has more than 1000 header fields, or a field value longer than 64 KiB") }
     }
 
     private func full(_ words: String) -> HTTPError {
@@ -192,7 +192,7 @@ extension OfflineQueue {
         let limit = UInt64(max(1, options.limits.bytes.bytes))
         let (sum, overflows) = storedByteCount.addingReportingOverflow(more)
         guard !overflows, sum <= limit else {
-            throw full("it holds \(storedByteCount) bytes of \(limit), and \(more) more are to come")
+            throw full("\(storedByteCount) of \(limit) bytes are used, and \(more) more are needed")
         }
     }
 

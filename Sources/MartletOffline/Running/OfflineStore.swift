@@ -21,9 +21,7 @@ final class OfflineStore: Sendable {
     private let isReleased = Mutex(false)
 
     private init(_ folder: RecordDirectory, _ workers: BlockingThreadPool, _ files: any FileSystem) {
-        self.folder = folder
-        self.workers = workers
-        self.files = files
+        (self.folder, self.workers, self.files) = (folder, workers, files)
     }
 
     /// The error of calls after the end.
@@ -260,11 +258,8 @@ struct OfflineSummary: Sendable {
     /// - Parameter recordByteCount: the number of bytes of the record.
     init(_ request: QueuedRequest, recordByteCount: Int) {
         ticket = OfflineTicket(request)
-        submitted = request.submitted
-        expires = request.expires
-        bootDeadline = request.bootDeadline
-        bodyByteCount = request.body.byteCount
-        secretFields = request.secretFields
+        (submitted, expires, bootDeadline) = (request.submitted, request.expires, request.bootDeadline)
+        (bodyByteCount, secretFields) = (request.body.byteCount, request.secretFields)
         isRepeatable = request.isRepeatable
         attempts = Int(request.attempts)
         isResting = request.stage.isResting

@@ -75,10 +75,7 @@ final class QueuedBodyWriter: Sendable {
     private let state = Mutex(State())
 
     init(_ file: OpenFile, in folder: RecordDirectory, _ files: any FileSystem, _ workers: BlockingThreadPool) {
-        self.file = file
-        self.folder = folder
-        self.files = files
-        self.workers = workers
+        (self.file, self.folder, self.files, self.workers) = (file, folder, files, workers)
     }
 
     /// Appends bytes to the file, and to its hash.

@@ -1,8 +1,7 @@
 import Glibc
 
-/// A view of a file system that is limited to the page cache. Reading never blocks, so it is allowed on any thread; it
-/// fails with `EAGAIN` if it could block. Waking a thread of a pool to read a small file costs ten times as much as the
-/// read.
+/// A view of a file system that is limited to the page cache. A read is allowed on any thread, because it fails with
+/// `EAGAIN` if it would block. Waking a thread of a pool to read a small file costs ten times as much as the read.
 package struct NonBlockingFileSystem: ReadableFileSystem {
     private let base: any FileSystem
 
@@ -17,7 +16,7 @@ package struct NonBlockingFileSystem: ReadableFileSystem {
         return try base.openNonBlocking(path)
     }
 
-    // The status of an open file is in memory.
+    // Does not block: the status of an open file is in memory.
     package func status(of file: OpenFile) throws(StorageError) -> FileStatus { try base.status(of: file) }
 
     package func readSome(_ file: OpenFile, limit: Int, at offset: UInt64) throws(StorageError) -> [UInt8] {
@@ -25,7 +24,7 @@ package struct NonBlockingFileSystem: ReadableFileSystem {
     }
 }
 
-/// A file opened for reading by position. The calls block: they belong on a worker.
+/// A file opened for reading by position. The calls block, so they must run on a worker thread.
 package final class FileReader: Sendable {
     /// The length in bytes when the file was opened.
     package let byteCount: UInt64
@@ -38,7 +37,7 @@ package final class FileReader: Sendable {
     package var path: String { file.path }
 
     /// Opens a regular file.
-    /// - Throws: The system's error; `EISDIR` for a directory, `EINVAL` for another file without a length.
+    /// - Throws: The system's error; `EISDIR` for a directory, `EINVAL` for another file that is not regular.
     package init(path: String) throws(StorageError) {
         // Non-blocking: opening a pipe would otherwise block the worker until there is a writer.
         file = try files.open(path, flags: O_RDONLY | O_NONBLOCK)

@@ -30,10 +30,7 @@ public final class OriginBodyWriter: Sendable {
     private static let gatherLimit = 64 << 10
 
     init(channel: OriginChannel, head: [UInt8], framing: Framing, _ response: OriginResponse) {
-        self.channel = channel
-        self.framing = framing
-        pacing = response.pacing
-        fault = response.fault
+        (self.channel, self.framing, pacing, fault) = (channel, framing, response.pacing, response.fault)
         state = Mutex(State(pending: head))
     }
 
@@ -103,9 +100,7 @@ public final class OriginBodyWriter: Sendable {
     }
 
     /// Sends the gathered bytes.
-    func flush() async throws {
-        try await channel.respond(state.withLock { exchange(&$0.pending, with: []) })
-    }
+    func flush() async throws { try await channel.respond(state.withLock { exchange(&$0.pending, with: []) }) }
 
     /// Ends the body.
     /// - Throws: ``OriginError/bodyTooShort(declared:written:)``; the fault, if the body was too short to reach it.

@@ -7,10 +7,10 @@ public import MartletCore
 /// #expect(photo.filename == "sea.jpg" && photo.contentType == "image/jpeg")
 /// ```
 public struct OriginPart: Sendable, Hashable {
-    /// The name of the form's field, with `%22`, `%0D` and `%0A` decoded, which browsers and Martlet send for a quote
-    /// and line breaks. `nil` without one, which only types other than `multipart/form-data` allow.
+    /// The name of the form field. `%22`, `%0D` and `%0A`, which browsers and Martlet send for quotes and line breaks,
+    /// are decoded. `nil` for a part without a name, which `multipart/form-data` does not allow.
     public let name: String?
-    /// The name of the file, decoded as ``name``; `nil` for a part without one.
+    /// The name of the file, decoded like ``name``; `nil` for a part without one.
     public let filename: String?
     /// The header fields of the part, as sent.
     public let headers: OriginFields
@@ -29,20 +29,20 @@ public struct OriginPart: Sendable, Hashable {
         throws(OriginError) -> Value
     { try OriginError.decoding(type, body, decoder) }
 
-    /// Parses a body of any multipart type (RFC 2046 §5.1.1), strictly: without a preamble or an epilogue.
+    /// Parses a body of any multipart type (RFC 2046 §5.1.1), strictly: a preamble or an epilogue is an error.
     /// - Throws: ``OriginError/bodyNotDecodable(_:)``.
     static func parts(of body: [UInt8], contentType: String?) throws(OriginError) -> [OriginPart] {
         guard let type = contentType.flatMap({ MediaType($0) }), type.type == "multipart",
             let boundary = type["boundary"], HTTPBody.isBoundary(boundary)
         else { throw .malformed("no boundary in its Content-Type: \(contentType ?? "none")") }
         let delimiter = Array("\r\n--\(boundary)".utf8)
-        guard body.starts(with: delimiter.dropFirst(2)) else { throw .malformed("it does not begin with a boundary") }
+        guard body.starts(with: delimiter.dropFirst(2)) else { throw .malformed("the first boundary is missing") }
         var rest = body.dropFirst(delimiter.count - 2)
         var parts: [OriginPart] = []
         while !rest.elementsEqual("--".utf8), !rest.elementsEqual("--\r\n".utf8) {
             let content = rest.dropFirst(2)
             guard rest.starts(with: "\r\n".utf8), let end = content.position(of: delimiter) else {
-                throw .malformed("the end of part \(parts.count + 1) is missing, or other bytes follow a boundary")
+                throw .malformed("part \(parts.count + 1) has no end, or its boundary is not followed by a line break")
             }
             guard let part = OriginPart(content[..<end], isInForm: type.subtype == "form-data") else {
                 throw .malformed("the head of part \(parts.count + 1) is invalid")
@@ -68,8 +68,8 @@ public struct OriginPart: Sendable, Hashable {
             else { return nil }
             headers.append(String(decoding: line[..<colon], as: UTF8.self), value)
         }
-        // The syntax is that of a subtype with parameters. In forms a backslash is not an escape character
-        // (WHATWG HTML §4.10.21.8).
+        // `form-data; name="x"` has the syntax of a media type without its first half. In forms a backslash is not an
+        // escape character (WHATWG HTML §4.10.21.8).
         let disposition = headers["Content-Disposition"].flatMap {
             MediaType("part/\($0.replacing("\\", with: "\\\\"))")
         }

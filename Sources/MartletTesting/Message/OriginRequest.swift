@@ -1,11 +1,11 @@
-// The types of methods and of field names, as `import Martlet` has them: a test compares with `.post`.
+// Exported, as by `Martlet`, so that a test can compare a method with `.post` without another import.
 @_exported public import HTTPTypes
 public import MartletCore
 import MartletTransport
 import MartletURL
 import MartletWire
 
-/// The head of a request: one that a handler responds to, or a recorded one.
+/// The head of an ``OriginRequest``, which a handler responds to, or of a ``RecordedRequest``.
 public protocol OriginRequestHead: Sendable {
     /// The method of the request.
     var method: HTTPRequest.Method { get }
@@ -15,21 +15,21 @@ public protocol OriginRequestHead: Sendable {
     var version: String { get }
     /// The header fields, as sent.
     var headers: OriginFields { get }
-    /// The position on its connection, from 1.
+    /// The position of the request on its connection, from 1.
     var number: Int { get }
     /// The connection of the request.
     var connection: OriginPeer { get }
 }
 
 extension OriginRequestHead {
-    /// The target's path as sent, percent-encoded; of an absolute form, the part after the authority.
+    /// The target's path as sent, percent-encoded; for an absolute URL, the part after the authority.
     public var path: String { RequestTarget(target).path }
 
     /// The query of the target; empty without one.
     public var query: OriginQuery { OriginQuery(stringLiteral: RequestTarget(target).query ?? "") }
 
-    /// The absolute URL by the scheme of the connection, the field Host and the target: `http://127.0.0.1:49152/a?b=c`.
-    /// A request with the method CONNECT or the target `*` has no URL; the value is not one then.
+    /// The absolute URL, from the connection's scheme, the Host field and the target: `http://127.0.0.1:49152/a?b=c`.
+    /// Not meaningful for the method CONNECT and the target `*`, which have no URL.
     public var url: String { base + path + query.suffix }
 
     /// Scheme and authority of the URL.
@@ -44,7 +44,7 @@ public struct OriginQuery: Sendable, Hashable, ExpressibleByStringLiteral, Custo
     /// The query as sent, without the `?`.
     public let description: String
 
-    /// A query as it would be sent, to compare with: `request.query == "page=2"`.
+    /// Creates a query from its text as sent, for comparisons: `request.query == "page=2"`.
     public init(stringLiteral text: String) { description = text }
 
     /// Whether there is no query, or an empty one.
@@ -73,7 +73,7 @@ public struct OriginRequest: OriginRequestHead {
     public var version: String { head.version }
     /// The header fields, as sent.
     public var headers: OriginFields { head.headers }
-    /// The position on its connection, from 1.
+    /// The position of the request on its connection, from 1.
     public var number: Int { head.number }
     /// The connection of the request.
     public var connection: OriginPeer { head.connection }
@@ -82,12 +82,9 @@ public struct OriginRequest: OriginRequestHead {
     /// The body of the request, read on demand.
     public let body: OriginRequestBody
 
-    init(_ head: RecordedRequest, body: OriginRequestBody) {
-        self.head = head
-        self.body = body
-    }
+    init(_ head: RecordedRequest, body: OriginRequestBody) { (self.head, self.body) = (head, body) }
 
-    /// A parameter of the route's pattern as a number that is not negative.
+    /// The value of a placeholder as a number that is not negative; `nil` if it is missing or not a number.
     public func number(of parameter: String) -> Int? {
         parameters[parameter].flatMap { text in text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil }
     }
@@ -110,8 +107,8 @@ public struct OriginRequest: OriginRequestHead {
         String(decoding: try await collectBody(upTo: limit), as: UTF8.self)
     }
 
-    /// Reads the rest of the body, of at most 16 MiB unless another limit is given, and decodes it from JSON, by a
-    /// decoder such as `.json(keys: .snakeCase, dates: .iso8601)`; as `JSONDecoder` does by default.
+    /// Reads the rest of the body, at most 16 MiB by default, and decodes it from JSON. The default decoder is a plain
+    /// `JSONDecoder`; another example is `.json(keys: .snakeCase, dates: .iso8601)`.
     /// - Throws: ``OriginError/bodyNotDecodable(_:)``, and the errors of ``collectBody(upTo:)``.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, decoder: BodyDecoder = .json(), upTo limit: Int = 16 << 20
@@ -119,7 +116,7 @@ public struct OriginRequest: OriginRequestHead {
 
     /// Reads the rest of a multipart body and returns its parts, in order.
     /// - Parameter limit: The maximum number of bytes to hold; 16 MiB by default.
-    /// - Throws: ``OriginError/bodyNotDecodable(_:)`` for another or a malformed body; the errors of
+    /// - Throws: ``OriginError/bodyNotDecodable(_:)`` if the body is not multipart or is malformed; the errors of
     ///   ``collectBody(upTo:)``.
     public func collectParts(upTo limit: Int = 16 << 20) async throws -> [OriginPart] {
         try OriginPart.parts(of: await collectBody(upTo: limit), contentType: contentType)
@@ -170,7 +167,7 @@ public struct OriginPeer: Sendable, Hashable {
     public let number: Int
     /// The client's address, such as `127.0.0.1:50123`; `memory` for a mock transport.
     public let remoteAddress: String
-    /// `http` or `https`, also where a mock transport does not encrypt.
+    /// The scheme: `http` or `https`. A mock transport may have `https`, although it does not encrypt.
     public let scheme: String
     /// `TLSv1.2` or `TLSv1.3`; `nil` on a plain connection.
     public let tlsVersion: String?
@@ -186,8 +183,7 @@ public struct OriginPeer: Sendable, Hashable {
     init(_ number: Int, _ information: ConnectionInformation, isSecure: Bool, serverName: String? = nil) {
         self.number = number
         scheme = isSecure ? "https" : "http"
-        self.serverName = serverName
-        remoteAddress = information.remoteAddress
+        (self.serverName, remoteAddress) = (serverName, information.remoteAddress)
         tlsVersion = information.tls?.version
         isResumed = information.tls?.isResumed ?? false
         applicationProtocol = information.tls?.applicationProtocol
@@ -201,7 +197,7 @@ public struct OriginPeer: Sendable, Hashable {
 /// The parts of a request target (RFC 9112 §3.2).
 private struct RequestTarget {
     /// Scheme and authority of the absolute form, as sent to proxies; `nil` in other forms.
-    let base: String?
+    private(set) var base: String?
     let path: String
     let query: String?
 
@@ -211,8 +207,6 @@ private struct RequestTarget {
             let end = rest[scheme.upperBound...].firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
             base = String(rest[..<end])
             rest = rest[end...]
-        } else {
-            base = nil
         }
         let mark = rest.firstIndex(of: "?")
         path = String(rest[..<(mark ?? rest.endIndex)])

@@ -174,10 +174,7 @@ public struct OriginFault: Error, Sendable, Hashable {
     public var bodyByteCount: UInt64?
 
     /// Creates a fault; by default before the head.
-    public init(_ kind: Kind, afterBodyBytes count: UInt64? = nil) {
-        self.kind = kind
-        bodyByteCount = count
-    }
+    public init(_ kind: Kind, afterBodyBytes count: UInt64? = nil) { (self.kind, bodyByteCount) = (kind, count) }
 
     /// The response that the fault happens in, if no other is given.
     var response: OriginResponse {
@@ -226,10 +223,7 @@ public struct InterimResponse: Sendable, Hashable {
     public var headers: OriginFields
 
     /// Creates an interim response.
-    public init(_ status: Int, headers: OriginFields = [:]) {
-        self.status = status
-        self.headers = headers
-    }
+    public init(_ status: Int, headers: OriginFields = [:]) { (self.status, self.headers) = (status, headers) }
 
     /// The response `100 Continue`.
     public static let proceed = InterimResponse(100)

@@ -79,8 +79,7 @@ final class LoopbackServer: Sendable {
         do throws(SystemError) {
             let loop = try EventLoop.shared.get()
             let listener = try Listener(address: address, loop: loop)
-            self.listener = listener
-            self.address = listener.address
+            (self.listener, self.address) = (listener, listener.address)
             // Unstructured, since it lives until the server stops; it holds no reference to the server.
             accepting = Task { await LoopbackServer.acceptAll(from: listener, on: loop, accept) }
         } catch { throw .cannotListen("\(name)\(address): \(error)") }

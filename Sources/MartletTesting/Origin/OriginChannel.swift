@@ -29,10 +29,7 @@ final class OriginChannel: Sendable {
     private static let readAheadLimit = 256 << 10
 
     init(stream: any ByteStream, socket: Socket?, number: Int, recorder: OriginRecorder) {
-        self.stream = stream
-        self.socket = socket
-        self.number = number
-        self.recorder = recorder
+        (self.stream, self.socket, self.number, self.recorder) = (stream, socket, number, recorder)
     }
 
     // MARK: Receiving

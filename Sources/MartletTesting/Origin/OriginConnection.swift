@@ -25,10 +25,7 @@ struct OriginConnection: Sendable {
         _ channel: OriginChannel, _ handler: OriginHandler, _ service: OriginService, _ peer: OriginPeer,
         departure: @escaping @Sendable () -> Void
     ) {
-        self.channel = channel
-        self.handler = handler
-        self.service = service
-        self.peer = peer
+        (self.channel, self.handler, self.service, self.peer) = (channel, handler, service, peer)
         self.departure = departure
         reader = RequestReader(channel: channel) { [weak channel] in channel?.observeDeparture(departure) }
     }
@@ -107,8 +104,7 @@ struct OriginConnection: Sendable {
             return .text("\(error)\n", status: isClientError ? 400 : 500).with { $0.closesConnection = isClientError }
         }
         if !response.body.isStream {
-            await reader.readIgnoredBody(
-                limit: service.limits.unreadBodyLimit, isBeforeFault: response.fault != nil)
+            await reader.readIgnoredBody(limit: service.limits.unreadBodyLimit, isBeforeFault: response.fault != nil)
         }
         if response.delay > .zero { try await Task.sleep(for: response.delay) }
         if let fault = response.fault, fault.bodyByteCount == nil { throw fault }
@@ -175,8 +171,7 @@ struct ResponsePlan {
 
     /// - Parameter mayPersist: Whether the client and the rest of the request allow another request.
     init(_ response: OriginResponse, to method: HTTPRequest.Method, _ version: WireVersion, mayPersist: Bool) {
-        self.response = response
-        self.version = version
+        (self.response, self.version) = (response, version)
         hasBody = response.status >= 200 && response.status != 204 && response.status != 304
         sendsBody = hasBody && method != .head
         let length = response.body.length
@@ -212,12 +207,8 @@ struct ResponsePlan {
         case .chunked where hasBody: try encoder.framing(.chunked)
         default: break
         }
-        if !response.headers.contains("Connection") {
-            if !persists {
-                try encoder.field(name: "Connection", value: "close")
-            } else if version == .http10 {
-                try encoder.field(name: "Connection", value: "keep-alive")
-            }
+        if !response.headers.contains("Connection"), !persists || version == .http10 {
+            try encoder.field(name: "Connection", value: persists ? "keep-alive" : "close")
         }
         encoder.end()
         return encoder.bytes

@@ -30,10 +30,7 @@ public struct OriginOptions: Sendable {
     public var log: (@Sendable (ServedRequest) async -> Void)?
 
     /// Creates options; by default those of a plain origin on `127.0.0.1`.
-    public init(binding: Binding = .loopback, tls: OriginTLS? = nil) {
-        self.binding = binding
-        self.tls = tls
-    }
+    public init(binding: Binding = .loopback, tls: OriginTLS? = nil) { (self.binding, self.tls) = (binding, tls) }
 
     /// A plain origin on `127.0.0.1`.
     public static let plain = OriginOptions()

@@ -17,10 +17,7 @@ final class OriginService: Sendable {
         conduct: OriginBehavior, limits: OriginLimits, context: TLSContext?,
         log: (@Sendable (ServedRequest) async -> Void)? = nil
     ) {
-        self.conduct = conduct
-        self.limits = limits
-        self.log = log
-        self.context = context
+        (self.conduct, self.limits, self.log, self.context) = (conduct, limits, log, context)
         recorder = OriginRecorder(recordLimit: limits.recordLimit, bodyLimit: limits.recordedBodyLimit)
     }
 

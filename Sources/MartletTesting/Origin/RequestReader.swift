@@ -30,8 +30,7 @@ final class RequestReader: Sendable {
     private let onComplete: @Sendable () -> Void
 
     init(channel: OriginChannel, onComplete: @escaping @Sendable () -> Void) {
-        self.channel = channel
-        self.onComplete = onComplete
+        (self.channel, self.onComplete) = (channel, onComplete)
     }
 
     private func step() throws(WireError) -> Step {

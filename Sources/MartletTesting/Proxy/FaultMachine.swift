@@ -1,6 +1,6 @@
-/// Decides the faults in the responses of one connection through a fault proxy.
+/// The state machine that decides the faults in the responses of one connection through a fault proxy.
 ///
-/// A function of the options, the seed and the connection's number: the same pieces always get the same faults.
+/// It depends only on the options, the seed and the connection's number: the same pieces always get the same faults.
 struct FaultMachine {
     /// The action for a piece that the origin sent.
     enum Step: Equatable {
@@ -8,14 +8,14 @@ struct FaultMachine {
         case forward
         /// Forwards it slowly.
         case drip
-        /// Forwards a number of its bytes, then injects the fault. Nothing follows on the connection.
+        /// Forwards this number of its bytes, then injects the fault. No further response bytes are forwarded.
         case strike(InjectedFault, after: Int)
     }
 
     private struct Response {
         /// The fault of the response; `nil` for none.
         var fault: InjectedFault?
-        /// The number of bytes after which the fault strikes.
+        /// The number of the response's bytes after which the fault is injected.
         var place: Int
         var passed = 0
     }
@@ -23,9 +23,9 @@ struct FaultMachine {
     private let options: FaultOptions
     /// Whether faults are injected into the connection.
     private let isFaulty: Bool
-    /// Draws the faults, their places and the bytes of garbage.
+    /// Draws the faults, their positions and the bytes of garbage.
     private var generator: SeededGenerator
-    /// The current response; `nil` before the first, and once the client has sent again.
+    /// The current response; `nil` before the first one, and after the client has sent more bytes.
     private var response: Response?
     private var isFirst = true
 
@@ -68,7 +68,7 @@ struct FaultMachine {
     }
 
     private mutating func begin() -> Response {
-        // Drawn whether or not they are used, so that changed rates do not move the places of other faults.
+        // Drawn whether or not they are used, so that changed rates do not change the positions of other faults.
         let draw = Double.random(in: 0..<100, using: &generator)
         let place = options.reach.isEmpty ? 0 : Int.random(in: options.reach, using: &generator)
         let isDrawn = isFaulty && (options.scope == .responses || isFirst)
@@ -79,7 +79,7 @@ struct FaultMachine {
 
 /// The percentages of responses with each fault.
 ///
-/// At most one fault happens to a response: if the rates add up to more than 100, the last ones receive the rest.
+/// A response has at most one fault. If the rates add up to more than 100, the last ones get only the rest.
 public struct FaultRates: Hashable, Sendable, Codable {
     /// The percentage of ``InjectedFault/reset``.
     public var reset: Double
@@ -94,16 +94,12 @@ public struct FaultRates: Hashable, Sendable, Codable {
 
     /// Creates rates in percent, 0...100; 0 by default.
     public init(reset: Double = 0, stall: Double = 0, truncated: Double = 0, slow: Double = 0, garbage: Double = 0) {
-        self.reset = reset
-        self.stall = stall
-        self.truncated = truncated
-        self.slow = slow
-        self.garbage = garbage
+        (self.reset, self.stall, self.truncated, self.slow, self.garbage) = (reset, stall, truncated, slow, garbage)
     }
 
     /// Rates of zero: no faults.
     public static let none = FaultRates()
-    /// The faults of a long day: 1 % reset, 1 % stalled, 1 % truncated, 5 % slow, 1 % garbage.
+    /// Rates for a test with all kinds of faults: 1 % reset, 1 % stalled, 1 % truncated, 5 % slow, 1 % garbage.
     public static let stormy = FaultRates(reset: 1, stall: 1, truncated: 1, slow: 5, garbage: 1)
 
     /// The rate of a fault.
@@ -134,10 +130,10 @@ public struct FaultOptions: Hashable, Sendable {
     /// The unit for which a fault is drawn; each response by default.
     public var scope = Scope.responses
     /// The range of byte counts after which a reset, stall or truncation happens in a response; 0..<16,384 by default.
-    /// If the origin pauses or ends earlier, it happens within the last bytes.
+    /// If the origin pauses or ends earlier, the fault happens within the bytes that arrived last.
     public var reach = 0..<(16 << 10)
-    /// Whether resets, stalls and truncations happen only at the drawn position: a response that pauses or ends before
-    /// it is forwarded whole. `false` by default.
+    /// Whether resets, stalls and truncations happen only at the drawn position. A response that ends before that
+    /// position then has no fault. `false` by default.
     public var isExact = false
     /// The number of connections with faults, counted from the first; later ones have none. All by default.
     public var faultyConnectionCount = Int.max
@@ -145,7 +141,7 @@ public struct FaultOptions: Hashable, Sendable {
     public var dripSize = 1 << 10
     /// The pause between the pieces of a slow response; 5 ms by default.
     public var dripInterval = Duration.milliseconds(5)
-    /// The maximum length of garbage in bytes, drawn from 1 to this; 1 KiB by default.
+    /// The maximum length of garbage, in bytes; 1 KiB by default. The length is random, and at least 1.
     public var garbageLimit = 1 << 10
 
     /// Creates options with rates.
@@ -170,7 +166,7 @@ public struct FaultCounts: Hashable, Sendable, CustomStringConvertible {
     /// The number of responses that began, whole or not. A response is what the origin sends until the client sends
     /// again.
     public internal(set) var responses = 0
-    /// The number of times that each fault was injected; faults that were not are missing.
+    /// The number of times that each fault was injected. Faults that were never injected have no entry.
     public internal(set) var faults: [InjectedFault: Int] = [:]
 
     /// The number of all faults.
@@ -193,9 +189,9 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
     /// Creates a generator; all seeds are equally good.
     public init(seed: UInt64) { state = seed }
 
-    /// Creates one of many generators with a common seed, whose numbers are independent of each other's.
+    /// Creates one of many generators with a common seed. Their sequences are independent of each other.
     public init(seed: UInt64, stream: UInt64) {
-        // Consecutive seeds give the same numbers, moved by one: the stream's number is mixed first.
+        // Mixed, because states that differ by a multiple of the increment in `next()` give the same numbers, shifted.
         var mixer = SeededGenerator(seed: ~stream)
         state = seed ^ mixer.next()
     }
@@ -214,13 +210,13 @@ public struct SeededGenerator: RandomNumberGenerator, Hashable, Sendable {
 public enum InjectedFault: String, Hashable, Sendable, CaseIterable, Codable {
     /// Resets both connections after some of the bytes.
     case reset
-    /// Sends some of the bytes and then nothing, as long as the client stays.
+    /// Sends some of the bytes and then nothing, until the client closes the connection.
     case stall
-    /// Ends the connection in order after some of the bytes.
+    /// Closes the connection without a reset after some of the bytes.
     case truncated
     /// Sends all of the bytes, in small pieces.
     case slow
-    /// Sends random bytes instead, and ends the connection.
+    /// Sends random bytes instead of the response, and closes the connection.
     case garbage
 
     fileprivate var rate: WritableKeyPath<FaultRates, Double> {

@@ -25,10 +25,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         let seed: UInt64
 
         init(_ dialer: Dialer, _ destination: Destination, _ options: FaultOptions, seed: UInt64) {
-            self.dialer = dialer
-            self.destination = destination
-            self.options = options
-            self.seed = seed
+            (self.dialer, self.destination, self.options, self.seed) = (dialer, destination, options, seed)
         }
 
         func accept(_ socket: Socket) {
@@ -113,8 +110,7 @@ public final class FaultProxy: Sendable, CustomStringConvertible {
         let shared = Shared(
             Dialer(settings: settings, loop: .sharedOrStalled), destination, options,
             seed: seed ?? environment ?? UInt64.random(in: .min ... .max))
-        self.scheme = scheme
-        self.shared = shared
+        (self.scheme, self.shared) = (scheme, shared)
         originName = settings.unixSocketPath ?? "\(destination.host) port \(destination.port)"
         server = try LoopbackServer("a fault proxy on ", on: address) { shared.accept($0) }
     }

@@ -30,10 +30,7 @@ final class ProxyConnection: Sendable {
         client: any ByteStream, origin: any ByteStream, options: FaultOptions, machine: FaultMachine,
         count: @escaping @Sendable ((inout FaultCounts) -> Void) -> Void
     ) {
-        self.client = client
-        self.origin = origin
-        self.options = options
-        self.count = count
+        (self.client, self.origin, self.options, self.count) = (client, origin, options, count)
         state = Mutex(State(machine: machine))
     }
 

@@ -37,9 +37,7 @@ public struct EchoReport: Codable, Sendable, Hashable {
     /// Reads the request's body, of at most 16 MiB, and describes the request.
     init(_ request: OriginRequest) async throws {
         let bytes = try await request.collectBody()
-        method = request.method.rawValue
-        target = request.target
-        path = request.path
+        (method, target, path) = (request.method.rawValue, request.target, request.path)
         query = request.query.isEmpty ? nil : request.query.description
         version = request.version
         headers = request.headers.map { [$0.name, $0.value] }
@@ -47,11 +45,8 @@ public struct EchoReport: Codable, Sendable, Hashable {
         bodyBase64 = Data(bytes).base64EncodedString()
         bodyLength = bytes.count
         trailers = request.body.trailers.map { [$0.name, $0.value] }
-        connection = request.connection.number
-        self.request = request.number
-        tls = request.connection.tlsVersion
-        serverName = request.connection.serverName
-        clientCertificate = request.connection.clientCommonName
+        (connection, self.request, tls) = (request.connection.number, request.number, request.connection.tlsVersion)
+        (serverName, clientCertificate) = (request.connection.serverName, request.connection.clientCommonName)
     }
 
     /// The first value of a field; the name is compared in any case.

@@ -37,8 +37,7 @@ public struct RecordedRequest: OriginRequestHead, Hashable, CustomStringConverti
         target = head.target
         version = head.version == .http11 ? "1.1" : "1.0"
         headers = OriginFields(head.fields)
-        self.number = number
-        self.connection = connection
+        (self.number, self.connection) = (number, connection)
     }
 
     /// The body as text; bytes that are not UTF-8 become U+FFFD.

@@ -41,11 +41,8 @@ package enum ContentDecision: Equatable {
         } else if method == .get, let length, let field = fields["Range"].flatMap({ RangeField(parsing: $0) }),
             field.ranges.count == 1, ContentDecision.allowsRange(fields["If-Range"], entityTag, lastModified)
         {
-            if let range = field.resolved(in: length).first {
-                self = .part(range, total: length)
-            } else {
-                self = .unsatisfiable(total: length)
-            }
+            let range = field.resolved(in: length).first
+            self = range.map { ContentDecision.part($0, total: length) } ?? .unsatisfiable(total: length)
         } else {
             self = .whole
         }
@@ -93,11 +90,8 @@ public struct OriginContent: Sendable {
         body: OriginResponseBody, contentType: String = "application/octet-stream", entityTag: String? = nil,
         lastModified: Date? = nil, acceptsRanges: Bool = true
     ) {
-        self.body = body
-        self.contentType = contentType
-        self.acceptsRanges = acceptsRanges
-        self.entityTag = entityTag
-        self.lastModified = lastModified
+        (self.body, self.contentType, self.acceptsRanges) = (body, contentType, acceptsRanges)
+        (self.entityTag, self.lastModified) = (entityTag, lastModified)
     }
 
     /// The response to a request for it.

@@ -18,9 +18,7 @@ public struct OriginHandler: Sendable {
 
     /// Always the same response.
     public static func fixed(_ response: OriginResponse) -> OriginHandler { OriginHandler { _ in response } }
-}
 
-extension OriginHandler {
     /// A router that a closure sets up: `.router { $0.get("/ping", .fixed(.text("pong"))) }`.
     public static func router(_ fill: (inout OriginRouter) -> Void) -> OriginHandler {
         var router = OriginRouter()

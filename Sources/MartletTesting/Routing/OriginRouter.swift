@@ -1,7 +1,7 @@
 public import HTTPTypes
 import MartletURL
 
-/// Chooses a handler by method and path; the first matching route wins.
+/// A table of handlers by method and path; the first matching route wins.
 ///
 /// A pattern is a path. In it, `:name` or `{name}` matches any one segment, and `{name...}` at the end matches the rest
 /// of the path. Their values are in ``OriginRequest/parameters``: with `/users/:id`, `request.parameters["id"]`. Routes
@@ -90,8 +90,8 @@ public struct OriginRouter: Sendable {
             request.parameters = parameters
             return try await route.handler.respond(to: request)
         }
-        if allowed.isEmpty { return .text("There is nothing at \(request.path)\n", status: 404) }
-        return .text("\(request.method) is not allowed here\n", status: 405).with {
+        if allowed.isEmpty { return .text("no route matches \(request.path)\n", status: 404) }
+        return .text("no route for \(request.method) matches \(request.path)\n", status: 405).with {
             $0.headers["Allow"] = allowed.joined(separator: ", ")
         }
     }
@@ -121,7 +121,7 @@ private struct RoutePattern: Sendable {
         path.drop { $0 == "/" }.split(separator: "/", omittingEmptySubsequences: false)
     }
 
-    /// The decoded values of the placeholders in a path; the rest of a path is as sent. `nil` if it does not match.
+    /// The values of the placeholders: of one segment percent-decoded, of the rest as sent. `nil` without a match.
     func match(_ path: String) -> [String: String]? {
         let parts = RoutePattern.split(path)
         var parameters: [String: String] = [:]

@@ -11,8 +11,7 @@ public struct StandardRoutes: Sendable {
 
     /// Creates the routes.
     public init(directory: FilePath? = nil, validators: FileValidators = .strong) {
-        self.directory = directory
-        self.validators = validators
+        (self.directory, self.validators) = (directory, validators)
     }
 
     /// Path and purpose of each route, in the order of the index.

@@ -19,10 +19,7 @@ struct StaticFileHandler: Sendable {
     private let root: String
     private let validators: FileValidators
 
-    init(root: FilePath, validators: FileValidators) {
-        self.root = root.string
-        self.validators = validators
-    }
+    init(root: FilePath, validators: FileValidators) { (self.root, self.validators) = (root.string, validators) }
 
     /// Responds to a request for a path below the directory, percent-encoded as sent.
     func response(to request: OriginRequest, path: String) async -> OriginResponse {

@@ -1,7 +1,7 @@
 import COpenSSL
 import MartletTransport
 
-/// A throw-away certificate (RFC 5280) with its P-256 key, which is never written anywhere.
+/// A temporary certificate for tests (RFC 5280), with its P-256 key. Neither is written to disk.
 struct OriginCertificate {
     /// The use of a certificate.
     enum Purpose { case authority, server, client }
@@ -11,11 +11,11 @@ struct OriginCertificate {
     private let certificate: Certificate
     private let key: PrivateKey
 
-    /// Creates a certificate; without an issuer it signs itself.
+    /// Creates a certificate. Without an issuer it is self-signed.
     /// - Parameters:
-    ///   - commonName: The subject's common name, which never counts as a host.
+    ///   - commonName: The subject's common name. Martlet never compares it with a host name.
     ///   - names: The alternative names: host names and address literals.
-    ///   - validity: The first and the last second of its validity, from now.
+    ///   - validity: The period of validity, in seconds relative to now.
     init(
         _ purpose: Purpose, _ commonName: String, names: [String] = [], validity: ClosedRange<Int> = -3600...86_400,
         issuer: OriginCertificate? = nil
@@ -38,7 +38,7 @@ struct OriginCertificate {
             unsafe X509_set_pubkey(pointer, keyPointer) == 1
         else { throw OriginCertificate.failure() }
         let isAuthority = purpose == .authority
-        // The key identifier of the subject comes before that of the issuer, which may be the same.
+        // The subject key identifier comes first: for a self-signed certificate, the authority's is copied from it.
         var extensions = [
             (NID_basic_constraints, isAuthority ? "critical,CA:TRUE" : "critical,CA:FALSE"),
             (NID_key_usage, isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature"),
@@ -80,10 +80,10 @@ struct OriginCertificate {
     }
 
     private static func failure() -> TLSError {
-        TLSError(.configuration(reason: "making a certificate: \(OpenSSLErrors.drain().text)"))
+        TLSError(.configuration(reason: "cannot create a certificate: \(OpenSSLErrors.drain().text)"))
     }
 
-    /// The last common name in the subject of a DER certificate, which is not verified here: TLS did that.
+    /// The last common name in the subject of a DER certificate. The TLS handshake has verified the certificate.
     /// - Returns: `nil` without a common name, or if the bytes are not a certificate.
     static func commonName(inDER der: [UInt8]) -> String? {
         guard let certificate = PEMParser.certificates(in: der)?.first,

@@ -38,8 +38,7 @@ public struct OriginTLS: Sendable, Hashable {
 
     /// Creates settings with a kind of certificate.
     public init(_ certificate: Certificate = .trusted, demandsClientCertificate: Bool = false) {
-        self.certificate = certificate
-        self.demandsClientCertificate = demandsClientCertificate
+        (self.certificate, self.demandsClientCertificate) = (certificate, demandsClientCertificate)
     }
 
     /// A trusted certificate.

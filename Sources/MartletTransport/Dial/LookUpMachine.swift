@@ -1,16 +1,16 @@
 import DequeModule
 
-/// Decides when each look-up of a name starts: a state machine without threads and without a clock. A look-up by
-/// `getaddrinfo` blocks its thread until it ends, for ten seconds and more if the name server is silent, and cannot be
-/// stopped. So the machine never assumes that a running look-up ends soon:
+/// A state machine that decides when each look-up of a name starts, without threads and without a clock. A look-up by
+/// `getaddrinfo` cannot be stopped, and blocks its thread for ten seconds or more if the name server is silent. So the
+/// machine never assumes that a running look-up ends soon:
 /// - **Limit.** The number of threads has a limit.
 /// - **Share.** A look-up starts if its domain has fewer threads than are free. Thus one domain whose name server is
 ///   silent gets half of the threads. Two such domains get a third each. The rest stays free for other domains.
 ///   (Switches share a buffer among their ports by the same rule, called dynamic thresholds.) A look-up that all of its
 ///   callers have abandoned counts half, so that one domain never has more than two thirds.
-/// - **Pace.** At most ``Limits/burst`` of the running look-ups are younger than ``Limits/burstDuration``. Many names
-///   that resolve quickly do not flood the name server, and names that do not resolve stop counting after 20 ms.
-/// - **Turns.** Domains take turns, one name each.
+/// - **Pace.** At most ``Limits/burst`` of the running look-ups are younger than ``Limits/burstDuration``. Thus many
+///   quick look-ups do not flood the name server, and slow ones stop counting after 20 ms.
+/// - **Turns.** Domains take turns, with one name per turn.
 /// - **Hosts file.** Its names need no name server. Only the limit applies to them, and they have reserved threads.
 package struct LookUpMachine {
     package struct Limits: Sendable {
@@ -24,7 +24,7 @@ package struct LookUpMachine {
         /// The time after which a running look-up does not count towards ``burst`` any more.
         package var burstDuration = Duration.milliseconds(20)
 
-        /// The limits of the system's resolver.
+        /// Creates the limits for the system's resolver.
         package init() {}
     }
 
@@ -48,7 +48,7 @@ package struct LookUpMachine {
         var queued = RemovableQueue<String>()
         var wantedCount = 0
         var abandonedCount = 0
-        /// The use of threads, in halves.
+        /// The domain's use of threads, in half threads: an abandoned look-up counts half.
         var weight: Int { 2 * wantedCount + abandonedCount }
         var isUnused: Bool { queued.isEmpty && wantedCount + abandonedCount == 0 }
     }
@@ -81,7 +81,7 @@ package struct LookUpMachine {
 
     // MARK: Events
 
-    /// Handles the first caller of a name, or a new one after all have left.
+    /// Handles the first caller of a name, or the first new caller after all others have left.
     /// - Parameter isLocal: Whether the hosts file contains the name.
     mutating func requested(_ name: String, isLocal: Bool, now: MonotonicTime) -> Effects {
         if let lookUp = lookUps[name] {

@@ -1,14 +1,14 @@
 public import MartletURL
 
-/// Parses the address of a proxy: `[scheme://][user[:password]@]host[:port][/…]`.
+/// A parser for proxy addresses: `[scheme://][user[:password]@]host[:port][/…]`.
 ///
-/// It is stricter than curl: control characters and unknown schemes are errors. A path and a query are ignored. The
-/// schemes are `http` (the default), `https`, `socks5` and `socks5h`. The default port is 443 for `https` and 1080 for
-/// all others, as in curl.
+/// The parser is stricter than curl: control characters and unknown schemes are errors. A path and a query are ignored.
+/// The schemes are `http` (the default), `https`, `socks5` and `socks5h`. The default port is 443 for `https` and 1080
+/// for all others, as in curl.
 package struct ProxyURLParser {
     private let bytes: [UInt8]
 
-    /// Checks the input for bytes that are not allowed anywhere.
+    /// Rejects an empty or too long input, and bytes that are not allowed anywhere in an address.
     private init(_ input: String) throws(RawURLParseError) {
         guard input.utf8.count <= HTTPURL.lengthLimit else {
             throw RawURLParseError(
@@ -40,7 +40,7 @@ package struct ProxyURLParser {
     private func server(required: ProxyServer.Kind?, tls: TLSSettings) throws(RawURLParseError) -> ProxyServer {
         var kind = required ?? .http
         var position = 0
-        // The scheme ends at the first “://”, unless that is after an “@”.
+        // “://” ends a scheme only if no other delimiter comes before it.
         if let end = bytes.firstIndex(where: { ":@/?#[".utf8.contains($0) }), bytes[end...].starts(with: "://".utf8) {
             let scheme = String(decoding: bytes[..<end], as: UTF8.self).lowercased()
             guard let named = ProxyServer.Kind.all.first(where: { $0.scheme == scheme }) else {
@@ -56,11 +56,10 @@ package struct ProxyURLParser {
             position = end + 3
         }
         let end = bytes[position...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
-        // The rest is ignored, unless it was meant to be part of a name or a password.
+        // The path and query are ignored. With an “@” in them, they were meant as part of a user name or password.
         if bytes[end...].contains(UInt8(ascii: "@")) {
             throw RawURLParseError(
-                .forbiddenCharacter, at: end, "in a proxy's user or password, write %23, %2F and %3F for what ends them"
-            )
+                .forbiddenCharacter, at: end, "in a proxy's user or password, write # as %23, / as %2F and ? as %3F")
         }
         let authority = try URLAuthority(bytes[position..<end])
         let credentials = authority.userInfo.map { info in
@@ -75,13 +74,13 @@ package struct ProxyURLParser {
 }
 
 extension ProxyServer {
-    /// A proxy by its address: `[scheme://][user[:password]@]host[:port]`, as curl's `--proxy` takes it.
+    /// Creates a proxy from its address: `[scheme://][user[:password]@]host[:port]`, as in curl's `--proxy`.
     ///
-    /// The schemes are `http` (the default), `https`, `socks5` (names are resolved here) and `socks5h` (names are
+    /// The schemes are `http` (the default), `https`, `socks5` (names are resolved locally) and `socks5h` (names are
     /// resolved by the proxy). The default port is 443 for `https`, else 1080. User and password are percent-decoded.
     ///
     /// - Parameter tls: The TLS settings for an HTTPS proxy.
-    /// - Throws: The error, with its character.
+    /// - Throws: The first error in the address, with its position.
     public init(_ address: String, tls: TLSSettings = TLSSettings()) throws(HTTPURL.ParseError) {
         self = try ProxyURLParser.server(address, tls: tls)
     }

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// An X.509 certificate (RFC 5280), owned.
+/// An X.509 certificate (RFC 5280). The object owns the OpenSSL structure, and frees it.
 @safe package final class Certificate {
     package let pointer: OpaquePointer
 
@@ -19,14 +19,14 @@ import COpenSSL
 
     static func sha256(of certificate: OpaquePointer) -> [UInt8] { MessageDigest.sha256(unsafe der(of: certificate)) }
 
-    /// A name as RFC 4514 writes it; control bytes and non-ASCII characters are escaped.
+    /// A distinguished name in the format of RFC 4514; control bytes and non-ASCII characters are escaped.
     static func text(of name: OpaquePointer?) -> String {
         guard let name = unsafe name else { return "" }
         let text = try? unsafe PEMWriter.text { bio in unsafe martlet_print_name(bio, name) }
         return text ?? ""
     }
 
-    /// The names that a certificate is issued for: its alternative names that are hosts or addresses, as text.
+    /// The host names and IP addresses among the subject alternative names of a certificate, as text.
     static func names(of certificate: OpaquePointer) -> [String] {
         guard let raw = unsafe X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil) else { return [] }
         let names = OpaquePointer(raw)
@@ -42,7 +42,7 @@ import COpenSSL
             let bytes = unsafe Array(
                 UnsafeBufferPointer(start: ASN1_STRING_get0_data(string), count: Int(ASN1_STRING_length(string))))
             if type == GEN_DNS {
-                // Displayed and logged, so control bytes are replaced.
+                // For display and logs: bytes that are not visible ASCII are replaced.
                 let visible = bytes.prefix(255).map { (0x21...0x7E).contains($0) ? $0 : UInt8(ascii: "?") }
                 texts.append(String(decoding: visible, as: UTF8.self))
             } else if bytes.count == 4 {
@@ -55,7 +55,7 @@ import COpenSSL
     }
 }
 
-/// A certificate revocation list (RFC 5280 §5), owned.
+/// A certificate revocation list (RFC 5280 §5). The object owns the OpenSSL structure, and frees it.
 @safe package final class RevocationList {
     package let pointer: OpaquePointer
 
@@ -64,7 +64,7 @@ import COpenSSL
     deinit { unsafe X509_CRL_free(pointer) }
 }
 
-/// A key, owned: a private one, unless it was read as a public one.
+/// A private key, or a public key that was read. The object owns the OpenSSL structure, and frees it.
 @safe package final class PrivateKey {
     package let pointer: OpaquePointer
 
@@ -75,7 +75,7 @@ import COpenSSL
     /// The public key in DER (SubjectPublicKeyInfo).
     var publicBytes: [UInt8] { unsafe encoded { unsafe i2d_PUBKEY(pointer, &$0) } }
 
-    /// A copy of the private key that belongs only to the default library context.
+    /// Returns a copy of the private key in OpenSSL's default library context, independent of this key's context.
     func copied() -> PrivateKey? {
         var output: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_PrivateKey(pointer, &output)
@@ -87,7 +87,7 @@ import COpenSSL
     }
 }
 
-/// The bytes that an encoder of OpenSSL allocates; empty if it fails.
+/// Calls an OpenSSL encoder, and returns a copy of the bytes that it allocates; empty if it fails.
 private func encoded(_ encode: (inout UnsafeMutablePointer<UInt8>?) -> Int32) -> [UInt8] {
     var output: UnsafeMutablePointer<UInt8>?
     let count = unsafe encode(&output)
@@ -99,15 +99,15 @@ private func encoded(_ encode: (inout UnsafeMutablePointer<UInt8>?) -> Int32) ->
     return unsafe Array(UnsafeBufferPointer(start: output, count: Int(count)))
 }
 
-/// The name that a client expects its peer to prove: a host name, or an address.
+/// The name that the peer's certificate must contain: a host name or an IP address.
 enum PeerName: Equatable {
     /// A host name in ASCII and lower case, without a trailing dot: verified, and sent as SNI (RFC 6066 §3).
     case host(String)
-    /// An address: verified, never sent.
+    /// An IP address: verified, but never sent as SNI.
     case address(String)
 
     /// Parses the host of a URL.
-    /// - Returns: `nil` for text that is neither a name nor an address, and so could never be verified.
+    /// - Returns: `nil` for text that is neither a host name nor an IP address: no certificate could match it.
     init?(_ text: String) {
         var name = text
         if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
@@ -118,7 +118,7 @@ enum PeerName: Equatable {
         if name.hasSuffix(".") { name.removeLast() }
         name = name.lowercased()
         let allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_."
-        // OpenSSL would take a name that begins with a dot for every name that ends in it.
+        // In OpenSSL, a name that begins with a dot matches certificates of all its subdomains.
         guard (1...253).contains(name.utf8.count), !name.hasPrefix("."),
             name.utf8.allSatisfy({ allowed.utf8.contains($0) })
         else { return nil }

@@ -7,7 +7,7 @@ package enum ByteClass {
 
     /// Whether the byte may be in a token: a method, a field name, a coding (RFC 9110 §5.6.2).
     @inline(__always) package static func isToken(_ byte: UInt8) -> Bool {
-        // One bit per byte value, in constants: looking a byte up costs shifts and no memory.
+        // One bit per byte value, in two constants: a lookup costs shifts, and no memory access.
         let low: UInt64 = 0x03FF_6CFA_0000_0000
         let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE
         let bits = byte & 0x40 == 0 ? low : high
@@ -40,7 +40,7 @@ package enum ByteClass {
         return letter < 6 ? UInt64(letter) + 10 : nil
     }
 
-    /// The byte, an ASCII capital letter in lower case.
+    /// Returns an ASCII capital letter in lower case, and any other byte unchanged.
     @inline(__always) package static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
     /// Whether two byte strings are equal except for the case of ASCII letters.
@@ -64,14 +64,14 @@ package enum ByteClass {
 
 /// The conversion between bytes of a head and characters.
 package enum ByteText {
-    /// UTF-8 if the bytes are valid, else Latin-1.
+    /// The bytes as text: decoded as UTF-8 if they are valid UTF-8, else as Latin-1.
     package static func string(_ bytes: ArraySlice<UInt8>) -> String {
         String(validating: bytes, as: UTF8.self) ?? latin1(bytes)
     }
 
-    /// Each byte as the character of the same number; the inverse of ``latin1Bytes(_:)``.
+    /// The bytes decoded as Latin-1: each byte is a code point. The inverse of ``latin1Bytes(_:)``.
     package static func latin1(_ bytes: ArraySlice<UInt8>) -> String {
-        // ASCII, mostly, which is the same in both.
+        // Fast path: most text is ASCII, which is the same in UTF-8 and Latin-1.
         if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
         return String(decoding: bytes.lazy.map { UInt16($0) }, as: UTF16.self)
     }
@@ -133,7 +133,7 @@ extension Span where Element == UInt8 {
                     continue
                 }
             }
-            // The message ends in fewer than eight bytes, or one of these eight is a control byte, perhaps HTAB.
+            // Fewer than eight bytes are left, or one of these eight may be a control byte; only HTAB is valid.
             let end = Swift.min(index &+ 8, range.upperBound)
             while index < end {
                 if !ByteClass.isFieldValue(self[index]) { return index }

@@ -34,7 +34,7 @@ struct DownloadTextTests {
         let checksum = Checksum.sha1(String(repeating: "0", count: 40))
         let line = text.outcome(
             .finished(try result(verified: [checksum])), of: subject("f.zip"), after: .seconds(2), kept: 0)
-        #expect(line == "d/f.zip: 3.0 MiB in 2.0 s, 1.0 MiB/s; 1.0 MiB were on disk before; sha1 verified")
+        #expect(line == "d/f.zip: 3.0 MiB in 2.0 s, 1.0 MiB/s; 1.0 MiB were already on disk; sha1 verified")
     }
 
     @Test("A failure is reported with its exit code and the stored bytes")

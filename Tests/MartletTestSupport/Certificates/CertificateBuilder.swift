@@ -55,7 +55,7 @@ enum CertificateBuilder {
     }
 
     private static func failure() -> TLSError {
-        TLSError(.configuration(reason: "making a certificate: \(OpenSSLErrors.drain().text)"))
+        TLSError(.configuration(reason: "cannot create a certificate: \(OpenSSLErrors.drain().text)"))
     }
 
     private static func fill(
