@@ -6,12 +6,12 @@ public import MartletStreams
 
 // The streams of a host. Its headers, options, credentials and error mapper apply as for its verbs.
 extension HTTPHost {
-    /// Returns the server-sent events of a path, with reconnections when the stream ends or breaks, as
-    /// ``HTTPSession/events(from:query:body:headers:options:)`` does.
+    /// Returns the server-sent events of a path, and reconnects when the stream ends or breaks, like
+    /// ``HTTPSession/events(from:query:body:headers:options:)``.
     ///
-    /// The request is prepared, and an error reported, when the first event is requested. An `Accept` of the host's
-    /// ``headers`` does not replace `text/event-stream`; an `Accept` of the call does. ``errors`` maps the error that
-    /// ends the sequence.
+    /// The request is prepared when the first event is requested; an error of the preparation is thrown then. An
+    /// `Accept` of the host's ``headers`` does not replace `text/event-stream`; an `Accept` of the call does.
+    /// ``errors`` maps the error that ends the sequence.
     /// - Parameters:
     ///   - path: A path below the base, or an absolute URL; see `url(for:)`.
     ///   - method: The method; GET by default.
@@ -36,18 +36,19 @@ extension HTTPHost {
         }
     }
 
-    /// Fetches a path whose response may be delivered twice: the stored one immediately as a preview, then the final
-    /// one, or an error. It works like ``HTTPSession/deliveries(for:query:body:headers:cache:timeout:options:)``.
+    /// Fetches a path whose response may be delivered twice: first the stored response as a preview, then the final
+    /// response or an error. It works like ``HTTPSession/deliveries(for:query:body:headers:cache:timeout:options:)``.
     ///
-    /// The request is prepared, and an error reported, when the first response is requested. With ``validatesStatus``,
-    /// a stored response that is not 2xx is skipped, and one from the network is thrown as an error.
+    /// The request is prepared when the first response is requested; an error of the preparation is thrown then. With
+    /// ``validatesStatus``, a stored response that is not 2xx is skipped; such a response from the network is thrown as
+    /// an error.
     /// - Parameters:
     ///   - path: A path below the base, or an absolute URL; see `url(for:)`.
     ///   - query: The query that is appended to the URL; null for none.
     ///   - headers: Header fields in addition to those of the host.
-    ///   - timeout: The maximum duration of the call; `nil` for that of the options.
+    ///   - timeout: The maximum duration of the call; `nil` for the timeout of the options.
     ///   - cache: The use of the cache; modes other than ``CacheMode/cacheThenNetwork`` and
-    ///     ``CacheMode/cacheThenRevalidate`` lead to one response.
+    ///     ``CacheMode/cacheThenRevalidate`` deliver one response.
     ///   - options: The options of the call; `nil` for those of the host.
     public func deliveries<Target: HTTPTarget>(
         for path: Target = "", query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),

@@ -1,18 +1,18 @@
 public import MartletCore
 
-/// The credentials that calls use to reply to challenges of servers, or of a proxy if set for it.
+/// The credentials with which calls authenticate to servers, and how they are obtained.
 ///
 /// A call uses the first of these that exists: an `Authorization` field of the caller, which is sent unchanged;
-/// ``credentials``; ``tokens``; ``credentialsByOrigin``; ``netrc``. If it was rejected, or if none exists, ``handler``
-/// is called.
+/// ``credentials``; ``tokens``; ``credentialsByOrigin``; ``netrc``. If the server rejected these, or if none exists,
+/// ``handler`` is called.
 ///
 /// Credentials are sent only to the origin that they were given for. ``credentials`` and ``tokens`` are for the first
-/// origin of a call. After a redirect to another origin they are no longer used, even if another redirect returns to
-/// the first one, unless ``RedirectPolicy/sendsCredentialsCrossOrigin`` is set.
+/// origin of a call. After a redirect to another origin they are no longer used, even if a later redirect returns to
+/// the first origin, unless ``RedirectPolicy/sendsCredentialsCrossOrigin`` is set.
 public struct AuthenticationSettings: Sendable {
-    /// A closure that returns credentials for a challenge; `nil` to return the response. It is called again after a
-    /// rejection, up to ``attemptLimit``, and in each call, so it should store the user's input. It may make calls. If
-    /// it throws an error, the call throws it.
+    /// A closure that returns credentials for a challenge; with `nil` the call returns the response. The closure is
+    /// called again after a rejection, up to ``attemptLimit``, and in each call, so it should store the user's input.
+    /// It may make calls. Its errors are thrown by the call.
     public typealias Handler = @Sendable (AuthenticationChallenge) async throws -> Credentials?
 
     /// The credentials for the first origin of a call; in a session's settings, for all of its calls.
@@ -21,18 +21,17 @@ public struct AuthenticationSettings: Sendable {
     public var tokens: SingleFlightTokens?
     /// The credentials by origin; also for the first origin, if neither ``credentials`` nor ``tokens`` applies.
     public var credentialsByOrigin: [HTTPURL.Origin: Credentials]
-    /// The names and passwords by host, as in `~/.netrc`. They are not sent over plain HTTP in a call that started with
-    /// TLS, and never to a proxy.
+    /// The user names and passwords by host, as in `~/.netrc`. They are not sent over plain HTTP in a call that started
+    /// with TLS, and never to a proxy.
     public var netrc: NetrcFile?
     /// The scheme for ``netrc``; Basic by default, as in curl.
     public var netrcScheme: Credentials.PasswordScheme
     /// The handler that is called if the other sources have no credentials, or these were rejected.
     public var handler: Handler?
-    /// The number of rejections in one call after which its 401 or 407 is returned; 3 by default, at least 1.
+    /// The number of rejections in one call after which the 401 is returned; 3 by default, at least 1.
     public var attemptLimit: Int
-    /// Whether a request with a body is first sent without it if only Digest can satisfy the challenge, as curl does.
-    /// The challenge then comes before the body is sent. A server that sends no challenge receives an empty request
-    /// first.
+    /// Whether a request that needs Digest is first sent without its body, as in curl, so that the challenge comes
+    /// before the body is sent. A server that sends no challenge receives an empty request first.
     package var probesForDigest = false
 
     /// Creates settings; without credentials, a 401 is returned like any other response.
@@ -58,27 +57,28 @@ public struct AuthenticationSettings: Sendable {
     /// ```
     ///
     /// The request is then repeated, if its body can be sent again, until ``attemptLimit`` tokens were rejected.
-    /// Concurrent calls share one run of the closure. It may make calls on the same session, or on any host with other
-    /// credentials. Its calls are sent without the token, because they would wait for it forever.
+    /// Concurrent calls share one run of the closure. The closure may make calls, also on the same session. These calls
+    /// are sent without the token, because they would wait for it forever.
     /// - Parameters:
     ///   - token: The first token, sent with each request until it is rejected.
     ///   - refresh: Returns a token that is currently valid. If it throws an ``HTTPError``, the calls fail with
-    ///     `.authenticationFailed`; other errors are thrown unchanged. A cancelled call stops waiting for it.
+    ///     `.authenticationFailed`; other errors are thrown unchanged. A cancelled call stops waiting for the closure.
     public static func bearer(_ token: String, refresh: @escaping @Sendable () async throws -> String)
         -> AuthenticationSettings
     { AuthenticationSettings(tokens: SingleFlightTokens(ClosureTokens(fetch: refresh), token: token)) }
 
-    /// Returns settings with bearer tokens from a closure. It is called before the first request is sent, and again
-    /// after a 401; between these calls the token is stored. Otherwise like ``bearer(_:refresh:)``, for a program that
-    /// has a token already.
+    /// Returns settings with bearer tokens from a closure. The closure is called before the first request is sent, and
+    /// again after a 401; in between the token is stored. Otherwise like ``bearer(_:refresh:)``, which is for a program
+    /// that already has a token.
     public static func bearer(_ token: @escaping @Sendable () async throws -> String) -> AuthenticationSettings {
         .bearer(tokens: ClosureTokens(fetch: token))
     }
 
-    /// Returns settings with bearer tokens of a provider, which is called before the first request is sent, and again
-    /// after a 401.
+    /// Returns settings with bearer tokens from a provider. It is called before the first request, and again after a
+    /// 401.
     /// - Parameter tokens: The provider. A ``SingleFlightTokens`` is used directly, so that several hosts can share its
-    ///   token, and ``SingleFlightTokens/invalidate()`` signs out. Any other provider is wrapped in a new one.
+    ///   token, and ``SingleFlightTokens/invalidate()`` signs out. Any other provider is wrapped in a new
+    ///   ``SingleFlightTokens``.
     public static func bearer(tokens: some TokenProvider) -> AuthenticationSettings {
         AuthenticationSettings(tokens: tokens as? SingleFlightTokens ?? SingleFlightTokens(tokens))
     }
@@ -178,10 +178,10 @@ public actor SingleFlightTokens: TokenProvider {
     private var present: String?
     /// The running fetch.
     private var flight: Promise<String>?
-    /// The token sources for whose fetch the current task runs.
+    /// The token sources that the current task is fetching a token for.
     @TaskLocal private static var fetching: [SingleFlightTokens] = []
 
-    /// Whether the current task runs for a fetch of this source, and so must not wait for it.
+    /// Whether the current task is fetching a token for this source, and so must not wait for the token.
     nonisolated var isFetchedHere: Bool { SingleFlightTokens.fetching.contains { $0 === self } }
 
     /// Creates a token source.
@@ -191,7 +191,7 @@ public actor SingleFlightTokens: TokenProvider {
         present = token
     }
 
-    /// Returns the current token. Without one, or while a fetch runs, it waits for the fetched token.
+    /// Returns the current token. Without one, or while a token is being fetched, it waits for that fetch.
     /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
     public func token() async throws -> String {
         if let flight { return try await flight.value }
@@ -199,23 +199,23 @@ public actor SingleFlightTokens: TokenProvider {
         return try await fetch { try await $0.token() }
     }
 
-    /// Returns a token to replace a rejected one. If the current token is already another one, it is returned without a
-    /// fetch.
+    /// Returns a token to replace a rejected one. If the current token is not the rejected one, it is returned without
+    /// a fetch.
     /// - Throws: The errors of the provider; `CancellationError` if the waiting task is cancelled.
     public func refresh(after token: String) async throws -> String {
         while let flight {
             let fetched = try await flight.value
             // A first fetch may return the very token that was rejected.
             if fetched != token { return fetched }
-            // The flight is normally cleared before its outcome is reported. This handles a fetch that was invalidated.
+            // Prevents an endless loop. `finish` has already cleared a flight when its outcome is reported.
             if self.flight === flight { break }
         }
         if let present, present != token { return present }
         return try await fetch { try await $0.refresh(after: token) }
     }
 
-    /// Discards the current token, for example after the user signed out. A running fetch still serves its waiting
-    /// calls.
+    /// Discards the current token, for example after the user signed out. Calls that wait for a running fetch still
+    /// receive its token.
     public func invalidate() {
         present = nil
         flight = nil
@@ -238,7 +238,7 @@ public actor SingleFlightTokens: TokenProvider {
     }
 
     private func finish(_ outcome: Promise<String>, _ result: Result<String, any Error>) {
-        // The token of an invalidated fetch is returned to its waiting calls, and not stored.
+        // After `invalidate()` the fetched token is only for the calls that wait for it, and is not stored.
         if flight === outcome {
             flight = nil
             present = (try? result.get()) ?? present

@@ -1,7 +1,7 @@
 public import MartletCore
 
-/// The names and passwords by host in a netrc file, as in the `~/.netrc` of ftp, curl, git and others. It is read only
-/// on request. Neither ``description`` nor a mirror contains secrets.
+/// The user names and passwords by host in a netrc file, such as `~/.netrc`, which ftp, curl and git use, too. Martlet
+/// reads no such file by itself. Neither ``description`` nor a mirror contains secrets.
 public struct NetrcFile: Hashable, Sendable {
     /// An unsafe property of a file. The file is still read, as in curl.
     public enum Warning: String, Hashable, Sendable {
@@ -53,8 +53,8 @@ public struct NetrcFile: Hashable, Sendable {
 
     /// Returns the entry for a host: the first in the file for this host or for all hosts.
     ///
-    /// An entry with a password takes precedence over one with only a name. With a given name, only entries with that
-    /// name are used, and those with a password and no name.
+    /// An entry with a password takes precedence over one with only a name. If a name is given, entries with another
+    /// name are ignored.
     /// - Parameters:
     ///   - host: The host, in any case; an IPv6 address without brackets.
     ///   - login: The user name; `nil` for any name.
@@ -78,13 +78,13 @@ extension NetrcFile: CustomStringConvertible, CustomReflectable {
 
 /// The entry of one machine in a netrc file.
 public struct NetrcEntry: Hashable, Sendable {
-    /// The host; `nil` for the entry of all other hosts.
+    /// The host; `nil` for `default`, which matches all hosts.
     public let machine: String?
     /// The user name; `nil` if it is missing.
     public internal(set) var login: String?
     /// The password; `nil` if it is missing.
     public internal(set) var password: String?
-    /// An additional password (`account`) that few servers request; HTTP does not use it.
+    /// The additional password (`account`) of some FTP servers; HTTP does not use it.
     public internal(set) var account: String?
     /// The line at which the entry starts, from 1.
     public let line: Int
@@ -106,11 +106,11 @@ public struct NetrcError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of error.
     public enum Code: String, Hashable, Sendable {
-        /// The last word requires a following word.
+        /// A keyword, such as `login`, is the last word of the file.
         case missingValue
         /// A quoted value is not closed on its line.
         case unterminatedQuote
-        /// The file contains bytes that are not UTF-8.
+        /// A word contains bytes that are not UTF-8.
         case invalidText
         /// The file contains a control character outside quotes.
         case controlCharacter

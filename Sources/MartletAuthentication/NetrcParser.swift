@@ -2,10 +2,10 @@ import MartletCore
 
 /// A parser of netrc files.
 ///
-/// Blanks and line ends separate words. A word in quotation marks ends on its line and contains any characters. In it,
-/// `\n`, `\r` and `\t` are escapes, and a backslash before any other character means that character. A `#` at the
-/// position of a keyword starts a comment to the end of its line; in a value it is a normal character. `macdef` extends
-/// to the next empty line. Unknown words are ignored.
+/// Blanks and line ends separate words. A word in quotation marks may contain any characters except a line break. In
+/// such a word, `\n`, `\r` and `\t` are escapes, and a backslash before any other character means that character. A `#`
+/// at the position of a keyword starts a comment to the end of its line; in a value it is a normal character. `macdef`
+/// extends to the next empty line. Unknown words are ignored.
 struct NetrcParser {
     private static let escapes: [UInt8: UInt8] = [
         UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09,
@@ -17,7 +17,6 @@ struct NetrcParser {
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Returns all entries of the file.
     mutating func entries() throws(NetrcError) -> [NetrcEntry] {
         guard bytes.count <= NetrcFile.byteLimit else { throw NetrcError(line: 1, code: .tooLarge) }
         var entries: [NetrcEntry] = []
@@ -59,7 +58,6 @@ struct NetrcParser {
         return try word()
     }
 
-    /// Returns the word at the position, of at least one byte.
     private mutating func word() throws(NetrcError) -> String {
         let word: [UInt8]
         if current == UInt8(ascii: "\"") {
@@ -93,7 +91,7 @@ struct NetrcParser {
         throw NetrcError(line: line, code: .unterminatedQuote)
     }
 
-    /// Moves past the next empty line.
+    /// Skips a macro, up to the end of the next empty line.
     private mutating func skipMacro() {
         skipLine()
         while current != nil {

@@ -1,6 +1,6 @@
 import Martlet
 
-/// The exit user code: curl's number if curl has a code with the same meaning.
+/// An exit code of the program: curl's number if curl has a code with the same meaning.
 struct ExitStatus: Error, Hashable, Sendable {
     /// The exit code, 0–255.
     var code: Int32
@@ -46,7 +46,7 @@ struct ExitStatus: Error, Hashable, Sendable {
     static let alreadyInProgress = ExitStatus(code: 106)
     static let interrupted = ExitStatus(code: 130)
 
-    /// Reports a message on standard error, and returns the code, to throw it.
+    /// Reports a message on standard error, and returns the code so that the caller can throw it.
     func reporting(_ message: String) async -> ExitStatus {
         await Console.report(message)
         return self
@@ -64,14 +64,14 @@ extension ExitStatus {
         case .invalidRequest, .invalidHeader: self = .usage
         case .resolutionFailed: self = error.proxy == nil ? .unresolvedHost : .unresolvedProxy
         case .proxyFailed:
-            // To curl, an invalid proxy address is one that cannot be resolved, and a rejected CONNECT a failure to
-            // receive.
+            // Like curl: 5 (the proxy cannot be resolved) for an invalid proxy URL, 56 (receiving failed) for a
+            // rejected CONNECT.
             switch (error.underlying as? ProxyError)?.kind {
             case .rejected: self = .receiveFailed
             case nil: self = .unresolvedProxy
             default: self = .proxyFailed
             }
-        // To curl, every failure of a handshake is a failure of TLS.
+        // Like curl: 35 for every failure during the TLS handshake.
         case .connectFailed where error.phase == .tlsHandshake, .connectionLost where error.phase == .tlsHandshake:
             self = .tlsFailed
         case .connectFailed where ExitStatus.isOfInterface(error): self = .interfaceFailed

@@ -1,14 +1,14 @@
 import ArgumentParser
 import Martlet
 
-/// A shell that completes commands and options, from the tables of the program.
+/// A shell for which the program generates a completion script from its tables of commands and options.
 enum ShellCompletions: String, CaseIterable, ExpressibleByArgument {
     case bash, zsh, fish
 
     var script: String {
         switch self {
         case .bash: ShellCompletions.bashScript
-        // It understands scripts for bash.
+        // With `bashcompinit`, zsh runs completion scripts for bash.
         case .zsh: "autoload -U +X bashcompinit && bashcompinit\n" + ShellCompletions.bashScript
         case .fish: ShellCompletions.fishScript
         }
@@ -93,7 +93,7 @@ struct CompletionsCommand: AsyncParsableCommand {
     mutating func run() async throws { try await Console.print(shell.script) }
 }
 
-/// The manual page of the program, made from the tables of its options (man(7)).
+/// The manual page of the program in the format of man(7), generated from its tables of options.
 enum ManualPage {
     static var text: String {
         var lines = [
@@ -125,7 +125,7 @@ enum ManualPage {
         return lines + [".PP", ".nf"] + text.map { escaped(String($0)) } + [".fi"]
     }
 
-    /// A text without commands of the page's language.
+    /// Escapes a text for roff: no character of it starts a request or an escape sequence.
     static func escaped(_ text: String) -> String {
         let inner = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
         return inner.hasPrefix(".") || inner.hasPrefix("'") ? "\\&\(inner)" : inner
@@ -138,10 +138,10 @@ enum ManualPage {
         ("22", "status 400 or above with -f; a rejected download or queued request"),
         ("23", "output cannot be written"), ("26", "input cannot be read"), ("28", "timeout"),
         ("33", "the server sent another range"), ("35, 60", "TLS failed; the certificate was rejected"),
-        ("45", "unknown interface"), ("47", "too many redirects"), ("52", "empty response"),
+        ("45", "unusable local interface or address"), ("47", "too many redirects"), ("52", "empty response"),
         ("55, 56", "sending, or receiving, failed"),
         ("58, 59, 77, 82, 90", "client certificate, ciphers, file of authorities, revocation lists, pinned key"),
-        ("61", "content coding that cannot be decoded"), ("63", "too large"), ("94", "authentication"),
+        ("61", "content coding that cannot be decoded"), ("63", "too large"), ("94", "authentication failed"),
         ("97", "the proxy opened no tunnel"), ("100", "a checksum does not match"),
         ("101", "the file changed repeatedly during the download"), ("102", "the download cannot be resumed"),
         ("103", "offline; requests are left in the queue"), ("104", "not in the cache"), ("105", "the disk is full"),
@@ -165,12 +165,12 @@ struct ManualCommand: AsyncParsableCommand {
 
 /// The help of the program: one screen, or everything.
 enum HelpText {
-    /// The text that words request; `nil` if they request something else.
+    /// The help text that a command line requests; `nil` if it requests none, or one that ArgumentParser prints.
     static func text(for words: [String]) -> String? {
         switch words {
         case ["help"], ["--help"], ["-h"]: short
         case ["help", "all"], ["--help", "all"], ["-h", "all"]: all
-        // The commands with options like those of `get` print their own help.
+        // ArgumentParser does not know the options of these commands.
         default: MartletCommand.wordsCommands.first { words == ["help"] + $0.path }.map { $0.options.help + "\n" }
         }
     }

@@ -13,12 +13,12 @@ import MartletDemo
         CacheCommand.self, QueueCommand.self, NetworkCommand.self, ManualCommand.self, CompletionsCommand.self,
     ]
 
-    /// The commands that parse their words themselves. Without a command's name, the words belong to the first.
+    /// The commands that parse their arguments themselves. The first is the default if no command is named.
     static let wordsCommands: [any WordsCommand.Type] = [
         GetCommand.self, DownloadCommand.self, QueueAddCommand.self, QueueRunCommand.self,
     ]
 
-    /// Commands of several words, by the first one.
+    /// The commands that have subcommands.
     static let groups: [any ParsableCommand.Type] = [CacheCommand.self, QueueCommand.self]
 
     static let commands = subcommands.map {
@@ -52,7 +52,7 @@ import MartletDemo
                 }
             }
         } catch let status as ExitStatus { return status } catch {
-            // A mistake on the command line of one of our own commands is exit code 2, as everywhere here.
+            // A usage error gives exit code 2 here, as for all commands; ArgumentParser's own code is 64.
             guard exitCode(for: error) == .success else {
                 let group = groups.first { $0.configuration.commandName == words.first }
                 let names = group?.configuration.subcommands.map { $0.configuration.commandName } ?? []
@@ -67,14 +67,14 @@ import MartletDemo
         return .success
     }
 
-    /// Whether a first word is for another command than `get`, whose options only `get` can read.
+    /// Whether the first argument is a command or an option of ArgumentParser. Other command lines belong to `get`.
     private static func isCommand(_ word: String) -> Bool {
         (commands.map(\.name) + ["help", "--help", "-h", "--version"]).contains(word)
             || word.hasPrefix("--generate-completion-script") || word.hasPrefix("--experimental")
     }
 }
 
-/// The first word of a command line, which may be a misspelt command name.
+/// The detection of misspelled command names.
 enum CommandName {
     /// Command names of other programs, and the equivalent command lines of this one.
     private static let alternatives = [
@@ -83,7 +83,7 @@ enum CommandName {
         "options": "martlet -X OPTIONS URL", "fetch": "martlet URL", "version": "martlet --version",
     ]
 
-    /// The error of words that begin with a misspelt command name, also after `help` and commands with subcommands.
+    /// The error for a misspelled command, also after `help`, or a misspelled subcommand; `nil` if there is none.
     static func usageError(in words: [String]) -> UsageError? {
         guard let first = words.first else { return nil }
         let commands = MartletCommand.commands.map(\.name) + ["help"]
@@ -99,14 +99,13 @@ enum CommandName {
         guard !commands.contains(first),
             let name = alternatives[first.lowercased()] ?? suggestion(for: first, among: commands)
         else { return nil }
-        // The word would be fetched as a host.
+        // Without this error, `get` would use the word as a host name.
         var error = unknown(first, name)
         error.description += " To fetch from a host of that name, write http://\(first)/"
         return error
     }
 
-    /// The command that a word of letters most likely means; `nil` for a URL or an option. `martlet WORD` would fetch
-    /// `http://WORD/`: a word that is one or two mistakes away from a command's name is not a host.
+    /// The command name that a word of letters and hyphens probably means; `nil` for other words, URLs and options.
     static func suggestion(for word: String, among names: [String]) -> String? {
         guard word.first != "-", word.utf8.allSatisfy({ (97...122).contains($0 | 0x20) || $0 == 0x2D }) else {
             return nil
@@ -120,7 +119,7 @@ enum CommandName {
 }
 
 enum Spelling {
-    /// The name that a word most likely means: one that is one or two mistakes away; `nil` for other words.
+    /// The name most similar to a word, if at most two edits away, or one for a name of up to four letters.
     static func suggestion(for word: String, among names: [String]) -> String? {
         let letters = Array(word.lowercased().utf8)
         let distances = names.map { (name: $0, distance: distance(letters, Array($0.utf8))) }
@@ -128,7 +127,7 @@ enum Spelling {
             .name
     }
 
-    /// The number of letters to add, leave out, replace or swap with their neighbour to turn one word into another.
+    /// The number of letters to insert, delete, replace or swap with a neighbor to turn one word into the other.
     private static func distance(_ word: [UInt8], _ name: [UInt8]) -> Int {
         guard abs(word.count - name.count) <= 2 else { return .max }
         var beforeLast: [Int] = []

@@ -6,8 +6,8 @@ struct NetworkCommand: AsyncParsableCommand {
         commandName: "network", abstract: "Print the network path, and each change",
         discussion: """
             A path is satisfied if a default route uses an interface that is up, running, has a carrier, and has an \
-            address beyond the link. Names of interfaces can end in * for any characters. With --json each line is an \
-            object.
+            address that is not link-local. An interface name may end in *, which matches any characters. With --json \
+            each line is an object.
 
             EXIT CODES:
             0: done
@@ -64,7 +64,7 @@ struct NetworkCommand: AsyncParsableCommand {
         }
     }
 
-    /// The URL for a name or an address, with or without a port; an IPv6 address with a port is in brackets.
+    /// The URL of a host name or address with an optional port. An IPv6 address needs brackets only before a port.
     private static func url(_ host: String) throws(HTTPURL.ParseError) -> HTTPURL {
         let isBareLiteral = host.utf8.count { $0 == UInt8(ascii: ":") } > 1 && !host.hasPrefix("[")
         // The scheme gives the default port.
@@ -78,7 +78,7 @@ struct NetworkReport: Sendable {
     /// The hosts of the command line, in order.
     var hosts: [(name: String, reachability: HostReachability)] = []
 
-    /// The readable form: a line for the path, and for each interface and host.
+    /// The text form: a line for the path, and one for each interface and host.
     var text: String {
         let versions = [path.supportsIPv4 ? " IPv4" : "", path.supportsIPv6 ? " IPv6" : ""].joined()
         var lines = [path.status.rawValue + versions]

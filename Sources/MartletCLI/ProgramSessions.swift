@@ -1,14 +1,13 @@
 import Martlet
 import Synchronization
 
-/// The sessions of the program. All of them end before it exits, so that none of their calls runs during process
-/// shutdown.
+/// The sessions of the program. All of them are closed before it exits, so that no call runs during process shutdown.
 final class ProgramSessions: Sendable {
     static let shared = ProgramSessions()
-    /// Guards the sessions: commands add them, and the end of the program removes them.
+    /// The registered sessions: commands add them, ``end()`` removes all.
     private let sessions = Mutex<[WeakSession]>([])
 
-    /// Creates a session. Sessions without owners are removed from the list.
+    /// Creates and registers a session. Deallocated sessions are removed from the list.
     func make(_ configuration: SessionConfiguration = .default) -> HTTPSession {
         let session = HTTPSession(configuration: configuration)
         sessions.withLock { sessions in
@@ -18,7 +17,7 @@ final class ProgramSessions: Sendable {
         return session
     }
 
-    /// Cancels all calls, and returns when they have ended.
+    /// Invalidates all sessions and cancels their calls; returns when the calls have ended.
     func end() async {
         for session in sessions.withLock({ exchange(&$0, with: []) }) { await session.invalidateAndCancel() }
     }

@@ -8,7 +8,7 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve", abstract: "Serve a directory and test routes on 127.0.0.1",
         discussion: """
             Prints its URL, and runs until SIGINT or SIGTERM. Logs each request to standard error: method, target, status, \
-            body size of the response, and duration. Routes with names of httpbin.org behave as there.
+            body size of the response, and duration. Routes that httpbin.org also has behave as they do there.
 
             ROUTES:
 
@@ -36,10 +36,10 @@ struct ServeCommand: AsyncParsableCommand {
     mutating func run() async throws {
         let routes = StandardRoutes(directory: directory.map { FilePath($0) })
         var options = OriginOptions(binding: .ipv4(port: port), tls: tls ? .trusted : nil)
-        // Nothing reads the records.
+        // Nothing reads the recorded requests.
         (options.limits.recordLimit, options.limits.recordedBodyLimit) = (0, 0)
         if !quiet {
-            // Awaited, so that a slow reader of the log slows the clients down and does not fill the memory.
+            // Awaited by the origin: a slow reader of the log slows the clients down instead of filling the memory.
             options.log = { request in
                 await Console.printError("\(ColumnText.safe("\(request)", usesUnicode: Environment.speaksUTF8))\n")
             }

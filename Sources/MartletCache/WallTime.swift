@@ -1,11 +1,10 @@
 /// A moment on the wall clock, in milliseconds since 1970-01-01 00:00 UTC.
 ///
-/// Stored times outlive the process, and wall clocks can be changed, so two moments may be in either order.
+/// Stored times outlive the process, and wall clocks can be changed, so a stored time may be in the future.
 package struct WallTime: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970, negative before.
     package var milliseconds: Int64
 
-    /// Creates a moment from milliseconds since 1970.
     package init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
     /// Creates a moment from seconds since 1970, clamped to the range of the type.
@@ -17,10 +16,9 @@ package struct WallTime: Hashable, Comparable, Sendable {
         return remainder < 0 ? quotient - 1 : quotient
     }
 
-    /// Whether one moment is before another.
     package static func < (left: WallTime, right: WallTime) -> Bool { left.milliseconds < right.milliseconds }
 
-    /// Milliseconds from another moment to this one, negative if that is later; clamped to the range of the type.
+    /// The milliseconds since another moment, negative if that is later; clamped to the range of the type.
     package func milliseconds(since other: WallTime) -> Int64 { milliseconds.clampedDifference(other.milliseconds) }
 }
 

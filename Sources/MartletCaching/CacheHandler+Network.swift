@@ -11,7 +11,7 @@ extension CacheHandler {
         let flight = member.flight
         switch try await member.outcome(for: call, control) {
         case .failed(let error):
-            // The transfer was cancelled for reasons of other calls.
+            // Other calls have caused the cancellation of the transfer.
             if error is CancellationError, !isFirst { return nil }
             throw error
         case .stored(let response, let answer, let network):
@@ -50,7 +50,7 @@ extension CacheHandler {
         }
     }
 
-    /// Makes the network's response the call's own.
+    /// Passes the network's response and its exchange to the call.
     private func take(over offer: CacheFlight.Offer, _ flight: CacheFlight, staleFallback: StaleFallback?)
         -> StreamedResponse
     {
@@ -79,7 +79,7 @@ extension CacheHandler {
     }
 
     func makeFlight(isUnattended: Bool) -> CacheFlight {
-        // A validation after the response of a call is not part of that call.
+        // A validation in the background is not part of a call, so it is not traced.
         let (store, epoch, url) = (cache.store, epoch, request.key.url)
         return CacheFlight(loop: core.loop, tracer: isUnattended ? nil : control.tracer, isUnattended: isUnattended) {
             store.holds(epoch, for: url)
@@ -87,13 +87,13 @@ extension CacheHandler {
     }
 
     /// Starts a transfer.
-    /// - Parameter ended: Called when requests can no longer join it by its key.
+    /// - Parameter ended: Called when requests can no longer join the transfer by its key.
     func start(_ flight: CacheFlight, as key: FlightRegistry.Key?, _ ended: @escaping @Sendable () -> Void = {}) {
         let driver = FlightDriver(
             flight: flight, cache: cache, core: core, dialer: dialer,
             call: flight.isUnattended ? call.unobserved : call, request: request, decision: decision, found: found,
             epoch: epoch)
-        // Unstructured, since all members share it, and each may leave.
+        // Unstructured, since all members share the transfer, and each may leave it.
         Task { [flights = core.flights] in
             await driver.run {
                 if let key { flights.end(key, flight) }
@@ -145,7 +145,7 @@ extension CacheHandler {
         ) { reference in (try? url.resolving(reference))?.absoluteForm }
         if !targets.isEmpty {
             let (store, partition, now) = (cache.store, request.key.partition, WallTime.now)
-            // Called before the disk is used, which may block.
+            // Takes effect immediately; the changes on disk may block.
             for target in targets { store.noteOutdated(target, at: now) }
             @Sendable func invalidate() {
                 for target in targets { store.invalidate(CacheKey(url: target, partition: partition), others: now) }
@@ -168,7 +168,7 @@ final class StoreWork<Value: Sendable>: Sendable {
 
     private let store: ResponseStore
     private let loop: EventLoop
-    /// Guards the above: the worker and the one task that waits.
+    /// Shared by the worker and the one task that waits.
     private let state = Mutex(State())
 
     init(in store: ResponseStore, on loop: EventLoop) { (self.store, self.loop) = (store, loop) }

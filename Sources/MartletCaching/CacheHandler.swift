@@ -9,9 +9,9 @@ struct CacheHandler {
     let call: Call
     let control: TransferControl
     let request: CacheRequest
-    /// Whether stored responses are ignored, since one was damaged.
+    /// Whether stored responses are ignored, because one of them was damaged.
     private var ignoresStored: Bool
-    /// Stored statuses that are not served, because they caused the repetition of the request.
+    /// The statuses of stored responses that are not served, because such a response caused a retry of the request.
     private let unwantedStatuses: Set<Int>
     /// Whether the disk was read, or need not be.
     private var hasLookedIntoDisk = false
@@ -37,7 +37,7 @@ struct CacheHandler {
         guard call.isLookedUp else {
             guard request.isOffline else { return try await changing() }
             var status = CacheStatus.nothing
-            status.detail = "only-if-cached, and the method is never answered here"
+            status.detail = "only-if-cached, but the cache does not serve this request"
             return unsatisfiable(status)
         }
         if !unwantedStatuses.isEmpty { await removeUnwanted() }
@@ -95,7 +95,7 @@ struct CacheHandler {
         let response = found[answer.variant]
         let body = answer.body(of: response)
         if case .file = body { return nil }
-        // A coded body takes the longer path, which reports a coding that cannot be decoded.
+        // The longer path reports a content coding that cannot be decoded.
         if answer.content == .whole, call.decodesContentCoding, answer.head.fields.contains("content-encoding") {
             return nil
         }
@@ -103,7 +103,7 @@ struct CacheHandler {
         return make(answer, of: response, body, ResponseCacheInfo(answer.source, answer.status))
     }
 
-    /// Removes stored responses with the statuses that caused the repetition of the request.
+    /// Removes stored responses with the statuses that caused a retry of the request.
     private func removeUnwanted() async {
         let (store, key, statuses) = (cache.store, request.key, unwantedStatuses)
         _ = await StoreWork.run(in: store, on: core.loop) {
@@ -113,7 +113,7 @@ struct CacheHandler {
         }
     }
 
-    /// The key of shared transfers, which costs more than a lookup in memory.
+    /// Creates the key of shared transfers, which costs more than a lookup in memory.
     func makeKey() -> FlightRegistry.Key { FlightRegistry.Key(request, of: call, cache: cache, dialer: dialer) }
 
     /// Whether a stored response is served although a request is sent as well. No transfer is then awaited.
@@ -133,7 +133,7 @@ struct CacheHandler {
     private mutating func lookIntoDisk() async {
         let (store, key) = (cache.store, request.key)
         hasLookedIntoDisk = true
-        // Waking a worker costs ten times as much as reading a small file that is in the kernel's memory.
+        // Waking a worker costs ten times as much as reading a small file that is in the page cache.
         if let found = store.allNonBlocking(key) { return decide(on: found) }
         let found = await StoreWork.run(in: store, on: core.loop, until: call.totalDeadline) { store.all(key) }
         decide(on: found ?? store.inMemory(key))
@@ -193,7 +193,7 @@ struct CacheHandler {
             provenance: ResponseCacheInfo(.cache, status))
     }
 
-    /// The stored response that may replace an error. It is not counted yet, since another attempt may succeed.
+    /// The stored response that may replace an error. It does not count as used yet, since another attempt may succeed.
     /// - Parameter status: The status of the error; `nil` if there was no response.
     mutating func staleFallback(status: Int? = nil) async throws -> StaleFallback? {
         if !hasLookedIntoDisk { await lookIntoDisk() }
@@ -231,10 +231,10 @@ extension ResponseCache {
 }
 
 extension CachedResponse {
-    /// Its source, unless the network has just validated it.
+    /// The source, unless the network has just validated the stored response.
     fileprivate var source: HTTPExchange.Source { isStale ? .staleCache : .cache }
 
-    /// The part of the stored body that it contains.
+    /// The part of the stored body that the response contains.
     private func range(of response: StoredResponse) -> Range<UInt64> {
         switch content {
         case .none: 0..<0
@@ -259,7 +259,7 @@ extension CachedResponse {
     }
 }
 
-/// The part of the cache in a response.
+/// The cache's information on a response: its source, its status, and a stored response that may replace it.
 final class ResponseCacheInfo: ResponseProvenance {
     let source: HTTPExchange.Source
     let transfer: StreamedResponse?
@@ -267,7 +267,7 @@ final class ResponseCacheInfo: ResponseProvenance {
     let isPreview: Bool
     /// The handling of the request by the cache.
     private let status: CacheStatus
-    /// The stored response that replaces this one, which is an error, unless another attempt follows (RFC 5861 §4).
+    /// The stored response that replaces this error response, unless another attempt follows (RFC 5861 §4).
     private let staleFallback: StaleFallback?
 
     init(
@@ -290,11 +290,11 @@ final class ResponseCacheInfo: ResponseProvenance {
     func useFallback() -> StreamedResponse? { staleFallback?() }
 }
 
-/// Returns a stored response that may replace an error (RFC 5861 §4). It is called when it does, and then counts and
-/// reports the response.
+/// Returns the stored response that replaces an error (RFC 5861 §4), and counts and reports it. Called only if it is
+/// used.
 typealias StaleFallback = @Sendable () -> StreamedResponse
 
 extension SessionCore {
-    /// The requests that are shared by several calls.
+    /// The transfers that calls of the session share.
     nonisolated var flights: FlightRegistry { state { FlightRegistry() } }
 }

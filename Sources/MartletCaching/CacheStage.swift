@@ -1,7 +1,7 @@
 public import MartletCore
 public import MartletCache
 
-/// Serves responses from the cache, and stores those of the network, by the rules of RFC 9111 (``CacheHandler``).
+/// The stage that serves responses from the cache and stores those of the network (RFC 9111; ``CacheHandler``).
 struct CacheStage: CallStage {
     let progress: CallProgress
 
@@ -77,7 +77,7 @@ enum PreviewKey: SettingKey { static var defaultValue: Bool { false } }
 
 extension SessionConfiguration {
     /// The response cache (RFC 9111). With `nil` (the default) responses are neither stored nor served from a cache.
-    /// Sessions may share one: a response that was stored for one caller's credentials is not found with others.
+    /// Sessions may share one: a response that was stored with one user's credentials is not served with others.
     public var cache: ResponseCache? {
         get { self[CacheKeySetting.self] }
         set { self[CacheKeySetting.self] = newValue }
@@ -108,7 +108,7 @@ extension SessionConfiguration {
     }
 
     /// The name of the part of the cache that requests use; with `nil` (the default) requests with different
-    /// `Authorization` fields use different parts, so that no caller receives a response that was stored for another.
+    /// `Authorization` fields use different parts, so that no user receives a response that was stored for another.
     ///
     /// The name is written to disk, so it must not be a secret. A session that acts for many users by cookies gives
     /// each of them a view with its own partition. Responses of another server (``unixSocketPath``,
@@ -163,7 +163,7 @@ extension Call {
         }
         var partition = [self[CachePartitionKey.self] ?? caller ?? ""].filter { !$0.isEmpty }
         let server = otherServer
-        // The rule on credentials (RFC 9111 §3.5) only applies to the partition without a name.
+        // The rule on credentials (RFC 9111 §3.5) only applies without a partition; the server must not disable it.
         if partition.isEmpty, !server.isEmpty, let caller { partition = [caller] }
         partition += server
         let wanted = settings.configuration.cache == nil ? .standard : self[CacheModeKey.self]
@@ -180,7 +180,7 @@ extension Call {
 
     /// The properties that distinguish the resource from that of the URL; mostly none.
     private var otherServer: [String] {
-        // The caller's own Host may name another resource; another server than the URL's has its own.
+        // The caller's own Host field may name another resource, and another server than the URL's has other resources.
         let host = fields[.hostField].flatMap { $0.lowercased() == url.hostFieldValue.lowercased() ? nil : $0 }
         let place = settings.configuration.otherPlace(of: url)
         return [("host-", host), ("place-", place)].compactMap { kind, name in
@@ -188,7 +188,7 @@ extension Call {
         }
     }
 
-    /// The credential of a request, each byte as a character, so that different ones are different texts.
+    /// The credentials of a request, with each byte as a character, so that different credentials are different texts.
     private static func credential(in fields: FieldBlock) -> String? {
         let lines = fields.rawValues(of: "Authorization")
         return lines.isEmpty ? nil : lines.map { ByteText.latin1($0) }.joined(separator: "\n")

@@ -24,7 +24,7 @@ public struct CacheThenNetworkResponses: AsyncSequence, Sendable {
     private let prepare: @Sendable () throws -> Prepared
     private let accept: @Sendable (HTTPExchange) throws -> HTTPExchange
 
-    /// Creates the responses of a call.
+    /// Creates the sequence of a call's responses.
     /// - Parameters:
     ///   - accept: Checks a response, and throws for one that is not delivered; a preview that it rejects is skipped.
     ///   - prepare: Makes the request, for each iterator.
@@ -132,13 +132,13 @@ public struct CacheThenNetworkResponse: Sendable {
     public let isUnchanged: Bool
 }
 
-/// Emits the events of a cache. The first subscriber also receives earlier events, such as those of its opening.
+/// The emitter of a cache's events. The first subscriber also receives earlier events, such as those of the opening.
 final class CacheEventEmitter: Sendable {
-    /// The maximum number of events for the first subscriber.
+    /// The maximum number of events that are stored for the first subscriber.
     private static let limit = 64
 
     private let hub = EventBroadcaster<CacheEvent>()
-    /// The events before the first subscription; `nil` after it. Guards the order of both.
+    /// The events before the first subscription; `nil` after it. The mutex orders events and subscriptions.
     private let early = Mutex<[CacheEvent]?>([])
 
     func emit(_ event: CacheEvent) {
@@ -181,7 +181,7 @@ public enum CacheEvent: Sendable, Hashable {
     case indexed(count: Int, hadFile: Bool)
     /// A response that had been served stale could not be validated afterwards.
     case revalidationFailed(url: String)
-    /// A stored response replaced an error: the status of the server's, or `nil` if there was no response.
+    /// A stored response replaced an error: an error response with this status, or none (`nil`).
     case staleOnError(url: String, status: Int?)
     /// A slow subscriber missed this number of events before the next one.
     case dropped(Int)
@@ -203,10 +203,10 @@ public enum CacheEvent: Sendable, Hashable {
 
 /// The events of a cache, as an `AsyncSequence`: a subscription with its own buffer.
 ///
-/// It starts when the sequence is created; the first sequence of a cache starts with the cache itself. It ends when its
-/// last copy and its last iterator are released. When the buffer of a slow subscriber is full, the oldest event is
-/// dropped, and ``CacheEvent/dropped(_:)`` reports the number. The sequence ends with the cache, which it does not
-/// retain.
+/// It starts when the sequence is created; the first sequence of a cache also contains up to 64 earlier events. It ends
+/// when its last copy and its last iterator are released. When the buffer of a slow subscriber is full, the oldest
+/// event is dropped, and ``CacheEvent/dropped(_:)`` reports the number. The sequence ends with the cache, which it does
+/// not retain.
 public struct CacheEvents: AsyncSequence, Sendable {
     /// The type of the elements.
     public typealias Element = CacheEvent

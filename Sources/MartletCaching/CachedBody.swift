@@ -2,7 +2,8 @@ import MartletCore
 import MartletCache
 import Synchronization
 
-/// The body of a response from the cache, or from a shared transfer. One task reads it; nothing is read in advance.
+/// The body of a response from the cache, or from a shared transfer. One task reads it. Only the first bytes of a file
+/// are read in advance.
 final class CachedBody: StoredBody {
     /// The location of the bytes.
     enum Source: Sendable {
@@ -13,18 +14,18 @@ final class CachedBody: StoredBody {
 
     private struct State {
         var source: Source
-        /// Bytes of a file that were read in advance.
+        /// The first bytes of a file, read before the response was returned.
         var ahead: [UInt8] = []
     }
 
-    /// The maximum number of bytes that are read from a file at once.
+    /// The maximum number of bytes in one read from a file.
     static let pieceByteCount: UInt64 = 256 * 1024
 
     private let loop: EventLoop
     private let cache: ResponseCache
     private let stored: StoredResponse?
     private let flight: CacheFlight?
-    /// The rest of the body. Used by its reader, and by the code that ends it.
+    /// The rest of the body. Used by its reader, and by the code that abandons it.
     private let state: Mutex<State>
 
     /// Creates a body.
@@ -131,6 +132,6 @@ final class CachedBody: StoredBody {
     static func damage(_ call: Call) -> HTTPError {
         HTTPError(
             .cachedBodyCorrupted, phase: .receivingBody,
-            message: "the stored body turned out damaged, or could not be read on", method: call.method, url: call.url)
+            message: "the cached body is corrupt or unreadable; repeat the request", method: call.method, url: call.url)
     }
 }

@@ -1,15 +1,15 @@
 import MartletTransport
 public import SystemPackage
 
-/// The directories of this program below those of its user (XDG Base Directory Specification).
+/// The directories of this program below the directories of its user (XDG Base Directory Specification).
 package enum ProgramDirectory {
-    /// The directory `PROGRAM/NAME` below that of a variable, or else of `$HOME`. A relative path is ignored.
+    /// Returns `PROGRAM/NAME` below the directory in a variable, or else below `$HOME`. Relative paths are ignored.
     package static func path(_ name: String, below variable: String, orHome parts: [String]) -> FilePath {
         let program = FilePath(CommandLine.arguments.first ?? "").lastComponent?.string ?? "program"
         return path(name, below: variable, orHome: parts, program: program) { ProcessEnvironment.value(of: $0) }
     }
 
-    /// The directory of a program with an environment.
+    /// Returns the directory for a program's name and environment.
     package static func path(
         _ name: String, below variable: String, orHome parts: [String], program: String, value: (String) -> String?
     ) -> FilePath {

@@ -17,18 +17,18 @@ import Synchronization
 /// Bodies are stored as their reader receives them, and are held in memory as a whole only if they are small. A body
 /// larger than an eighth of the disk's limit (of the memory's, without a disk) is delivered and not stored.
 public final class ResponseCache: Sendable {
-    /// The settings of a cache that messages do not specify. The defaults are those of RFC 9111.
+    /// The options of a cache. By default it follows RFC 9111.
     public struct Options: Sendable {
         /// The order of eviction; the least recently used first by default.
         public var eviction = Eviction.leastRecentlyUsed
-        /// The time for which a stale response may replace an error if neither it nor the request specifies that
-        /// (`stale-if-error`, RFC 5861 §4), in whole seconds. With `nil` (the default), no stale response may.
+        /// The time for which a stale response may replace an error if neither it nor the request has the directive
+        /// `stale-if-error` (RFC 5861 §4), in whole seconds. With `nil` (the default), only that directive allows it.
         public var staleIfError: Duration?
         /// Lifetimes of responses that specify none; by default they are estimated as in RFC 9111 §4.2.2.
         public var defaultFreshness = DefaultFreshness.none
         /// The source of memory pressure. At a warning, half of the responses in memory are evicted; at the critical
-        /// level, all of them. Responses that are not on disk are written there first. The machine's by default; `nil`
-        /// for none.
+        /// level, all of them. Responses that are not on disk are written there first. The default is that of the
+        /// machine; `nil` for none.
         public var memoryPressure: MemoryPressureSource? = .system
 
         /// Creates the default options.
@@ -104,11 +104,12 @@ public final class ResponseCache: Sendable {
     ///
     /// It serves immediately: the index of a large directory is read in the background.
     /// - Parameters:
-    ///   - path: The directory: accessible only by the user (mode 0700), and new, empty, or a cache's. Foreign files
-    ///     are ignored.
+    ///   - path: The directory: accessible only by the user (mode 0700), and new, empty, or a cache's. Files that other
+    ///     programs put there later are ignored.
     ///   - memory: The limit of the tier in memory, 32 MiB by default; 0 for none.
     ///   - disk: The maximum size on disk, in allocated blocks; 256 MiB by default. It is never exceeded.
-    /// - Throws: ``CacheDirectoryError`` if it is another user's, open to others, or has files and is not a cache's.
+    /// - Throws: ``CacheDirectoryError`` if another user owns the directory or has access to it, or it has files that
+    ///   are not a cache's.
     public static func at(
         _ path: some FilePathConvertible, memory: ByteCount = .mebibytes(32), disk: ByteCount = .mebibytes(256),
         options: Options = Options()
@@ -163,7 +164,7 @@ public final class ResponseCache: Sendable {
     deinit {
         work?.cancel()
         emitter.end()
-        // Responses that are only in memory are written to disk, the index for the next process.
+        // Writes the responses that are only in memory, and the index, to disk for the next process.
         let store = store
         BlockingThreadPool.shared.submit { store.flush() }
     }
@@ -189,8 +190,9 @@ public final class ResponseCache: Sendable {
     }
 
     /// Removes all stored responses of a URL, in all variants; one that is being received is not stored, either.
-    /// - Parameter partition: The partition, besides that for everyone. With `nil` (the default) all are removed, for
-    ///   any credential, partition, `Host` or server; this reads the head of each entry on disk.
+    /// - Parameter partition: The partition to remove from; responses without a partition are removed, too. With `nil`
+    ///   (the default) all are removed, for any credential, partition, `Host` or server; this reads the head of each
+    ///   entry on disk.
     public func remove(_ url: HTTPURL, partition: String? = nil) async {
         let url = url.absoluteForm
         await run { store in
@@ -272,14 +274,14 @@ public final class ResponseCache: Sendable {
     static func keyedDigest(_ secret: String) -> String {
         // The prefix distinguishes it from digests for other purposes.
         let digest = try? MessageDigest.digest(.sha256, of: "martlet cache: \(secret)".utf8)
-        // Without the function no stored response is ever found, which is safe.
+        // Without SHA-256 no digest matches a stored one, which is safe.
         guard let digest else { return String(UInt64.random(in: 0 ... .max), radix: 16) }
         return String(decoding: MessageDigest.hexadecimal(digest.prefix(16)), as: UTF8.self)
     }
 }
 
 extension SessionConfiguration {
-    /// The target of connections for a URL, if the configuration sets another than the URL's: a socket, another host or
+    /// The target of connections for a URL, if the configuration overrides that of the URL: a socket, another host or
     /// port, or addresses. Addresses count even if a proxy, which is not known here, resolves the names; that only
     /// costs a request.
     func otherPlace(of url: HTTPURL) -> String? {
@@ -295,7 +297,7 @@ extension SessionConfiguration {
     }
 }
 
-/// A wall clock that is never set: it starts with the machine's time, and advances as time passes.
+/// A wall clock that is never adjusted: it starts with the machine's time, and advances as time passes.
 ///
 /// The age of a response that this process stored is always right, even if the machine's clock is changed. Other
 /// processes compare the times with their own clocks: responses from their future are validated.

@@ -3,15 +3,15 @@ public import MartletContent
 import MartletCore
 public import MartletHosts
 
-/// The rules are encoded. A ``QueryEncoding/serializer`` throws an error, because a decoded value without it would send
-/// other bytes.
+/// All rules are encoded. A ``QueryEncoding/serializer`` is rejected with an error, because it cannot be encoded and a
+/// value without it would send other bytes.
 extension QueryEncoding: Codable {
     private static let settings: [CodedSetting<QueryEncoding>] = [
         .init("arrays", \.arrays), .init("booleans", \.booleans), .init("dates", \.dates), .init("data", \.data),
         .init("nulls", \.nulls), .init("keys", \.keys),
     ]
 
-    /// Decodes the rules; a missing one has its default.
+    /// Decodes the rules. Missing rules have their default.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodedKey.self)
         self.init()
@@ -29,11 +29,11 @@ extension QueryEncoding: Codable {
     }
 }
 
-/// The format and its options are encoded. A `JSONEncoder` is encoded by its strategies; closures and `userInfo` throw
-/// an error.
+/// The format and its options are encoded. Of a `JSONEncoder`, the strategies are encoded; if it has closures or
+/// `userInfo`, encoding fails.
 extension ParameterEncoding: Codable {
-    /// Decodes an encoding; a form if the format is missing.
-    /// - Throws: `DecodingError`, also for an unknown format or strategy.
+    /// Decodes an encoding. Without a format, it is a form.
+    /// - Throws: `DecodingError`, for example if the format or a strategy is unknown.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodedKey.self)
         switch try container.value("format", or: "form") {
@@ -82,7 +82,7 @@ extension ParameterEncoding: Codable {
     }
 }
 
-/// The strategies of a `JSONEncoder`. A missing strategy is that of ``ParameterEncoding/json``.
+/// The strategies of a `JSONEncoder`. The defaults are those of ``ParameterEncoding/json``.
 private struct JSONStrategies: Codable {
     private enum Bytes: String, Codable { case deferred, base64 }
     private struct Numbers: Codable { var positive, negative, notANumber: String }
@@ -134,8 +134,8 @@ extension HostConfiguration: Codable {
         .init("options", \.options), .init("validatesStatus", optional: \.validatesStatus),
     ]
 
-    /// Decodes the settings. Only the base must be present.
-    /// - Throws: `DecodingError`, also for an invalid URL.
+    /// Decodes the settings. Only `base` is required.
+    /// - Throws: `DecodingError`, for example if the URL is invalid.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodedKey.self)
         let text = try container.decode(String.self, forKey: "base")
@@ -147,7 +147,7 @@ extension HostConfiguration: Codable {
     }
 
     /// Encodes the settings, without secrets.
-    /// - Throws: `EncodingError.invalidValue` for a closure or a validator among the settings.
+    /// - Throws: `EncodingError.invalidValue` if the settings contain a closure or a validator.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodedKey.self)
         try container.encode(base.withoutUserInfo.description, forKey: "base")

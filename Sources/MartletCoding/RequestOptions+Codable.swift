@@ -5,8 +5,8 @@ public import MartletCore
 import MartletCache
 
 /// Options are encoded without secrets: ``authentication``, the credentials of a proxy, and fields of ``trailers`` with
-/// credentials are omitted. A validator throws an error, because decoded options without it would accept other
-/// responses. Unknown keys are ignored; missing keys have their default.
+/// credentials are omitted. A validator is rejected with an error, because it cannot be encoded and options without it
+/// would accept other responses. Unknown keys are ignored; missing keys have their default.
 extension RequestOptions: Codable {
     private static let settings: [CodedSetting<RequestOptions>] = [
         .init("timeouts", \.timeouts) { $0 == Timeouts() ? nil : $0 }, .init("priority", optional: \.priority),
@@ -29,12 +29,12 @@ extension RequestOptions: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodedKey.self)
         self.init()
-        // Settings that few calls have are set only if they are present: each of them allocates the storage of all.
+        // Only settings that are present are set: setting any of the rare ones allocates the storage for all of them.
         for setting in RequestOptions.settings { try setting.decode(&self, container) }
     }
 
     /// Encodes the options, without secrets.
-    /// - Throws: `EncodingError.invalidValue` if a closure chooses the proxy, and for a validator.
+    /// - Throws: `EncodingError.invalidValue` if the options contain a proxy selector or a validator.
     public func encode(to encoder: any Encoder) throws {
         if let validator { throw encoder.rejection(of: validator, "a validator cannot be encoded") }
         var container = encoder.container(keyedBy: CodedKey.self)
@@ -120,13 +120,13 @@ extension RedirectPolicy: Codable {
 }
 
 extension IdempotencyKey: Codable {
-    /// Decodes a key; a missing value means a random key for each call.
+    /// Decodes a key. Without a value, each call has a random key.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodedKey.self)
         self = try container.decodeIfPresent(String.self, forKey: "value").map { .value($0) } ?? .random
     }
 
-    /// Encodes the key; a random one has no value.
+    /// Encodes the key. A random key is encoded without a value.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodedKey.self)
         try container.encodeIfPresent(text, forKey: "value")

@@ -5,17 +5,17 @@ import MartletCache
 
 /// A configuration is encoded without code and secrets.
 ///
-/// Omitted, and decoded as in ``SessionConfiguration/default``, are: code (the delegate, middleware, the error mapper,
-/// the resolver, the logger, metrics and tracing), network monitors, the cookie jar, the cache, and secrets. Secrets
-/// are ``authentication``, the credentials of proxies, identities with their keys and passphrases, and the fields
-/// `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` of ``headers``. A closure that decides on trust or
-/// proxies, and a validator, throw an error: a configuration without them would trust other servers, use other proxies,
-/// or accept other responses.
+/// These are omitted, and have the values of ``SessionConfiguration/default`` after decoding: code (the delegate,
+/// middleware, the error mapper, the body encoder and decoder, the resolver, the logger, metrics and tracing), network
+/// monitors, the cookie jar, the cache, and secrets. Secrets are ``authentication``, the credentials of proxies,
+/// identities with their keys and passphrases, and the fields `Authorization`, `Proxy-Authorization`, `Cookie` and
+/// `Set-Cookie` of ``headers``. A closure that decides on trust or proxies, and a validator, are rejected with an
+/// error: without them a configuration would trust other servers, use other proxies, or accept other responses.
 ///
-/// Unknown keys are ignored, because a later version may write them. Missing keys have their default; values out of
-/// range throw an error.
+/// Unknown keys are ignored, because later versions may add keys. Missing keys have their default; decoding fails if a
+/// value is out of range.
 extension SessionConfiguration: Codable {
-    /// All settings except those that are encoded, or checked, in another way.
+    /// The settings that are encoded and decoded uniformly.
     private static let settings: [CodedSetting<SessionConfiguration>] = [
         .init("timeouts", \.timeouts), .init("bufferedBodyLimit", \.bufferedBodyLimit),
         .init("queryEncoding", \.queryEncoding), .init("headers", \.headers, written: \.withoutSecrets),
@@ -44,7 +44,7 @@ extension SessionConfiguration: Codable {
         requestInterval = try container.duration("requestInterval") ?? requestInterval
     }
 
-    /// Encodes the configuration, without secrets and without code.
+    /// Encodes the configuration, without secrets and code.
     /// - Throws: `EncodingError.invalidValue` for a closure that decides on trust or proxies or serializes queries, for
     ///   a validator, and for a PEM text of a root that contains a private key.
     public func encode(to encoder: any Encoder) throws {
@@ -57,11 +57,11 @@ extension SessionConfiguration: Codable {
     }
 }
 
-/// Settings are encoded without credentials. A selector throws an error, because settings without it would use other
-/// proxies.
+/// Settings are encoded without credentials. A selector is rejected with an error, because it cannot be encoded and
+/// settings without it would use other proxies.
 extension ProxySettings: Codable {
     /// Decodes settings, without credentials. Missing values are those of ``none``.
-    /// - Throws: `DecodingError`, also for an invalid proxy.
+    /// - Throws: `DecodingError`, for example if the proxy is invalid.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodedKey.self)
         var settings: ProxySettings
@@ -123,7 +123,7 @@ extension HTTPHeaders {
     }
 }
 
-/// The key of a setting, by its name. One type for all settings: an enum of keys costs three kilobytes of code.
+/// The key of a setting. One type serves all settings, because each enum of keys would add about 3 KB of code.
 struct CodedKey: CodingKey, ExpressibleByStringLiteral {
     let stringValue: String
     var intValue: Int? { nil }
@@ -138,13 +138,12 @@ struct CodedSetting<Settings>: Sendable {
     /// The key path of a setting.
     typealias Place<Value> = any WritableKeyPath<Settings, Value> & Sendable
 
-    /// The function that decodes the setting; a missing one is unchanged.
+    /// The function that decodes the setting. A missing setting is left unchanged.
     let decode: @Sendable (inout Settings, KeyedDecodingContainer<CodedKey>) throws -> Void
-    /// The function that encodes the setting.
     let encode: @Sendable (Settings, inout KeyedEncodingContainer<CodedKey>) throws -> Void
 
     /// Creates a setting that always has a value.
-    /// - Parameter written: The value to encode; `nil` for none.
+    /// - Parameter written: Returns the value to encode; `nil` to omit the key.
     init<Value: Codable & Sendable>(
         _ key: CodedKey, _ place: Place<Value>, written: @escaping @Sendable (Value) -> Value? = { $0 }
     ) {
@@ -155,7 +154,7 @@ struct CodedSetting<Settings>: Sendable {
         encode = { try $1.encodeIfPresent(written($0[keyPath: place]), forKey: key) }
     }
 
-    /// Creates a setting whose value may be `nil`, which is not encoded.
+    /// Creates a setting whose value may be `nil`. A `nil` is not encoded.
     init<Value: Codable & Sendable>(_ key: CodedKey, optional place: Place<Value?>) {
         decode = { settings, container in
             guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return }

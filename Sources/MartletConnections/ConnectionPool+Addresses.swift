@@ -3,8 +3,8 @@ import Synchronization
 
 // Connections whose address on this machine is lost.
 extension ConnectionPool {
-    /// Sets the current addresses of this machine. Connections from a lost address are closed if they are idle. In use,
-    /// they fail as if the peer had closed them: no more bytes can arrive, and reads would wait for a timeout.
+    /// Sets the current addresses of this machine. Idle connections from a lost address are closed. Connections in use
+    /// fail immediately: no more bytes can arrive, and reads would only end with a timeout.
     package func localAddresses(are addresses: Set<IPAddress>) {
         let (works, busy) = state.withLock { state -> ([Work], [HTTP1Connection]) in
             guard state.addresses.update(addresses) else { return ([], []) }
@@ -30,7 +30,7 @@ extension ConnectionPool {
 /// The addresses that this machine has lost. Only addresses that existed before can be lost: a program may use
 /// addresses that no interface has (`IP_FREEBIND`, local routes).
 package struct LostAddresses: Sendable {
-    /// The number of lost addresses at which the set is cleared: a machine's temporary IPv6 addresses change daily.
+    /// The maximum number of lost addresses; above it, the set is cleared. Temporary IPv6 addresses change daily.
     private static let countLimit = 1_024
 
     private var held: Set<IPAddress> = []

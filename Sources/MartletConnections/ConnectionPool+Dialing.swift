@@ -12,7 +12,7 @@ extension ConnectionPool {
         var timeout: Duration?
     }
 
-    /// The connections that the running task opens, the outermost first: resolvers and trust policies may make calls.
+    /// The connections that the task is opening, the outermost first: a resolver or trust policy may make a call.
     @TaskLocal static var enclosingDials: [(pool: ObjectIdentifier, id: PoolConnectionID)] = []
 
     func begin(_ dial: PendingDial) {
@@ -85,7 +85,7 @@ extension ConnectionPool {
 }
 
 extension ConnectionPool.State {
-    /// A dial that starts, with the connect timeout of the request that it is made for.
+    /// Returns a dial that starts now, with the connect timeout of its request, or 10 seconds without a request.
     mutating func beginning(_ dial: ConnectionPool.PendingDial) -> ConnectionPool.PendingDial {
         var dial = dial
         let id = machine.waiter(of: dial.id)
@@ -104,7 +104,7 @@ extension ConnectionPool.State {
     }
 }
 
-/// Keeps thousands of connections from being opened in the same moment.
+/// A throttle that keeps thousands of connections from being opened at the same moment.
 ///
 /// A connection that is being opened takes several times the memory that it takes later. Among ten thousand
 /// simultaneous dials, many find the server's backlog full and are retried a second later. So at most ``limit`` dials
@@ -118,7 +118,7 @@ struct DialThrottle<Dial> {
 
     /// The maximum number of dials in progress.
     static var limit: Int { 256 }
-    /// The time for which a dial counts at most, in nanoseconds: 25 ms.
+    /// The maximum time for which a dial counts, in nanoseconds: 25 ms.
     static var interval: UInt64 { 25_000_000 }
 
     /// The dials that count towards ``limit``.

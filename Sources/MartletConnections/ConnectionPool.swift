@@ -2,16 +2,16 @@ package import MartletTransport
 package import MartletWire
 import Synchronization
 
-/// The connections of a session: a ``PoolMachine`` that decides, and the objects that it decides about. It has a lock
-/// and is not an actor, so that a connection can be returned synchronously: without a task, without cancellation, and
-/// in a `deinit`. The lock is held only for the machine's decision; the effects run after it.
+/// The connection pool of a session: a ``PoolMachine``, which decides, and the connections and requests that it decides
+/// about. The pool has a lock and is not an actor, so that a connection can be returned synchronously, even in a
+/// `deinit`. The lock is held only for the machine's decision; the effects run after it.
 package final class ConnectionPool: TimerTarget {
     struct State {
         /// A queued request, with the timeouts of its wait.
         struct Waiting {
             let waiter: PoolWaiter
             var timeouts: PoolWaiterTimeouts
-            /// Whether its long wait was reported.
+            /// Whether the long wait of the request was reported.
             var isReported = false
         }
 
@@ -24,7 +24,7 @@ package final class ConnectionPool: TimerTarget {
         var dials: [PoolConnectionID: Task<Void, Never>] = [:]
         /// Dials that were cancelled before their task was known.
         var abandoned: Set<PoolConnectionID> = []
-        /// The time of the timer, on the pool's clock.
+        /// The time that the timer is set for, on the pool's clock; `.max` if it is not set.
         var armed = UInt64.max
         var reusedCount: UInt64 = 0
         var openedCount: UInt64 = 0
@@ -73,9 +73,9 @@ package final class ConnectionPool: TimerTarget {
     ///   - destination: The server; or the proxy, if requests are sent to the proxy itself.
     ///   - dialer: Opens a new connection.
     ///   - proxy: The proxy that the connection leads through.
-    ///   - rejected: The connection that the request received after a wait, and rejected. It is closed; the request
-    ///     keeps its position in the queue, and gets the connection that is opened instead.
-    /// - Returns: A connection, or a ticket for one. Either connection may have carried an exchange before.
+    ///   - rejected: A connection that the request received after a wait and found unusable. It is closed. The request
+    ///     gets another idle connection, or returns to its position in the queue.
+    /// - Returns: A connection, or a ticket to wait for one. In both cases the connection may have carried an exchange.
     /// - Throws: `.transport(.closed)` when the pool is shut down.
     package func acquire(
         _ destination: consuming Destination, by dialer: Dialer, through proxy: ProxyServer? = nil, _ request: Request,
@@ -97,8 +97,8 @@ package final class ConnectionPool: TimerTarget {
     }
 
     /// Finds a connection for a request, or queues the request.
-    /// - Parameter rejected: The connection that it received and that had since ended, or received unsolicited bytes
-    ///   (RFC 9112 §9.3). The request then gets the next connection.
+    /// - Parameter rejected: A connection that the request received but cannot use: it ended, received unsolicited
+    ///   bytes (RFC 9112 §9.3), or was used although the request needs a new one.
     @inline(never) private func acquire(
         _ key: ConnectionKey, _ dialer: Dialer, _ request: Request, after rejected: Candidate?
     ) throws(ExchangeError) -> Acquisition {
@@ -147,7 +147,7 @@ package final class ConnectionPool: TimerTarget {
         let waiter = PoolWaiter(id: id, pool: self, dialer: dialer, start: request.waitStart)
         var timeouts = PoolWaiterTimeouts(
             connectTimeout: request.connectTimeout, poolTimeout: request.poolTimeout, now: waiter.start)
-        // Another request's dial serves it: for this request the dial starts now.
+        // No effect reports a spare dial that was assigned to the request: its connect timeout starts here.
         if state.machine.isDialing(for: id) { _ = timeouts.dialBegan(at: MonotonicTime.now()) }
         state.waiters[id] = State.Waiting(waiter: waiter, timeouts: timeouts)
         let ticket = Ticket(
@@ -168,7 +168,7 @@ package final class ConnectionPool: TimerTarget {
 
     private func finish(_ lease: Lease, isReusable: Bool, keepAliveTimeout: UInt64?) {
         let (work, isReusable, isIdle) = state.withLock { state -> (Work?, Bool, Bool) in
-            // A waiter may get it immediately, without the check that idle connections need.
+            // A waiter may get the connection without the check that an idle one undergoes, so it is checked now.
             let isReusable =
                 isReusable && (state.machine.waitingCount == 0 || lease.connection.isQuiet(at: MonotonicTime.now()))
             let effects = state.machine.released(
@@ -179,8 +179,8 @@ package final class ConnectionPool: TimerTarget {
         }
         if !isReusable { lease.connection.stream.close() }
         run(work)
-        // If the server closes an idle connection, it is closed here immediately, not at its next use. Lease and
-        // connection refer to each other only while the connection is idle: leasing or closing it ends the watch.
+        // Observed, so that a connection that the server closes is closed immediately, not at its next use. Lease and
+        // connection retain each other until the connection is leased or closed, which ends the observation.
         if isIdle { lease.connection.stream.observeIdle(lease) }
     }
 
@@ -237,7 +237,7 @@ package final class ConnectionPool: TimerTarget {
         perform { $0.machine.setLimits(limits(), now: PoolClock.now()) }
     }
 
-    /// Closes the idle connections of a key. Called when one of them was found dead: the others are as old.
+    /// Closes the idle connections of a key. Called when one of them was found dead: the others are probably dead, too.
     package func closeIdle(destination: Destination, dialer: Dialer, proxy: ProxyServer? = nil) {
         let key = ConnectionKey(destination: destination, dialer: dialer.number, proxy: proxy)
         perform { $0.machine.closeIdle(key) }
@@ -321,7 +321,7 @@ package final class ConnectionPool: TimerTarget {
                     work.abandons.append(task)
                 } else {
                     state.abandoned.insert(id)
-                    // A dial that has not started is started and cancelled, so that it ends as the others do.
+                    // A queued dial is started and cancelled, so that its end is reported like that of every dial.
                     if let dial = state.gate.withdraw(id) { work.dials.append(dial) }
                 }
             }
@@ -394,13 +394,13 @@ public struct PoolStatus: Hashable, Sendable {
     public var waiting: Int
     /// Connections opened since the pool was made.
     public var opened: UInt64
-    /// Exchanges that used a connection which had carried one before.
+    /// The number of times that requests received a connection that was already open, since the pool was made.
     public var reused: UInt64
 }
 
-/// The timer of a pool. The event loop retains it until it fires, but not the pool: a pool that was shut down is freed
-/// before. The loop could refer to the pool weakly instead, but that would make each retain and release of the pool
-/// slow.
+/// The timer of a pool. The event loop retains the timer until it fires, and the timer retains the pool while it is
+/// set. Shutting down the pool disarms the timer, so that the pool is freed before the timer fires. A weak reference to
+/// the pool instead would make each retain and release of the pool slow.
 private final class PoolAlarm: TimerTarget {
     /// The pool, while the alarm is set.
     private let pool = Mutex<ConnectionPool?>(nil)
@@ -411,7 +411,7 @@ private final class PoolAlarm: TimerTarget {
     }
 
     func disarm() {
-        // The last reference to the pool may go here, outside of the lock.
+        // Outside of the lock, because this may release the last reference to the pool.
         _ = pool.withLock { $0.take() }
     }
 

@@ -14,13 +14,13 @@ extension ConnectionPool {
         package var connectTimeout: Duration?
         /// The end of the total timeout.
         package var totalDeadline: MonotonicTime
-        /// The present instant.
+        /// The time at which the connection is requested.
         package var start: MonotonicTime
         /// Whether only a new connection is accepted, because a reused one failed under this request.
         package var isFresh: Bool
         /// The first ``Ticket/arrival`` of a request that left the queue and returns to its position; `nil` for now.
         package var arrival: UInt64?
-        /// The time that it has already waited, counted towards the pool timeout.
+        /// The time that the request has already waited, counted towards the pool timeout.
         package var waited = Duration.zero
         /// Whether the socket of a reused connection is always checked before use, because the request must not be sent
         /// twice.
@@ -42,7 +42,7 @@ extension ConnectionPool {
             self.totalDeadline = totalDeadline
         }
 
-        /// The time at which its wait would have started without interruption.
+        /// The time from which the pool timeout runs: ``start``, less the time that the request has already waited.
         var waitStart: MonotonicTime { waited == .zero ? start : start.advanced(by: .zero - waited) }
 
         /// Whether a reused connection can be used for the request.
@@ -68,10 +68,10 @@ extension ConnectionPool {
         /// position.
         package let arrival: UInt64?
 
-        /// Leaves the queue; the wait throws. Any thread may call it, any number of times.
+        /// Leaves the queue: ``lease()`` throws. May be called from any thread, any number of times.
         package func cancel() { pool.cancel(id) }
 
-        /// Changes the urgency of the request. Any thread may call it, at any time.
+        /// Changes the urgency of the request. May be called from any thread, at any time.
         package func setPriority(_ priority: RequestPriority) {
             pool.state.withLock { $0.machine.setPriority(priority, of: id) }
         }
@@ -99,7 +99,7 @@ extension ConnectionPool {
         /// wait.
         @inline(never) private func timedOut() -> ExchangeError {
             let (isDialing, shortage) = pool.state.withLock { ($0.machine.isDialing(for: id), $0.shortage(of: id)) }
-            // A connection that is granted at this moment finds the ticket settled, and is returned to the pool.
+            // A connection that is granted now comes after the end of the wait, and is returned to the pool.
             pool.cancel(id)
             return ExchangeError(
                 cause: .timedOut(.total), phase: isDialing ? .connecting : .waiting, wasSent: false,
@@ -131,11 +131,11 @@ final class PoolWaiter: TimerTarget {
     }
 }
 
-/// The right to use one connection until it is returned, once. A lease that is dropped closes its connection, whose
-/// state is then unknown. After the return, the lease watches the idle connection, which saves a separate object.
+/// The right to use a connection for one exchange. Deallocation without release closes the connection, whose state is
+/// then unknown. After the release, the lease observes the idle connection, which saves a separate object.
 package final class Lease: IdleStreamObserver {
     package let connection: HTTP1Connection
-    /// Whether the connection has carried an exchange before.
+    /// Whether the connection was already open: it was idle, or another request released it.
     package let isReused: Bool
     let id: PoolConnectionID
     let pool: ConnectionPool
@@ -157,8 +157,8 @@ package final class Lease: IdleStreamObserver {
 
     /// Returns the connection to the pool. Only the first call has an effect.
     /// - Parameters:
-    ///   - isReusable: Whether the exchange ended correctly; the connection's own state counts as well.
-    ///   - now: The present instant, if it is known.
+    ///   - isReusable: Whether the exchange permits reuse; the state of the connection must permit it as well.
+    ///   - now: The current time; `nil` to read the clock.
     package func release(isReusable: Bool, at now: MonotonicTime? = nil) {
         guard !isReleased.exchange(true, ordering: .relaxed) else { return }
         pool.release(self, isReusable: isReusable, at: now ?? MonotonicTime.now())
@@ -170,14 +170,14 @@ package final class Lease: IdleStreamObserver {
         pool.returnUnused(self)
     }
 
-    /// Rejects an unused connection; its pool does the rest.
+    /// Marks the lease as released without returning the connection, which the pool then closes.
     func reject() { isReleased.store(true, ordering: .relaxed) }
 
-    /// Whether the connection is open, and has received nothing unsolicited, at this moment: queries the kernel.
+    /// Whether the connection is open and has received no unsolicited bytes. Queries the kernel.
     package var isQuiet: Bool { connection.stream.probe() == .quiet }
 
     package func idleStreamBecameReadable() {
-        // The watch may have been set after the connection was leased again: bytes then belong to the new holder.
+        // The observation may start after the connection was leased again: the bytes then belong to its new holder.
         guard pool.state.withLock({ $0.machine.isIdle(id) }), connection.stream.probe() == .unusable else { return }
         pool.perform { $0.machine.connectionDied(id) }
     }
@@ -193,13 +193,13 @@ package final class Lease: IdleStreamObserver {
 /// calls to the same host, or wait for other calls that do. The exemption begins after a grace period, so that code
 /// which returns immediately does not make the pool open connections above its limits.
 package final class Exemption: TimerTarget {
-    /// The time after which the connection no longer counts.
+    /// The grace period, after which the connection no longer counts.
     package static let grace = Duration.milliseconds(20)
 
     private enum State { case pending, exempt, ended }
 
     private let lease: Lease
-    /// Guards the state: the loop's thread, and the call that ends the exemption.
+    /// Shared by the loop's thread and the call that ends the exemption.
     private let state = Mutex(State.pending)
 
     init(_ lease: Lease, loop: EventLoop) {
@@ -220,7 +220,7 @@ package final class Exemption: TimerTarget {
         return nil
     }
 
-    /// Ends the exemption. Only the first call counts.
+    /// Ends the exemption. Only the first call has an effect.
     package func end() {
         let wasExempt = state.withLock { state in
             defer { state = .ended }

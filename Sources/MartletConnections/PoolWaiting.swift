@@ -3,18 +3,18 @@ import Synchronization
 
 /// The purpose for which a call holds a connection.
 enum ConnectionUse: UInt8, CaseIterable, Sendable {
-    /// It sends its request.
+    /// The call sends its request.
     case sending
-    /// Its request is sent.
+    /// The request is sent, and the call waits for the response.
     case awaitingResponse
-    /// It receives a body.
+    /// The call receives a body.
     case receiving
     /// The body was passed to a closure, which has not returned.
     case closure
     /// The body is held by the program.
     case held
 
-    /// A description of calls in that state, to follow their number.
+    /// The text that follows the number of calls with this use.
     var words: String {
         switch self {
         case .sending: "sending"
@@ -32,7 +32,7 @@ extension PoolMachine<ConnectionKey> {
         /// The host of the limit, as `host:port`; `nil` for the limit of all hosts together.
         var host: String?
         var limit: Int
-        /// The connections in use that count against it.
+        /// The connections in use, including exempt ones, which do not count against the limit.
         var leased: [PoolConnectionID]
         var dialing: Int
     }

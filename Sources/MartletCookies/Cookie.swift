@@ -3,15 +3,15 @@ import MartletWire
 
 /// A cookie of a ``CookieJar`` (RFC 6265bis §5.7).
 ///
-/// Its value is a secret: only ``value`` contains it, not the description, and not the output of `dump`.
+/// The value is a secret: it is in ``value`` and the encoded form, but not in the description or the output of `dump`.
 public struct Cookie: Sendable, Hashable {
     /// The restriction on sending a cookie with requests from other sites (RFC 6265bis §5.6.7).
     public enum SameSite: String, Sendable, Hashable, Codable {
-        /// It is sent with no request that another site causes.
+        /// The cookie is not sent with requests that another site causes.
         case strict = "Strict"
-        /// It is sent with such requests only if they take the user to its site.
+        /// Of such requests, the cookie is sent only with those that take the user to its site.
         case lax = "Lax"
-        /// It is sent with all requests.
+        /// The cookie is sent with all requests.
         case none = "None"
         /// Not specified, or an unknown value.
         case unspecified = "Default"
@@ -23,22 +23,22 @@ public struct Cookie: Sendable, Hashable {
     package let valueBytes: [UInt8]
     /// The host or domain: lower case, A-labels, without a leading dot; an IPv6 address without brackets.
     public let domain: String
-    /// Whether it is sent to exactly ``domain``; otherwise also to all names below it.
+    /// Whether the cookie is sent to ``domain`` only; otherwise also to all names below it.
     public internal(set) var isHostOnly: Bool
-    /// The path to which it is sent, and to all paths below; starts with `/`.
+    /// The path, which starts with `/`. The cookie is sent to this path and to all paths below it.
     public let path: String
-    /// The time of expiry, at most 400 days after it was stored; `nil` for a session cookie.
+    /// The time of expiry, which a jar limits to ``CookieLimits/days``; `nil` for a session cookie.
     public internal(set) var expires: Date?
-    /// Whether it is only sent over TLS.
+    /// Whether the cookie is sent over secure connections only.
     public let isSecure: Bool
-    /// Whether scripts of a browser may not read it. It has no effect here, and is stored for readers of the jar.
+    /// Whether scripts in a browser must not read the cookie. No effect here: it is stored for readers of the jar.
     public let isHTTPOnly: Bool
     /// The restriction on requests that other sites cause. It has no effect here, since no site causes the requests of
-    /// this library, and is stored for readers of the jar.
+    /// this library, but is stored for readers of the jar.
     public let sameSite: SameSite
-    /// The time when it was first set. It determines the order of cookies with paths of equal length.
+    /// The time when the cookie was first set. Of cookies with paths of equal length, older ones are sent first.
     public package(set) var created: Date
-    /// The time when it was last sent or set.
+    /// The time when the cookie was last sent or set.
     public package(set) var lastUsed: Date
 
     /// The name, as UTF-8; empty for a cookie without one.
@@ -47,13 +47,13 @@ public struct Cookie: Sendable, Hashable {
     /// The value, as UTF-8. Invalid bytes are replaced by U+FFFD here, and sent unchanged.
     public var value: String { String(decoding: valueBytes, as: UTF8.self) }
 
-    /// Whether it ends with the session: it has no ``expires``.
+    /// Whether the cookie ends with the session, because it has no ``expires``.
     public var isSessionCookie: Bool { expires == nil }
 
-    /// Whether it has expired.
+    /// Whether the cookie has expired at a given time.
     public func isExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 
-    /// Whether another cookie has the same name, domain, reach and path, so that one replaces the other.
+    /// Whether another cookie has the same name, domain, ``isHostOnly`` and path, so that one replaces the other.
     package func isSame(as other: Cookie) -> Bool {
         // Compared as bytes: two encodings of a letter are equal strings but different names.
         nameBytes == other.nameBytes && isHostOnly == other.isHostOnly && domain == other.domain
@@ -63,18 +63,18 @@ public struct Cookie: Sendable, Hashable {
 
 // In an extension, so that the structure keeps its memberwise initializer for checked parts.
 extension Cookie {
-    /// Creates a cookie, by the rules for cookies of servers.
+    /// Creates a cookie, under the same rules as for the cookies of servers.
     /// - Parameters:
-    ///   - name: the name; not empty together with the value.
-    ///   - value: the value; with the name at most 4,096 bytes.
-    ///   - domain: a host, in any spelling that a URL may have; a leading dot is removed.
-    ///   - isHostOnly: whether it is only sent to that host. Always true for an IP address.
-    ///   - path: the path; starts with `/`, at most 1,024 bytes.
-    ///   - expires: the time of expiry; `nil` for a session cookie.
-    ///   - isSecure: whether it needs TLS.
-    ///   - isHTTPOnly: whether scripts may not read it.
-    ///   - sameSite: the restriction on requests that other sites cause.
-    ///   - created: the time of creation, by which it is sorted among others.
+    ///   - name: The name; not empty together with the value.
+    ///   - value: The value; with the name at most 4,096 bytes.
+    ///   - domain: The host, in any spelling that a URL allows; a leading dot is removed.
+    ///   - isHostOnly: Whether the cookie is sent to that host only. Always true for an IP address.
+    ///   - path: The path; starts with `/`, at most 1,024 bytes.
+    ///   - expires: The time of expiry; `nil` for a session cookie.
+    ///   - isSecure: Whether the cookie is sent over secure connections only.
+    ///   - isHTTPOnly: Whether scripts in a browser must not read the cookie.
+    ///   - sameSite: The restriction on requests that other sites cause.
+    ///   - created: The time of creation, which determines the order of cookies with paths of equal length.
     /// - Throws: ``CookieError`` if a part is not allowed, or the cookie does not satisfy the `__Host-` or `__Secure-`
     ///   prefix of its name.
     public init(
@@ -87,7 +87,7 @@ extension Cookie {
             lastUsed: created)
     }
 
-    /// Creates a cookie of parts that it checks.
+    /// Creates a cookie after checking its parts.
     package init(
         checking nameBytes: [UInt8], _ valueBytes: [UInt8], domain: String, isHostOnly: Bool, path: String,
         expires: Date?, isSecure: Bool, isHTTPOnly: Bool, sameSite: SameSite, created: Date, lastUsed: Date
@@ -132,7 +132,7 @@ extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomR
 extension Cookie: Codable {
     private enum Key: String, CodingKey { case name, value, nameBytes, valueBytes }
 
-    /// The coded properties besides name and value, with their names.
+    /// The encoded properties except the name and the value.
     private struct Attributes: Codable {
         let domain: String
         let isHostOnly: Bool
@@ -166,8 +166,7 @@ extension Cookie: Codable {
         }
     }
 
-    /// Encodes the cookie with its value, so that it is decoded to an equal one. Only its owner must be able to read
-    /// that.
+    /// Encodes the cookie with its value, so that decoding returns an equal cookie. Keep the result secret.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         for (bytes, text, raw) in [(nameBytes, Key.name, Key.nameBytes), (valueBytes, .value, .valueBytes)] {

@@ -1,7 +1,7 @@
 import MartletStorage
 import MartletWire
 
-/// The file of a ``CookieJar``: a line that identifies it, and a line for each cookie. Its calls block.
+/// The file of a ``CookieJar``: a line that identifies the format, and a line for each cookie. Its functions block.
 package struct CookieFile: Sendable {
     /// The path of the file.
     let path: String
@@ -17,7 +17,7 @@ package struct CookieFile: Sendable {
         /// The numbers of the other lines, starting at 1; the first thousand of them.
         package var malformedLines: [Int] = []
 
-        /// Parses the lines of a text but the comments.
+        /// Parses the lines of a text, except comments.
         init(_ text: [UInt8], isComment: (ArraySlice<UInt8>) -> Bool, parse: (ArraySlice<UInt8>) -> Cookie?) {
             let lines = text.split(separator: ByteClass.lineFeed, omittingEmptySubsequences: false)
             for (index, line) in lines.enumerated() where !isComment(line) {
@@ -30,7 +30,7 @@ package struct CookieFile: Sendable {
         }
     }
 
-    /// Reads the file; one that does not exist is empty.
+    /// Reads the file. A file that does not exist counts as empty.
     func read() throws(StorageError) -> Content {
         do throws(StorageError) {
             return CookieFile.content(try FileReader(path: path).contents(limit: CookieFile.byteLimit))
@@ -42,7 +42,7 @@ package struct CookieFile: Sendable {
         Content(bytes, isComment: { $0.isEmpty || $0.first == UInt8(ascii: "#") }, parse: CookieRecord.cookie)
     }
 
-    /// The text of a file of cookies.
+    /// Returns the text of a file with cookies.
     package static func text(of cookies: [Cookie]) -> [UInt8] {
         cookies.reduce(into: title) { text, cookie in
             text += CookieRecord.line(cookie)
@@ -50,7 +50,7 @@ package struct CookieFile: Sendable {
         }
     }
 
-    /// Replaces the file by a text, completely or not at all, readable only by its owner.
+    /// Replaces a file completely or not at all. The new file is readable only by its owner.
     static func replace(_ path: String, with text: [UInt8]) throws(StorageError) {
         let file = try AtomicFileWriter(path: path, collision: .replace, mode: 0o600)
         try file.write(text)

@@ -4,21 +4,21 @@ import Synchronization
 
 /// A store of cookies, which are accepted and sent as RFC 6265bis specifies.
 ///
-/// A session with a jar sends its cookies and stores those of responses, with every request, including redirects.
-/// Several sessions can share a jar. Cookies are found by the host of the URL; the `Host` field is ignored.
+/// A session sends its jar's cookies with each request, and stores the cookies of each response, redirects included.
+/// Several sessions can share a jar. Cookies are selected by the host of the URL; the `Host` field is ignored.
 ///
-/// Requests count as caused by the user: `SameSite` is stored and restricts nothing. A cookie that is `Secure` is
-/// accepted and sent over https only, also on localhost, where browsers and curl trust http as well. RFC 6265bis leaves
-/// that to the client; `trustsLoopback` selects the behavior of browsers.
+/// Every request counts as started by the user: `SameSite` is stored, but restricts nothing. A `Secure` cookie is
+/// accepted and sent over https only. This includes localhost, where browsers and curl also trust http; RFC 6265bis
+/// leaves the choice to the client, and `trustsLoopback` selects the behavior of browsers.
 ///
-/// With a file, cookies are read from it before the first lookup, and written to it by ``save()`` only. It is replaced
-/// as a whole, and readable only by its owner. From a damaged file, all intact lines are read.
+/// A file is read before the first lookup, and written by ``save()`` only. The file is replaced as a whole, and is
+/// readable only by its owner. From a damaged file, all intact lines are read.
 public actor CookieJar {
     /// Whether cookies are sent and stored.
     public nonisolated let policy: CookiePolicy
     /// The public suffixes.
     public nonisolated let publicSuffixes: any PublicSuffixes
-    /// The file, if there is one.
+    /// The file; `nil` for a jar in memory.
     public nonisolated let file: FilePath?
     /// Whether http to this machine counts as secure.
     public nonisolated let trustsLoopback: Bool
@@ -26,26 +26,25 @@ public actor CookieJar {
     private let keepsSessionCookies: Bool
     private let now: @Sendable () -> Date
     private var store: CookieStore
-    /// Whether the public suffixes were read, and reading the file was tried. Written within the actor.
+    /// Whether `prepare()` has completed, even if the file could not be read. Only the actor writes this.
     private nonisolated let isPrepared = Atomic(false)
     /// Whether the file was read, or the jar has no file.
     private var isLoaded: Bool
-    /// The revision of the store that is in the file.
+    /// The revision of the store whose cookies are in the file.
     private var savedRevision: UInt64 = 0
-    /// Whether there is nothing to send; false before the file was read. Written within the actor.
+    /// Whether the store has no cookies; `false` before the file was read. Only the actor writes this.
     private nonisolated let emptiness: Atomic<Bool>
-    /// Files are written by one thread, in the order of the calls.
+    /// A pool with one thread, which writes files in the order of the calls.
     private static let writer = BlockingThreadPool(threadLimit: 1)
 
     /// Creates a jar, with or without a file.
     /// - Parameters:
-    ///   - file: the file; `nil` for a jar in memory only. It is not read yet.
-    ///   - keepsSessionCookies: whether session cookies are written to the file, too; default no.
-    ///   - policy: whether cookies are sent and stored; default both.
-    ///   - publicSuffixes: the domains for which no site may set cookies; default the machine's list.
-    ///   - limits: the limits on cookies.
-    ///   - trustsLoopback: whether http to `localhost`, names below it, 127.0.0.0/8 and ::1 counts as secure; default
-    ///     no.
+    ///   - file: The file, which is read later; `nil` for a jar in memory only.
+    ///   - keepsSessionCookies: Whether session cookies are also written to the file; `false` by default.
+    ///   - policy: Whether cookies are sent and stored; both by default.
+    ///   - publicSuffixes: The domains for which no site may set cookies; the machine's list by default.
+    ///   - limits: The limits on cookies.
+    ///   - trustsLoopback: Whether http to `localhost`, names below it, 127.0.0.0/8 and ::1 is secure; default `false`.
     public init(
         file: (any FilePathConvertible)? = nil, keepsSessionCookies: Bool = false, policy: CookiePolicy = .always,
         publicSuffixes: any PublicSuffixes = .system, limits: CookieLimits = CookieLimits(),
@@ -56,7 +55,7 @@ public actor CookieJar {
             publicSuffixes: publicSuffixes, limits: limits, trustsLoopback: trustsLoopback, now: { Date() })
     }
 
-    /// Creates a jar with a clock.
+    /// Creates a jar with a function that returns the current time.
     package init(
         file: FilePath? = nil, keepsSessionCookies: Bool = false, policy: CookiePolicy = .always,
         publicSuffixes: any PublicSuffixes = .system, limits: CookieLimits = CookieLimits(),
@@ -71,29 +70,27 @@ public actor CookieJar {
 
     // MARK: Requests
 
-    /// Whether there is certainly nothing to send. It does not wait, so that sessions without cookies are not delayed.
-    ///
-    /// It is false before the file was read.
+    /// Whether there is certainly no cookie to send; `false` before the file was read. Reading it does not wait, so
+    /// that sessions without cookies are not delayed.
     public nonisolated var isEmpty: Bool { emptiness.load(ordering: .acquiring) }
 
     /// Whether the public suffixes and the file were read, so that no user code has to be awaited.
     package nonisolated var isReady: Bool { isPrepared.load(ordering: .acquiring) }
 
-    /// The cookies for a URL, in the order of sending: longer paths first, then earlier cookies.
+    /// Returns the cookies for a URL, in sending order: longer paths first, then older cookies.
     public func cookies(for url: HTTPURL) async -> [Cookie] {
         guard policy.sendsCookies, !isEmpty else { return [] }
         await prepare()
         return store.cookies(for: url, isSecure: isSecure(url), now: now())
     }
 
-    /// The value of the `Cookie` field for a URL; `nil` without cookies.
-    ///
-    /// Bytes that are not UTF-8 are replaced by U+FFFD here; a session sends them unchanged.
+    /// Returns the value of the `Cookie` field for a URL; `nil` without cookies. Bytes that are not UTF-8 are replaced
+    /// by U+FFFD here; a session sends them unchanged.
     public func header(for url: HTTPURL) async -> String? {
         await headerBytes(for: url).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The bytes of the `Cookie` field for a URL; `nil` without cookies.
+    /// Returns the bytes of the `Cookie` field for a URL; `nil` without cookies.
     package func headerBytes(for url: HTTPURL) async -> [UInt8]? {
         guard policy.sendsCookies, !isEmpty else { return nil }
         await prepare()
@@ -102,9 +99,9 @@ public actor CookieJar {
 
     /// Stores the cookies of a response.
     /// - Parameters:
-    ///   - values: the values of its `Set-Cookie` fields, separately and in order.
-    ///   - url: the URL of the response.
-    /// - Returns: the fields that were not stored, with the reasons; empty if the policy stores no cookies.
+    ///   - values: The values of the response's `Set-Cookie` fields, separately and in order.
+    ///   - url: The URL of the response.
+    /// - Returns: The fields that were not stored, with the reasons; empty if the policy stores no cookies.
     @discardableResult public func store(setCookieValues values: [String], from url: HTTPURL) async -> [CookieRejection]
     { await store(setCookieBytes: values.map { Array($0.utf8) }, from: url) }
 
@@ -128,20 +125,20 @@ public actor CookieJar {
         }
     }
 
-    /// Stores a cookie. It replaces a cookie with the same name, domain and path.
+    /// Stores a cookie. It replaces a cookie with the same name, domain, ``Cookie/isHostOnly`` and path.
     ///
-    /// An expired cookie removes that one. If the domain is a public suffix, the cookie is only sent to that host.
+    /// An expired cookie only removes that cookie. A cookie for a public suffix is sent to that host only.
     public func set(_ cookie: Cookie) async {
         await prepare()
         store.insert(cookie, now: now())
         noteCount()
     }
 
-    /// Removes a cookie: the one with the same name, domain, reach and path.
+    /// Removes the cookie with the same name, domain, ``Cookie/isHostOnly`` and path.
     public func remove(_ cookie: Cookie) async { await remove { $0.isSame(as: cookie) } }
 
     /// Removes the cookies that pass a test.
-    /// - Returns: their number.
+    /// - Returns: The number of removed cookies.
     @discardableResult public func remove(where isUnwanted: @Sendable (Cookie) -> Bool) async -> Int {
         await prepare()
         defer { noteCount() }
@@ -149,14 +146,14 @@ public actor CookieJar {
     }
 
     /// Removes the cookies of a domain and of all names below it.
-    /// - Returns: their number.
+    /// - Returns: The number of removed cookies.
     @discardableResult public func removeCookies(domain: String) async -> Int {
         guard let host = CookieHost(domain) else { return 0 }
         return await remove { CookieHost(canonical: $0.domain).matches(domain: host.text) }
     }
 
     /// Removes the session cookies.
-    /// - Returns: their number.
+    /// - Returns: The number of removed cookies.
     @discardableResult public func removeSessionCookies() async -> Int { await remove(where: \.isSessionCookie) }
 
     /// Removes all cookies. The file is not changed before ``save()``.
@@ -164,18 +161,18 @@ public actor CookieJar {
 
     // MARK: File
 
-    /// Reads the file, unless it was read. The first use of the jar does so automatically. It treats an unreadable file
-    /// as empty; this function and ``save()`` report the error.
+    /// Reads the file, unless it was read already. The first use of the jar reads the file automatically, and treats an
+    /// unreadable file as empty; only this function and ``save()`` throw the error.
     ///
-    /// A file that does not exist is empty. Existing cookies are not replaced.
-    /// - Returns: the result; an empty one on later calls.
-    /// - Throws: ``StorageError`` if the file exists and cannot be read, or is larger than 64 MiB.
+    /// A file that does not exist counts as empty. Cookies that are already in the jar are not replaced.
+    /// - Returns: A report on the cookies in the file; empty if the file was read before.
+    /// - Throws: ``StorageError`` if the file exists but cannot be read, or is larger than 64 MiB.
     @discardableResult public func load() async throws(StorageError) -> CookieImportReport {
         await publicSuffixes.prepare()
         guard let file, !isLoaded else { return CookieImportReport() }
         let source = CookieFile(path: file.string)
         let content = try await BlockingThreadPool.shared.run(throwing: source.read)
-        // Another call may have read it in the meantime, and cookies may have been stored since.
+        // Another call may have read the file in the meantime, and cookies may have been stored since.
         guard !isLoaded else { return CookieImportReport() }
         isLoaded = true
         let newer = store.allCookies(at: now())
@@ -190,10 +187,11 @@ public actor CookieJar {
     /// Whether the cookies differ from those in the file.
     public var hasUnsavedChanges: Bool { file != nil && store.revision != savedRevision }
 
-    /// Writes the cookies that have not expired to the file, if any changed since it was read or written.
+    /// Writes the cookies that have not expired to the file, if any cookie changed since the file was read or written.
+    /// Session cookies are written only with `keepsSessionCookies`.
     ///
     /// The file is replaced as a whole once everything is on disk. Cancelling the caller leaves the old or the new
-    /// file. Without a file nothing happens.
+    /// file. A jar without a file does nothing.
     /// - Throws: ``StorageError`` if the file cannot be read before it is replaced, or cannot be written.
     public func save() async throws(StorageError) {
         guard let file else { return }
@@ -212,9 +210,7 @@ public actor CookieJar {
 
     // MARK: Netscape's format
 
-    /// Imports a cookie file in the format of Netscape and curl.
-    ///
-    /// Malformed lines are skipped and listed in the report.
+    /// Imports a cookie file in the format of Netscape and curl. Malformed lines are skipped and listed in the report.
     @discardableResult public func importNetscape(_ text: some Sequence<UInt8> & Sendable) async -> CookieImportReport {
         await prepare()
         defer { noteCount() }
@@ -222,7 +218,7 @@ public actor CookieJar {
     }
 
     /// Imports a cookie file in the format of Netscape and curl.
-    /// - Throws: ``StorageError`` if it cannot be read, or is larger than 64 MiB.
+    /// - Throws: ``StorageError`` if the file cannot be read, or is larger than 64 MiB.
     @discardableResult public func importNetscape(contentsOf path: some FilePathConvertible) async throws(StorageError)
         -> CookieImportReport
     {
@@ -233,12 +229,12 @@ public actor CookieJar {
         return await importNetscape(text)
     }
 
-    /// All cookies that have not expired, including session cookies, in the format of Netscape and curl. Cookies with a
-    /// tab in name, value or path cannot be represented, and are omitted.
+    /// Returns all cookies that have not expired, including session cookies, in the format of Netscape and curl. The
+    /// format cannot represent a tab in a name, a value or a path: such cookies are omitted.
     public func exportNetscape() async -> [UInt8] { NetscapeCookieFile.text(of: await allCookies) }
 
-    /// Writes all cookies that have not expired to a file in the format of Netscape and curl. It replaces an existing
-    /// file, and is readable only by its owner.
+    /// Writes all cookies that have not expired to a file in the format of Netscape and curl. The file replaces an
+    /// existing one, and is readable only by its owner.
     public func exportNetscape(to path: some FilePathConvertible) async throws(StorageError) {
         let text = await exportNetscape()
         try await write(to: path.filePath) { text }
@@ -249,7 +245,7 @@ public actor CookieJar {
     /// Waits until the public suffixes and the file were read.
     private func prepare() async {
         guard !isReady else { return }
-        // An error is reported by `load` and `save`.
+        // The error is ignored here: `load` and `save` throw it.
         _ = try? await load()
         // Set last, so that concurrent callers wait for the file, too.
         isPrepared.store(true, ordering: .releasing)

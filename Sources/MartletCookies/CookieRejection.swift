@@ -1,24 +1,24 @@
-/// A `Set-Cookie` field that was not stored, and the reason. It does not contain the cookie's value.
+/// A `Set-Cookie` field whose cookie was not stored, and the reason. The cookie's value is not included.
 public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
     /// The reason why a cookie is not stored.
     public enum Reason: Error, Sendable, Hashable {
-        /// There is a control character at this byte of the field's value, starting at 0.
+        /// The field's value has a control character at this byte, counted from 0.
         case controlCharacter(offset: Int)
         /// Name and value have more than 4,096 bytes.
         case tooLarge
-        /// There is neither a name nor a value.
+        /// The field has neither a name nor a value.
         case empty
         /// `Domain` is not ASCII.
         case invalidDomain
-        /// `Path` is not UTF-8; or it is missing, and the path of the URL has more than 1,024 bytes.
+        /// `Path` is not UTF-8; or it is missing, and the default path from the URL has more than 1,024 bytes.
         case invalidPath
-        /// `Domain` is not the host's own, or one above it.
+        /// `Domain` is neither the host itself nor a domain above it.
         case foreignDomain
         /// `Domain` is a public suffix, or a parent of the host's public suffix.
         case publicSuffix
         /// `Secure` was received over an insecure connection.
         case insecureOrigin
-        /// Received over an insecure connection, it would replace a secure cookie.
+        /// The cookie was received over an insecure connection, and would shadow a secure cookie of the same name.
         case shadowsSecureCookie
         /// The field has `SameSite=None` without `Secure`.
         case crossSiteWithoutSecure
@@ -33,14 +33,14 @@ public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
             case .controlCharacter(let offset): "a control character at byte \(offset)"
             case .tooLarge: "name and value have more than 4,096 bytes"
             case .empty: "neither a name nor a value"
-            case .invalidDomain: "Domain is not a host name"
-            case .invalidPath: "Path is not UTF-8, or that of the address too long"
-            case .foreignDomain: "Domain is not one of the host's"
+            case .invalidDomain: "Domain is not ASCII"
+            case .invalidPath: "Path is not UTF-8, or is missing for a URL with a long path"
+            case .foreignDomain: "Domain is neither the host nor a domain above it"
             case .publicSuffix: "Domain is a public suffix"
-            case .insecureOrigin: "Secure over a connection that is not"
-            case .shadowsSecureCookie: "it would take the place of a Secure cookie"
+            case .insecureOrigin: "Secure over an insecure connection"
+            case .shadowsSecureCookie: "an insecure connection cannot shadow a Secure cookie"
             case .crossSiteWithoutSecure: "SameSite=None without Secure"
-            case .prefixNotHonored: "the cookie does not satisfy its name's prefix"
+            case .prefixNotHonored: "the cookie does not satisfy the rules of its name's prefix"
             case .overLimit: "too many Set-Cookie fields in one response"
             }
         }
@@ -59,17 +59,17 @@ public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The reason why a cookie cannot be created. It never contains the value.
+/// The reason why a cookie cannot be created. The cookie's value is not included.
 public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The name contains a control character, `;` or `=`, has white space at an end, or is empty together with the
     /// value.
     case invalidName
     /// The value contains a control character or `;`, or has white space at an end.
     case invalidValue
-    /// The domain is not a host.
+    /// The domain is not a valid host.
     case invalidDomain
-    /// The path does not start with `/`, contains a control character, ends in white space, or is longer than 1,024
-    /// bytes.
+    /// The path does not start with `/`, contains a control character, has white space at its end, or is longer than
+    /// 1,024 bytes.
     case invalidPath
     /// Name and value have more than 4,096 bytes.
     case tooLarge
@@ -80,22 +80,21 @@ public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problem with the cookie, as text.
     public var description: String {
         switch self {
-        case .invalidName: "the name of a cookie holds a control character, ';' or '=', or there is nothing in it"
-        case .invalidValue: "the value of a cookie holds a control character or ';', or ends in white space"
+        case .invalidName: "the name of a cookie has a forbidden character or a blank at an end, or is empty"
+        case .invalidValue: "the value of a cookie has a control character, ';', or white space at an end"
         case .invalidDomain: "the domain of a cookie is not a host"
-        case .invalidPath: "the path of a cookie does not begin with '/', or holds what no path may hold"
+        case .invalidPath: "a cookie's path must start with '/', and have up to 1,024 bytes, no control characters"
         case .tooLarge: "name and value of a cookie have more than 4,096 bytes"
-        case .prefixNotHonored: "the prefix of a cookie's name promises what the cookie is not"
+        case .prefixNotHonored: "the cookie does not satisfy the rules of its name's prefix, __Host- or __Secure-"
         }
     }
 }
 
 /// The limits of a ``CookieJar``. Each stops a server from filling the memory or the requests.
 ///
-/// The limits of a cookie (4,096 bytes of name and value, 1,024 bytes of an attribute) do not depend on these (RFC
-/// 6265bis §5.6).
+/// The limits on a single cookie are fixed (RFC 6265bis §5.6): 4,096 bytes of name and value, 1,024 of an attribute.
 public struct CookieLimits: Sendable, Hashable {
-    /// The maximum number of `Set-Cookie` fields of a response; default 50, as in curl.
+    /// The maximum number of `Set-Cookie` fields that are read from a response; default 50, as in curl.
     public var perResponse: Int { didSet { perResponse = max(0, perResponse) } }
     /// The maximum number of cookies of a registrable domain and all names below it; default 180, as in Chrome.
     public var perDomain: Int { didSet { perDomain = max(0, perDomain) } }
@@ -106,7 +105,7 @@ public struct CookieLimits: Sendable, Hashable {
     /// The maximum lifetime of a cookie in days, up to 36,500; default 400 (RFC 6265bis §5.6.1).
     public var days: Int { didSet { days = CookieLimits.clamped(days) } }
 
-    /// Creates limits. Numbers are clamped to their ranges, here as in the properties.
+    /// Creates limits. Numbers are clamped to their ranges, also when a property is set.
     public init(
         perResponse: Int = 50, perDomain: Int = 180, total: Int = 3000, headerBytes: Int = 8192, days: Int = 400
     ) {

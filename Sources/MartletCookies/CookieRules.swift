@@ -2,9 +2,10 @@ import MartletURL
 import FoundationEssentials
 import MartletWire
 
-/// Whether, and with which properties, a site may set a cookie (RFC 6265bis §5.7), apart from other cookies.
+/// The rule on whether, and with which properties, a site may set a cookie (RFC 6265bis §5.7), apart from other
+/// cookies.
 struct CookieAcceptanceRule {
-    /// The URL of the response. Never its `Host` field, which the caller may set.
+    /// The URL of the response. The `Host` field of the request is not used, because the caller may set it.
     let url: HTTPURL
     /// Whether the connection counts as secure.
     let isSecure: Bool
@@ -13,7 +14,7 @@ struct CookieAcceptanceRule {
     /// The current time.
     let now: Date
 
-    /// The cookie to store.
+    /// Returns the cookie to store.
     func cookie(_ request: SetCookie) throws(CookieRejection.Reason) -> Cookie {
         let (domain, isHostOnly) = try reach(request, CookieHost(url))
         if request.isSecure, !isSecure { throw .insecureOrigin }
@@ -22,7 +23,7 @@ struct CookieAcceptanceRule {
         // A path that is not UTF-8 would match no request. It is rejected here, so that the reason is reported.
         guard path != nil || request.path == nil else { throw .invalidPath }
         let defaultPath = CookiePathRule.defaultPath(of: url.path)
-        // The length of an attribute is limited. That of a URL is not, and a server chooses URLs by redirects to them.
+        // The length of `Path` is limited. The URL's path is not, and a server chooses it with a redirect.
         guard path != nil || defaultPath.utf8.count <= CookieTextRule.attributeLimit else { throw .invalidPath }
         guard
             CookiePrefixRule.allows(
@@ -34,7 +35,7 @@ struct CookieAcceptanceRule {
             isHTTPOnly: request.isHTTPOnly, sameSite: request.sameSite, created: now, lastUsed: now)
     }
 
-    /// The domain to which it is sent, and whether subdomains are excluded.
+    /// Returns the domain to which the cookie is sent, and whether subdomains are excluded.
     private func reach(_ request: SetCookie, _ host: CookieHost) throws(CookieRejection.Reason) -> (
         domain: String, isHostOnly: Bool
     ) {
@@ -49,24 +50,24 @@ struct CookieAcceptanceRule {
         guard host.matches(domain: domain) else {
             throw suffixes.isPublicSuffix(domain) ? .publicSuffix : .foreignDomain
         }
-        // This includes domains above the public suffix that are not public suffixes themselves.
+        // This also rejects domains above the public suffix that are not public suffixes themselves.
         guard let registrable = suffixes.registrableDomain(of: host.text), domain.utf8.count >= registrable.utf8.count
         else { throw .publicSuffix }
         return (domain, false)
     }
 
-    /// The expiry. `Max-Age` has precedence over `Expires`; a cookie without both is a session cookie.
+    /// Returns the expiry. `Max-Age` takes precedence over `Expires`; a cookie with neither is a session cookie.
     private func expiry(_ request: SetCookie) -> Date? {
         guard let age = request.maximumAge else { return request.expires.map(CookieDate.date) }
         return age <= 0 ? .distantPast : now.addingTimeInterval(Double(age))
     }
 }
 
-/// The paths to which a cookie is sent (RFC 6265bis §5.1.4). Both are compared as they are written, without decoding.
+/// The rule for the paths to which a cookie is sent (RFC 6265bis §5.1.4). Paths are compared without decoding.
 enum CookiePathRule {
     private static let slash = UInt8(ascii: "/")
 
-    /// Whether a request's path is a cookie's path or below it. `/foo` is not above `/foobar`.
+    /// Whether a request's path is a cookie's path or below it. `/foobar` is not below `/foo`.
     static func matches(_ path: String, cookiePath: String) -> Bool {
         let path = path.utf8
         let cookiePath = cookiePath.utf8
@@ -75,7 +76,7 @@ enum CookiePathRule {
             || path.dropFirst(cookiePath.count).first == slash
     }
 
-    /// The path of a cookie without the attribute: that of the request up to its last slash, without it.
+    /// Returns the path of a cookie without a `Path` attribute: the request's path before its last slash, or `/`.
     static func defaultPath(of path: String) -> String {
         let bytes = path.utf8
         guard bytes.first == slash, let last = bytes.lastIndex(of: slash), last > bytes.startIndex else { return "/" }
@@ -86,7 +87,7 @@ enum CookiePathRule {
 /// The requirements of the prefix of a cookie's name, whose letters may have any case (RFC 6265bis §4.1.3, §5.7).
 enum CookiePrefixRule {
     /// Whether a cookie satisfies the prefix of its name.
-    /// - Parameter path: the path that it was given; `nil` without one.
+    /// - Parameter path: The path that the cookie specifies; `nil` for the default path.
     static func allows(_ name: [UInt8], _ value: [UInt8], isSecure: Bool, isHostOnly: Bool, path: String?) -> Bool {
         func begins(_ prefix: String) -> Bool {
             let text = name.isEmpty ? value : name
@@ -94,7 +95,7 @@ enum CookiePrefixRule {
         }
         let isHost = begins("__host-")
         guard isHost || begins("__secure-") else { return true }
-        // The value of a cookie without a name would be read as a name with a prefix.
+        // A cookie without a name is sent as its value alone, which a server would parse as a name with the prefix.
         return !name.isEmpty && isSecure && (!isHost || isHostOnly && path == "/")
     }
 }
@@ -119,12 +120,12 @@ enum CookieTextRule {
 
 /// A host for the matching of cookies: the text of ``HTTPURL/host``, and whether it is an address.
 struct CookieHost: Hashable, Sendable {
-    /// Lower case, A-labels, no brackets.
+    /// The host in lower case, with A-labels and without brackets.
     let text: String
-    /// Whether it is an IP address, which has no parent and no names below it.
+    /// Whether the host is an IP address, which has no parent and no names below it.
     let isAddress: Bool
 
-    /// The host of a URL.
+    /// Creates the host of a URL.
     init(_ url: HTTPURL) { (text, isAddress) = (url.host, url.isIPLiteral) }
 
     /// Parses a host in any spelling, with or without a leading dot; `nil` if it is invalid.
@@ -141,7 +142,7 @@ struct CookieHost: Hashable, Sendable {
         isAddress = host.kind != .name
     }
 
-    /// A host in normal form.
+    /// Creates a host from a text in normal form.
     init(canonical text: String) {
         self.text = text
         // No valid name ends in a label of digits, and only IPv6 addresses have colons.
@@ -149,14 +150,14 @@ struct CookieHost: Hashable, Sendable {
         isAddress = text.utf8.contains(UInt8(ascii: ":")) || (lastLabel?.allSatisfy(ByteClass.isDigit) ?? false)
     }
 
-    /// Whether it is this machine: `localhost` and names below it, 127.0.0.0/8, ::1 (RFC 6761 §6.3).
+    /// Whether the host is this machine: `localhost`, a name below it, 127.0.0.0/8 or ::1 (RFC 6761 §6.3).
     var isLoopback: Bool {
         isAddress
             ? text == "::1" || text.utf8.starts(with: "127.".utf8)
             : matches(domain: "localhost") || matches(domain: "localhost.")
     }
 
-    /// Whether it is a domain, or a name below it (RFC 6265bis §5.1.3).
+    /// Whether the host is equal to a domain, or a name below it (RFC 6265bis §5.1.3).
     func matches(domain: String) -> Bool {
         let host = text.utf8
         let domain = domain.utf8

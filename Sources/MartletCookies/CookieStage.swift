@@ -1,6 +1,6 @@
 public import MartletCore
 
-/// Sends the cookies of a jar, and stores the cookies that responses set.
+/// A stage that sends the cookies of a jar, and stores the cookies that responses set.
 package struct CookieStage: CallStage {
     let jar: CookieJar
     let progress: CallProgress
@@ -21,9 +21,9 @@ package struct CookieStage: CallStage {
     }
 
     private func store(_ answer: StreamedResponse) async throws {
-        // The rejection of a forwarding proxy is not a response of the origin, whether it is answered or returned.
+        // A 407 comes from the forwarding proxy, not from the origin, so its cookies are not the origin's.
         if answer.head.status == 407, answer.call.isForwarded { return }
-        // A stored response has set its cookies when it was received; its validation may set others.
+        // The cookies of a cached response were stored when it was received; a validation may set others.
         let values = answer.source == .network ? answer.setCookies : answer.provenance?.setCookies ?? []
         guard !values.isEmpty else { return }
         let url = answer.call.url
@@ -43,7 +43,7 @@ package struct CookieStage: CallStage {
 }
 
 extension StreamedResponse {
-    /// The values of its `Set-Cookie` fields.
+    /// The values of the response's `Set-Cookie` fields.
     package var setCookies: [[UInt8]] { head.fields.rawValues(of: "set-cookie").map { Array($0) } }
 }
 

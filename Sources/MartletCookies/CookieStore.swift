@@ -2,13 +2,12 @@ package import MartletURL
 package import FoundationEssentials
 import MartletWire
 
-/// The cookies, and the choice of those for a URL (RFC 6265bis §5.7, §5.8). The current time is passed in; nothing
-/// waits.
+/// The stored cookies, and the selection of cookies for a URL (RFC 6265bis §5.7, §5.8). The time is passed in.
 ///
-/// Cookies are grouped by registrable domain: all cookies for a host are in one group (a bucket), for any number of
-/// other cookies.
+/// Cookies are grouped by registrable domain: all cookies for a host are in one group (a bucket), so that a lookup does
+/// not depend on the number of other cookies.
 package struct CookieStore: Sendable {
-    /// A cookie, and its number in the order of arrival, which distinguishes cookies of the same time.
+    /// A cookie, and its number in the order of arrival, which orders cookies with the same time.
     struct Entry: Sendable {
         var cookie: Cookie
         let ordinal: UInt64
@@ -16,13 +15,13 @@ package struct CookieStore: Sendable {
 
     /// The limits on cookies.
     package let limits: CookieLimits
-    /// The public suffixes, which do not change while there are cookies.
+    /// The public suffixes, which must not change while the store has cookies.
     package let suffixes: any PublicSuffixes
     /// The number of cookies, including expired ones that are not removed yet.
     package private(set) var count = 0
-    /// Counts changes: cookies that were stored or removed, but not their use.
+    /// The number of changes: cookies that were stored or removed. The use of a cookie is not a change.
     package private(set) var revision: UInt64 = 0
-    /// The cookies by registrable domain, or by the whole name without one.
+    /// The cookies by registrable domain, or by the whole host if it has none.
     private var buckets: [String: [Entry]] = [:]
     private var nextOrdinal: UInt64 = 0
 
@@ -34,8 +33,8 @@ package struct CookieStore: Sendable {
     // MARK: Storing
 
     /// Stores the cookies of a response, given by its `Set-Cookie` fields, in order.
-    /// - Parameter isSecure: whether the connection counts as secure.
-    /// - Returns: the fields that were not stored, with the reasons.
+    /// - Parameter isSecure: Whether the connection counts as secure.
+    /// - Returns: The fields that were not stored, with the reasons.
     package mutating func receive(_ fields: [[UInt8]], from url: HTTPURL, isSecure: Bool, now: Date)
         -> [CookieRejection]
     {
@@ -57,11 +56,11 @@ package struct CookieStore: Sendable {
         return rejections
     }
 
-    /// Stores a cookie, replacing the same one, and evicts cookies beyond the limits.
+    /// Stores a cookie, replaces the same cookie (`Cookie.isSame(as:)`), and evicts cookies beyond the limits.
     ///
-    /// An expired cookie removes the same one. One for a public suffix is restricted to that host; the expiry is
-    /// limited.
-    /// - Returns: whether it is stored now.
+    /// An expired cookie only removes the same cookie. The expiry is limited, and a cookie for a public suffix is
+    /// restricted to that host.
+    /// - Returns: Whether the cookie is stored now.
     @discardableResult package mutating func insert(_ given: Cookie, now: Date) -> Bool {
         var cookie = fitted(given, now: now)
         let key = key(of: CookieHost(canonical: cookie.domain))
@@ -93,8 +92,8 @@ package struct CookieStore: Sendable {
         return cookie
     }
 
-    /// Whether a secure connection would send a cookie together with a secure one of the same name. An attacker on the
-    /// insecure connection could replace the secure cookie.
+    /// Whether a secure connection would send a cookie together with a stored secure cookie of the same name. An
+    /// attacker on an insecure connection could override the secure cookie in this way.
     private func wouldShadow(_ cookie: Cookie, at now: Date) -> Bool {
         let host = CookieHost(canonical: cookie.domain)
         return (buckets[key(of: host)] ?? []).contains { entry in
@@ -108,13 +107,13 @@ package struct CookieStore: Sendable {
 
     // MARK: Sending
 
-    /// The cookies for a URL, in the order of sending.
+    /// Returns the cookies for a URL, in sending order.
     package func cookies(for url: HTTPURL, isSecure: Bool, now: Date) -> [Cookie] {
         let bucket = buckets[key(of: CookieHost(url))] ?? []
         return places(in: bucket, for: url, isSecure: isSecure, now: now).map { bucket[$0].cookie }
     }
 
-    /// The value of the `Cookie` field for a URL; `nil` without cookies. The cookies in it count as used.
+    /// Returns the value of the `Cookie` field for a URL; `nil` without cookies. The sent cookies count as used.
     package mutating func header(for url: HTTPURL, isSecure: Bool, now: Date) -> [UInt8]? {
         let key = key(of: CookieHost(url))
         let bucket = buckets[key] ?? []
@@ -137,7 +136,7 @@ package struct CookieStore: Sendable {
         return value.isEmpty ? nil : value
     }
 
-    /// The positions in a bucket of the cookies for a URL: longer paths first, then earlier cookies.
+    /// Returns the positions in a bucket of the cookies for a URL: longer paths first, then older cookies.
     private func places(in bucket: [Entry], for url: HTTPURL, isSecure: Bool, now: Date) -> [Int] {
         let host = CookieHost(url)
         let path = url.path
@@ -155,13 +154,13 @@ package struct CookieStore: Sendable {
         }
     }
 
-    /// The bucket of a host: its registrable domain, or the whole name if it has none.
+    /// Returns the key of a host's bucket: its registrable domain, or the whole host if it has none.
     private func key(of host: CookieHost) -> String {
         guard !host.isAddress, let domain = suffixes.registrableDomain(of: host.text) else { return host.text }
         return String(domain)
     }
 
-    /// All cookies that have not expired, by domain, then in the order of arrival.
+    /// Returns all cookies that have not expired, by domain, then in the order of arrival.
     package func allCookies(at now: Date) -> [Cookie] {
         let entries = buckets.values.flatMap { $0.filter { !$0.cookie.isExpired(at: now) } }
         let sorted = entries.sorted { left, right in
@@ -187,11 +186,11 @@ package struct CookieStore: Sendable {
         if rest.count < bucket.count { buckets[key] = rest.isEmpty ? nil : rest }
     }
 
-    /// Evicts cookies beyond the limits after one was added to a bucket: first expired ones, then insecure ones, then
-    /// the others, each time the least recently used (RFC 6265bis §5.7).
+    /// Evicts cookies beyond the limits after a cookie was added to a bucket: expired ones first, then those of domains
+    /// with too many cookies (insecure ones first), then any; the least recently used first (RFC 6265bis §5.7).
     ///
-    /// Insecure ones are evicted first so that an attacker who can only write to `http` cannot evict secure ones.
-    /// - Returns: whether any was evicted.
+    /// Insecure cookies are evicted first so that an attacker who can only respond over http cannot evict secure ones.
+    /// - Returns: Whether any cookie was evicted.
     private mutating func evict(from key: String, now: Date) -> Bool {
         let before = count
         if let bucket = buckets[key], bucket.count > limits.perDomain {
@@ -206,16 +205,16 @@ package struct CookieStore: Sendable {
         return count < before
     }
 
-    /// The number of cookies above which a domain loses cookies first. Every client should store at least this number
-    /// (RFC 6265bis §6.1).
+    /// The number of cookies above which a domain loses cookies before other domains do. Every client should store at
+    /// least this number (RFC 6265bis §6.1).
     private static let fairShare = 50
 
-    /// The cookie of a bucket to evict.
+    /// Returns the position of the next cookie to evict from a bucket.
     private func stalest(of bucket: [Entry]) -> Int? {
         bucket.indices.min { rank(bucket[$0], isFull: true) < rank(bucket[$1], isFull: true) }
     }
 
-    /// The cookie of all to evict.
+    /// Returns the next cookie to evict from the whole store.
     private func stalest() -> (key: String, place: Int)? {
         var best: (key: String, place: Int, rank: (Int, Date, UInt64))?
         for (key, bucket) in buckets {
@@ -229,7 +228,7 @@ package struct CookieStore: Sendable {
         return best.map { ($0.key, $0.place) }
     }
 
-    /// The rank of a cookie in the order of eviction.
+    /// Returns the rank of a cookie in the order of eviction.
     private func rank(_ entry: Entry, isFull: Bool) -> (kind: Int, lastUsed: Date, ordinal: UInt64) {
         (isFull ? (entry.cookie.isSecure ? 1 : 0) : 2, entry.cookie.lastUsed, entry.ordinal)
     }

@@ -4,15 +4,15 @@ import MartletWire
 
 /// The cookie file of Netscape, which curl, wget and Python read and write: seven fields in a line, separated by tabs.
 ///
-/// Domain, whether names below it are included, path, whether it needs TLS, the expiry in seconds since 1970 or 0 for a
-/// session cookie, name, value. `#HttpOnly_` before the domain marks cookies that scripts may not read; other lines
-/// that start with `#` are comments.
+/// The fields are the domain, whether names below it are included, the path, whether the cookie needs TLS, the expiry
+/// in seconds since 1970 (0 for a session cookie), the name, and the value. `#HttpOnly_` before the domain marks
+/// cookies that scripts may not read; other lines that start with `#` are comments.
 package enum NetscapeCookieFile {
     private static let title = Array("# Netscape HTTP Cookie File\n# Written by Martlet.\n\n".utf8)
     private static let mark = Array("#HttpOnly_".utf8)
 
-    /// The text of a file of cookies, without those whose name, value or path contains a tab: such a line would be
-    /// parsed as another cookie, possibly one that its sender was not allowed to set.
+    /// Returns the text of a file with cookies, without those whose name, value or path contains a tab: such a line
+    /// would be parsed as another cookie, possibly one that its sender was not allowed to set.
     package static func text(of cookies: [Cookie]) -> [UInt8] {
         cookies.lazy.filter(isWritable).reduce(into: title) { text, cookie in
             let seconds = cookie.expires.map { max(1, CookieDate.seconds(of: $0)) } ?? 0
@@ -32,7 +32,7 @@ package enum NetscapeCookieFile {
     }
 
     /// Parses the text of a file.
-    /// - Parameter now: the time of creation of the cookies, which a file does not contain.
+    /// - Parameter now: The time of creation of the cookies, which the file does not contain.
     package static func cookies(_ text: [UInt8], now: Date) -> CookieFile.Content {
         let isComment = { (line: ArraySlice<UInt8>) in
             let text = line.last == ByteClass.carriageReturn ? line.dropLast() : line
@@ -83,7 +83,7 @@ enum CookieRecord {
     private static let version = Array("1".utf8)
     private static let fieldCount = 12
 
-    /// The line of a cookie, without its end.
+    /// Returns the line of a cookie, without a line feed.
     static func line(_ cookie: Cookie) -> [UInt8] {
         let fields: [[UInt8]] = [
             version, Array(cookie.domain.utf8), flag(cookie.isHostOnly), Array(cookie.path.utf8), flag(cookie.isSecure),
@@ -94,7 +94,7 @@ enum CookieRecord {
         return line + [ByteClass.tab] + Array(String(checksum(line[...]), radix: 16).utf8)
     }
 
-    /// The cookie of a line; `nil` if the line is damaged or the cookie invalid.
+    /// Returns the cookie of a line; `nil` if the line is damaged or the cookie is invalid.
     static func cookie(_ line: ArraySlice<UInt8>) -> Cookie? {
         guard let tab = line.lastIndex(of: ByteClass.tab),
             UInt64(text(line[(tab + 1)...]), radix: 16) == checksum(line[..<tab])
@@ -123,7 +123,7 @@ enum CookieRecord {
         Int64(text(bytes)).map { Date(timeIntervalSince1970: Double($0) / 1000) }
     }
 
-    /// Replaces control characters, tabs and ends of lines among them, and `%` by `%` with two digits.
+    /// Percent-encodes `%` and control characters, such as tabs and line feeds.
     private static func escaped(_ field: [UInt8]) -> [UInt8] {
         field.reduce(into: []) { bytes, byte in
             if byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: "%") {
@@ -145,7 +145,7 @@ enum CookieRecord {
         return bytes
     }
 
-    /// FNV-1a of 64 bits: any change of a single byte changes it.
+    /// Returns the 64-bit FNV-1a hash: any change of a single byte changes the hash.
     private static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
     }

@@ -1,19 +1,20 @@
 package import FoundationEssentials
 import MartletWire
 
-/// Parses the value of a `Set-Cookie` field (RFC 6265bis §5.6): lenient as browsers are, in linear time.
+/// A parser of the value of a `Set-Cookie` field (RFC 6265bis §5.6), as lenient as browsers, in linear time.
 ///
-/// Several cookies are several fields: a comma is part of a value.
+/// A field contains one cookie: a comma is part of its value.
 package enum SetCookieParser {
     /// Parses the value of a field.
-    /// - Throws: the reason why it is not a cookie: a control character, an empty field, or more than 4,096 bytes.
+    /// - Throws: The reason why it is not a cookie: a control character, neither name nor value, or more than 4,096
+    ///   bytes.
     package static func parse(_ field: ArraySlice<UInt8>) throws(CookieRejection.Reason) -> SetCookie {
         if let index = field.firstIndex(where: { !ByteClass.isFieldValue($0) }) {
             throw .controlCharacter(offset: index - field.startIndex)
         }
         let parts = field.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
         let (name, value) = split(parts.first ?? [])
-        // Without '=' all of it is the value.
+        // Without `=` the whole text is the value.
         var cookie = SetCookie(name: value == nil ? [] : Array(name), value: Array(value ?? name))
         guard cookie.name.count + cookie.value.count <= CookieTextRule.byteLimit else { throw .tooLarge }
         guard !cookie.name.isEmpty || !cookie.value.isEmpty else { throw .empty }
@@ -21,13 +22,13 @@ package enum SetCookieParser {
         return cookie
     }
 
-    /// The text before the first `=` and after it, both without white space at their ends; `nil` without `=`.
+    /// Returns the texts before and after the first `=` (`nil` without `=`), without white space at their ends.
     private static func split(_ text: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>?) {
         guard let equals = text.firstIndex(of: UInt8(ascii: "=")) else { return (ByteClass.trimmed(text), nil) }
         return (ByteClass.trimmed(text[..<equals]), ByteClass.trimmed(text[(equals + 1)...]))
     }
 
-    /// Parses an attribute: if it is repeated, the last one that is not ignored counts.
+    /// Parses an attribute. Of repeated attributes, the last one that is not ignored is used.
     private static func read(_ text: ArraySlice<UInt8>, into cookie: inout SetCookie) {
         let (name, given) = split(text)
         let value = given ?? []
@@ -46,7 +47,7 @@ package enum SetCookieParser {
         }
     }
 
-    /// Digits, with an optional minus sign; clamped to the range of the type.
+    /// Parses digits with an optional minus sign, clamped to the range of the type; `nil` for other text.
     private static func seconds(_ value: ArraySlice<UInt8>) -> Int64? {
         let isNegative = value.first == UInt8(ascii: "-")
         return switch DecimalNumber(isNegative ? value.dropFirst() : value) {
@@ -66,25 +67,25 @@ package enum SetCookieParser {
     }
 }
 
-/// The content of a `Set-Cookie` field, before any check whether the site may set it.
+/// The content of a `Set-Cookie` field, before the check of whether the site may set the cookie.
 package struct SetCookie: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     /// The bytes of the name; empty without a name.
     package var name: [UInt8]
     /// The bytes of the value.
     package var value: [UInt8]
-    /// `Max-Age` in seconds, clamped to the range of the type; `nil` without a valid one.
+    /// `Max-Age` in seconds, clamped to the range of the type; `nil` if it is missing or invalid.
     package var maximumAge: Int64?
-    /// `Expires` in seconds since 1970; `nil` without a valid one.
+    /// `Expires` in seconds since 1970; `nil` if it is missing or invalid.
     package var expires: Int64?
     /// `Domain` in lower case, without its leading dot; `nil` if it is absent or empty.
     package var domain: [UInt8]?
-    /// `Path` if it starts with `/`; `nil` for that of the request.
+    /// `Path` if it starts with `/`; otherwise `nil`, for the default path of the request.
     package var path: [UInt8]?
-    /// Whether there is `Secure`.
+    /// Whether the field has `Secure`.
     package var isSecure = false
-    /// Whether there is `HttpOnly`.
+    /// Whether the field has `HttpOnly`.
     package var isHTTPOnly = false
-    /// The value of `SameSite`; ``Cookie/SameSite/unspecified`` without a known one.
+    /// The value of `SameSite`; ``Cookie/SameSite/unspecified`` if it is missing or unknown.
     package var sameSite = Cookie.SameSite.unspecified
 
     /// The name, without the value.
@@ -94,10 +95,10 @@ package struct SetCookie: Sendable, Equatable, CustomStringConvertible, CustomRe
     package var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
-/// The dates of `Expires`, parsed as browsers do (RFC 6265bis §5.1.1): in any order, with any separators.
+/// A parser of the dates in `Expires`, as in browsers (RFC 6265bis §5.1.1): parts in any order, with any separators.
 package enum CookieDate {
     /// Parses a date.
-    /// - Returns: seconds since 1970-01-01 00:00:00 UTC; `nil` if a part is missing or the day does not exist.
+    /// - Returns: Seconds since 1970-01-01 00:00:00 UTC; `nil` if a part is missing or the day does not exist.
     package static func secondsSinceEpoch(_ text: ArraySlice<UInt8>) -> Int64? {
         var time: (hour: Int, minute: Int, second: Int)?
         var day: Int?
@@ -122,16 +123,16 @@ package enum CookieDate {
         return date.daysSinceEpoch * 86_400 + Int64(time.hour * 3600 + time.minute * 60 + time.second)
     }
 
-    /// The seconds since 1970 of an instant, clamped to ±2⁵³.
+    /// Returns the seconds from 1970 to a date, clamped to ±2⁵³.
     package static func seconds(of date: Date) -> Int64 { clamped(date.timeIntervalSince1970.rounded(.down)) }
 
-    /// A whole number, clamped to ±2⁵³; 0 if it is not a number.
+    /// Returns the integer part of a number, clamped to ±2⁵³; 0 for NaN.
     static func clamped(_ number: Double) -> Int64 {
         let limit = 9_007_199_254_740_992.0
         return number.isNaN ? 0 : Int64(min(max(number, -limit), limit))
     }
 
-    /// The instant of a number of seconds since 1970.
+    /// Returns the date of a number of seconds since 1970.
     package static func date(_ seconds: Int64) -> Date { Date(timeIntervalSince1970: Double(seconds)) }
 
     private static func isDelimiter(_ byte: UInt8) -> Bool {
@@ -141,14 +142,14 @@ package enum CookieDate {
         }
     }
 
-    /// A number with a given number of digits, followed by a non-digit.
+    /// Returns the number at the beginning of a token; `nil` if its number of digits is not in the range.
     private static func number(_ token: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int? {
         let count = token.prefix(digits.upperBound + 1).prefix(while: ByteClass.isDigit).count
         guard digits.contains(count) else { return nil }
         return token.prefix(count).reduce(0) { $0 * 10 + Int($1 &- 0x30) }
     }
 
-    /// Three numbers of one or two digits, separated by colons.
+    /// Returns the time in a token: three numbers of one or two digits, separated by colons.
     private static func time(_ token: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
         let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].allSatisfy(ByteClass.isDigit), parts[1].allSatisfy(ByteClass.isDigit),
@@ -158,7 +159,7 @@ package enum CookieDate {
         return (hour, minute, second)
     }
 
-    /// The month of the first three letters.
+    /// Returns the month, 1 to 12, that the first three letters name.
     private static func month(_ token: ArraySlice<UInt8>) -> Int? {
         guard token.count >= 3 else { return nil }
         let letters = token.prefix(3).map(ByteClass.lowercased)

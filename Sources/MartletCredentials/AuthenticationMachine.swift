@@ -127,7 +127,7 @@ package struct AuthenticationMachine: Sendable {
         if let credentials = sources.credentialsByOrigin[origin] {
             return AuthenticationState(source: .origin, credentials: credentials)
         }
-        // Credentials for hosts over TLS are not sent in plain text because of a redirect.
+        // A redirect from https to http must not send the credentials of a host in plain text.
         let isDowngrade = origin.scheme == .http && firstOrigin?.scheme == .https
         if party == .origin, !isDowngrade, let credentials = sources.credentialsOfHost?(origin.host) {
             return AuthenticationState(source: .netrc, credentials: credentials)
@@ -135,7 +135,7 @@ package struct AuthenticationMachine: Sendable {
         return AuthenticationState(source: .nothing)
     }
 
-    /// Returns the field that the session knows from earlier calls.
+    /// Returns the field that the session can send preemptively, from the challenges of earlier calls.
     private func remembered(
         _ credentials: Credentials, _ request: AuthenticatedRequest, _ state: inout AuthenticationState
     ) throws(CredentialsError) -> RequestAuthentication {

@@ -150,12 +150,12 @@ package struct CredentialSources: Sendable {
     package var credentials: Credentials?
     /// The provider of bearer tokens for the first origin of the call.
     package var tokens: (any TokenProvider)?
-    /// The credentials by origin; also for the first one, if the sources above have none.
+    /// The credentials by origin; also for the first origin if ``credentials`` and ``tokens`` are `nil`.
     package var credentialsByOrigin: [HTTPURL.Origin: Credentials] = [:]
     /// The credentials by host name, as in a netrc file. They are never used for a proxy, nor over plain HTTP in a call
     /// that started with TLS.
     package var credentialsOfHost: (@Sendable (String) -> Credentials?)?
-    /// The handler that is called if the other sources have no credentials, or these were rejected.
+    /// The handler that is called if the other sources have no credentials, or if theirs were rejected.
     package var handler: (@Sendable (AuthenticationChallenge) async throws -> Credentials?)?
     /// The number of rejections in one call after which its 401 or 407 is returned; at least 1.
     package var attemptLimit = 3

@@ -24,8 +24,8 @@ struct DigestChallenge: Hashable, Sendable {
     /// The URLs of the protection space, as written; empty for the whole origin.
     let domain: [String]
 
-    /// Parses a challenge. `nil`, which means to ignore it (RFC 7616 §3.3, §3.7), for another scheme, for an
-    /// unsupported algorithm or `qop`, and without a nonce.
+    /// Parses a challenge. Returns `nil` for another scheme, an unsupported algorithm or `qop`, and a missing nonce:
+    /// the challenge is then ignored (RFC 7616 §3.3, §3.7).
     init?(_ challenge: HTTPChallenge) {
         guard challenge.isScheme("Digest"), let nonce = challenge.parameter("nonce") else { return nil }
         algorithmText = challenge["algorithm"]
@@ -79,7 +79,7 @@ enum DigestAlgorithm: String, Sendable, CaseIterable {
         switch self {
         case .md5, .md5Session: .md5
         case .sha256, .sha256Session: .sha256
-        // The RFC does not state it, but its corrected example and all implementations use FIPS's SHA-512/256.
+        // The RFC names no hash function; its corrected example and all implementations use FIPS's SHA-512/256.
         case .sha512_256, .sha512_256Session: .sha512_256
         }
     }
@@ -87,8 +87,8 @@ enum DigestAlgorithm: String, Sendable, CaseIterable {
     /// Whether the key is bound to the first nonces, the server's and the client's (RFC 7616 §3.4.2).
     var isSession: Bool { rawValue.hasSuffix("-sess") }
 
-    /// The rank among several algorithms; the greatest is preferred. A key that is bound to a session precedes one that
-    /// is not.
+    /// The rank among several algorithms; the greatest is preferred. A session algorithm ranks above the same hash
+    /// without a session.
     var strength: Int { DigestAlgorithm.allCases.firstIndex(of: self) ?? 0 }
 }
 
@@ -132,9 +132,9 @@ struct DigestProof: Sendable {
         return try algorithm.hexadecimal(of: text + ":".utf8 + (try algorithm.hexadecimal(of: subject)))
     }
 
-    /// Whether the server's proof, the value of `rspauth`, is wrong: the response is then not from the sender of the
-    /// challenge. The legacy form has no proof, and one that covers the response's body cannot be checked before the
-    /// body is read.
+    /// Whether the server's proof, the value of `rspauth`, is wrong: the server does not know the password. The legacy
+    /// form has no proof. With `auth-int` the proof covers the response's body, and is not checked, because the body is
+    /// not read yet.
     func isRefuted(by claimed: [UInt8]?) -> Bool {
         guard let claimed, !claimed.isEmpty, protection == .request,
             let expected = try? response(over: Array(":\(target)".utf8))

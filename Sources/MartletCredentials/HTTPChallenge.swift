@@ -94,7 +94,7 @@ public struct ChallengeError: Error, Hashable, Sendable, CustomStringConvertible
             case .repeatedParameter: "a parameter is repeated with another value"
             case .parameterAfterToken68: "a parameter after a token"
             case .tooMany: "too many challenges or parameters"
-            case .tooLong: "a parameter longer than what is read"
+            case .tooLong: "a parameter above the size limit"
             }
         return "\(field)\(ordinal), byte \(position): \(text)"
     }

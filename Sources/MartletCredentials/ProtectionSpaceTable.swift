@@ -88,7 +88,7 @@ struct ProtectionSpaceTable: Sendable {
         guard count < ProtectionSpaceTable.useLimit else { return nil }
         uses[nonce] = Use(count: count + 1, last: clock)
         if uses.count > ProtectionSpaceTable.nonceLimit {
-            // Removes the older half, so that this pass over all of them is rare.
+            // Removes the older half, except nonces of stored sessions, so that this pass over all of them is rare.
             let middle = uses.values.map(\.last).sorted()[uses.count / 2]
             let live = Set(rows.values.flatMap { $0.spaces.compactMap(\.session?.nonce) })
             uses = uses.filter { $0.value.last > middle || live.contains($0.key.bytes) }

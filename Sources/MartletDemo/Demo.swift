@@ -13,16 +13,16 @@ package enum Demo {
         DemoRequests.steps + DemoHosts.steps + DemoTransfers.steps + DemoDownloads.steps + DemoTasks.steps
         + DemoFaults.steps + DemoQueue.steps
 
-    /// Runs all steps in order with sessions that end with the program, and reports their results with `say`.
+    /// Runs all steps in order, and reports their results with `say`. `makeSession` creates the sessions of the steps.
     /// - Returns: Whether no step failed.
-    /// - Throws: The error of starting the origin or creating its directory.
+    /// - Throws: An error if the origin cannot start, or if the temporary directory cannot be created.
     package static func run(
         makeSession: @escaping @Sendable (SessionConfiguration) -> HTTPSession, say: (String) async -> Void
     ) async throws -> Bool {
         let stage = try await DemoEnvironment(makeSession)
         await say(
             "The origin listens on \(stage.origin.base), and only its temporary authority is trusted.\n"
-                + "In the pictures: c connecting, t TLS, . sending and waiting, r receiving.\n")
+                + "In the charts: c connecting, t TLS, . sending and waiting, r receiving.\n")
         let start = ContinuousClock.now
         var failures = 0
         for (index, step) in steps.enumerated() {
@@ -55,7 +55,7 @@ func check(_ condition: Bool, _ description: @autoclosure () -> String) throws(D
     if !condition { throw DemoError(description()) }
 }
 
-/// Throws a ``DemoError`` unless a named value is the expected one.
+/// Throws a ``DemoError`` if a value differs from the expected one. `name` is the value's name in the message.
 func check<Value: Equatable>(_ name: String, _ value: Value, is expected: Value) throws(DemoError) {
     try check(value == expected, "\(name) is \(value), and not \(expected)")
 }
@@ -77,7 +77,7 @@ struct DemoEnvironment: Sendable {
         self.folder = FilePath(folder.path)
     }
 
-    /// A configuration that trusts only an origin.
+    /// A configuration that trusts only the certificate authority of an origin.
     private static func configuration(trusting origin: TestOrigin) -> SessionConfiguration {
         var configuration = SessionConfiguration.default
         // Long enough for a slow machine.

@@ -4,7 +4,7 @@ import Martlet
 import MartletTesting
 import Synchronization
 
-/// The step with a request that outlives a process, and an origin that is down.
+/// The step with a queued request that outlives a process, while the origin is down.
 enum DemoQueue {
     static let steps = [
         Demo.Step(
@@ -17,7 +17,7 @@ enum DemoQueue {
         let queue = ["--queue", stage.folder.appending("queue").string]
         let id = try await DemoProcess.run(["queue", "add"] + queue + ["--tag", "demo", "-d", "amount=42", url])
         let refused = try await postpone(queue)
-        // The payments of the origin by `Idempotency-Key`, and the number of requests.
+        // The payments that the origin received, by `Idempotency-Key`, and the number of requests with a key.
         let effects = Mutex((payments: [String: String](), requestCount: 0))
         let handler = OriginHandler { request in
             guard let key = request.headers["Idempotency-Key"] else { return .text("no key", status: 400) }
@@ -110,7 +110,7 @@ enum DemoFaults {
         ]
         var lines: [String] = []
         for (path, code) in cases {
-            // The short timeout is only for the silent server: the other servers may be slow on a slow machine.
+            // Only the silent route has a short timeout: the others may take longer on a slow machine.
             let options = code == .timedOut ? short : RequestOptions()
             let error = try await failure { try await stage.session.get(stage.origin.url(path), options: options) }
             let isExpected = error.code == code && (code != .timedOut || error.timeout == .head)
@@ -123,18 +123,18 @@ enum DemoFaults {
     private static func failure(_ call: () async throws -> HTTPExchange) async throws -> HTTPError {
         do {
             let exchange = try await call()
-            throw DemoError("it succeeded, with status \(exchange.response.status.code)")
+            throw DemoError("the request succeeded, with status \(exchange.response.status.code)")
         } catch let error as HTTPError { return error }
     }
 }
 
-/// This program as another process, with its standard output in a pipe and the standard error of this one.
+/// A child process that runs this program. Its standard output is a pipe; its standard error is inherited.
 final class DemoProcess: Sendable {
     private let id: pid_t
     private let output: FileDescriptor
-    /// Output that is not a whole line yet.
+    /// Output that was read and not yet returned as a line.
     private let rest = Mutex<[UInt8]>([])
-    /// A separate thread, since the process is slow.
+    /// A thread of its own, because waiting for the process blocks it for long.
     private let workers = BlockingThreadPool(threadLimit: 1)
 
     init(_ arguments: [String]) throws {
@@ -196,7 +196,7 @@ final class DemoProcess: Sendable {
         }
     }
 
-    /// Waits for the end of the process, and returns its exit code, or 128 and the signal that ended it.
+    /// Waits for the end of the process, and returns its exit code, or 128 plus the number of the signal that ended it.
     private func end() async -> Int32 {
         await workers.run { [id] in
             var status: Int32 = 0
@@ -207,17 +207,16 @@ final class DemoProcess: Sendable {
     }
 }
 
-/// A reserved port of 127.0.0.1 without a listener: connections are refused, and an origin of this process may use it.
+/// A reserved port of 127.0.0.1 without a listener: connections are refused, and an origin can still bind to it.
 final class ReservedPort: Sendable {
     let number: Int
     private let descriptor: FileDescriptor
 
-    /// Binds a socket that does not listen.
     init() throws {
         let opened = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard opened >= 0 else { throw Errno(rawValue: errno) }
         descriptor = FileDescriptor(rawValue: opened)
-        // As for the origin's socket, which can then bind to the same port.
+        // The origin's socket has this option as well, and can therefore bind to the same port.
         var isOn: Int32 = 1
         let loopback = in_addr(s_addr: UInt32(0x7F00_0001).bigEndian)
         var address = sockaddr_in(
@@ -238,14 +237,14 @@ final class ReservedPort: Sendable {
         }
     }
 
-    /// Releases the port, after an origin listens there.
+    /// Closes the reserving socket, once an origin listens on the port.
     func release() { try? descriptor.close() }
 }
 
 enum ResidentMemory {
     /// The memory of this process in bytes; `nil` without `/proc`.
     static var byteCount: Int? {
-        // Not with Foundation, which never frees its buffers for such files.
+        // Not read with Foundation, which never frees its buffers for such files.
         guard let file = try? FileDescriptor.open(FilePath("/proc/self/statm"), .readOnly, options: .closeOnExec),
             let bytes = try? file.closeAfter({ try file.bytes(atMost: 256) })
         else { return nil }

@@ -13,7 +13,7 @@ enum DemoRequests {
     static let steps = [
         Demo.Step(title: "GET a JSON document and decode it", run: getJSON),
         Demo.Step(title: "POST a value as JSON and decode the response", run: postJSON),
-        Demo.Step(title: "GET a text coded as gzip, and one in chunks with a trailer", run: codings),
+        Demo.Step(title: "GET a gzip-coded text, and a chunked body with a trailer", run: codings),
         Demo.Step(title: "Send ten GETs concurrently", run: concurrent),
     ]
 
@@ -66,7 +66,7 @@ enum DemoRequests {
             return .text("all are there")
         }
         return try await TestOrigin.withOrigin(.plain, handler: handler) { origin in
-            // In any case, since an origin stops only after its handlers have ended.
+            // Also after an error: `withOrigin` waits for the handlers, and they wait for this.
             defer { opening.finish() }
             let url = origin.url("/")
             let start = ContinuousClock.now
@@ -81,14 +81,14 @@ enum DemoRequests {
     }
 }
 
-/// The steps with services: their paths, fields and parameters, and forms with files.
+/// The steps with the API of a host, and with a form that contains a file.
 enum DemoHosts {
     static let steps = [
         Demo.Step(title: "Use a host: base path, fields, nested parameters, a typed endpoint", run: host),
         Demo.Step(title: "Send a form with a file and a known length", run: form),
     ]
 
-    /// Nested parameters, lists, and a character of seven code points.
+    /// Parameters with an object, a list, and a character of seven code points.
     private struct Bird: Codable, Equatable, Sendable {
         var name = "Apus apus"
         var families = ["Apodidae", "Trochilidae"]
@@ -173,7 +173,7 @@ enum DemoHosts {
         ]
     }
 
-    /// At most five of many texts, including the last, without repetitions.
+    /// At most five of the texts, evenly spaced and including the last, without equal neighbors.
     private static func picked(_ texts: [String]) -> [String] {
         let step = max(1, (texts.count + 3) / 4)
         return texts.indices.filter { $0 % step == 0 || $0 == texts.count - 1 }.reduce(into: [String]()) {

@@ -14,7 +14,7 @@ enum DemoTransfers {
         Demo.Step(title: "Download 16 MiB to a file, with progress, and verify it", run: download),
     ]
 
-    /// The pieces of the pattern, made on demand.
+    /// The first bytes of the pattern in pieces, generated on demand.
     private static func generated(_ byteCount: UInt64) -> AsyncStream<[UInt8]> {
         let next = Atomic(0 as UInt64)
         return AsyncStream(unfolding: {
@@ -96,12 +96,12 @@ enum DemoTransfers {
         try check(last.isFinished && last.completedByteCount == size, "the last progress is \(last)")
         try await checkPattern(path, size)
         return [
-            "\(size) bytes in the file, as sent; \(count) states of progress",
+            "\(size) bytes in the file, as sent; \(count) progress updates",
             Timeline.line("GET /bytes/\(size) 200", exchange.metrics),
         ]
     }
 
-    /// Checks that a file consists of a number of bytes of the pattern.
+    /// Checks that a file contains exactly the first `byteCount` bytes of the pattern.
     static func checkPattern(_ path: FilePath, _ byteCount: UInt64) async throws {
         let length = await BlockingThreadPool.shared.run { patternLength(of: path) }
         try check("the length of the pattern in the file", length, is: byteCount)
@@ -163,7 +163,7 @@ enum DemoDownloads {
         var options = DownloadOptions()
         options.checksum = sum.flatMap { Checksum(.sha256, $0) }
         let result = try await session.download(origin.url("/file"), to: path, options: options)
-        try check(result.resumedByteCount >= byteCount / 2, "only \(result.resumedByteCount) bytes were kept")
+        try check(result.resumedByteCount >= byteCount / 2, "only \(result.resumedByteCount) bytes were resumed")
         try await DemoTransfers.checkPattern(path, byteCount)
         try check("the number of verified checksums", result.verified.count, is: 1)
         return [
@@ -179,7 +179,7 @@ enum DemoDownloads {
     }
 }
 
-/// The steps with paused calls, and with bodies for several sinks.
+/// The steps with paused and cancelled transfers, and with a body for several sinks.
 enum DemoTasks {
     static let steps = [
         Demo.Step(title: "Pause a transfer of 64 MiB, resume it, cancel another", run: control),
@@ -208,7 +208,7 @@ enum DemoTasks {
             for await progress in task.downloadProgress where progress.completedByteCount == piece { break }
             try check("the list of downloads", await stage.session.tasks(of: .download).map(\.id), is: [task.id])
             await task.pause()
-            // The origin may send the whole body now, and is blocked by the TCP window.
+            // The origin may send the rest of the body now, until the full TCP window blocks it.
             opening.finish()
             let sent = try await standstill(of: origin, beside: stage)
             let received = task.downloadProgress.current.completedByteCount
@@ -219,15 +219,15 @@ enum DemoTasks {
             try await DemoTransfers.checkPattern(path, size)
             try check("the number of downloads", await stage.session.tasks(of: .download).count, is: 0)
             return [
-                "paused after \(received) bytes: the origin was blocked after \(sent), in the kernel's buffers",
+                "paused after \(received) bytes: the origin was blocked after sending \(sent)",
                 "resumed, and all \(size) bytes are in the file", try await cancel(stage),
                 Timeline.line("GET /large 200", exchange.metrics),
             ]
         }
     }
 
-    /// The number of bytes that the origin has sent when it has stopped sending, which several slow requests to another
-    /// origin verify.
+    /// Waits until the origin stops sending, and returns the number of sent bytes. It has stopped if the number is the
+    /// same before and after several slow requests to another origin.
     private static func standstill(of origin: TestOrigin, beside stage: DemoEnvironment) async throws -> UInt64 {
         var (last, checks): (UInt64, Int) = (0, 0)
         while checks < 4 {

@@ -58,7 +58,7 @@ struct CurlCommand {
     }
 
     private mutating func add(_ name: HTTPField.Name, _ value: String) {
-        // curl omits a field with a colon and no value.
+        // With `Name:` curl omits the field; with `Name;` it sends the field with an empty value.
         words += ["-H", value.isEmpty ? "\(name.rawName);" : "\(name.rawName): \(value)"]
     }
 
@@ -92,7 +92,7 @@ struct CurlCommand {
         }
     }
 
-    /// Returns the URL of the request; for an invalid one, a similar text.
+    /// Returns the masked URL of the request; if it is invalid, a text of its parts.
     private func address(of request: HTTPRequest) -> String {
         if let url = try? HTTPSession.url(of: request) { return mask.text(of: url) }
         var authority = request.authority ?? ""
@@ -142,7 +142,7 @@ extension HTTPRequest {
     /// Returns the request as a curl command line, quoted for a POSIX shell.
     ///
     /// Fields that curl adds itself (`User-Agent`, `Accept`) are not disabled. A body that is not text is piped in by
-    /// `printf`. A large body, or a stream, is read from standard input, and has to be supplied there.
+    /// `printf`. A body above 64 KiB, or a stream, has to be supplied on standard input.
     /// - Parameter mask: The secrets to mask; ``SecretRedaction/none`` gives a working command with all secrets.
     public func curlCommand(body: HTTPBody = .none, mask: SecretRedaction = .standard) -> String {
         var command = CurlCommand(mask: mask)

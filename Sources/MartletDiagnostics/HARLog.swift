@@ -15,7 +15,7 @@ public struct HARLog: Sendable {
 
     private static let closing = Array("\n]}}\n".utf8)
     private var entryCount = 0
-    /// The offset of the closing brackets in the returned bytes.
+    /// The offset of the closing brackets in the file.
     private var end: UInt64 = 0
     private let creator: String
     private let version: String
@@ -48,7 +48,7 @@ public struct HARLog: Sendable {
         return Piece(offset: offset, bytes: bytes + HARLog.closing)
     }
 
-    /// Returns a whole log of some entries.
+    /// Returns the complete file of a log with these entries.
     public static func bytes(_ entries: [HAREntry], creator: String = "Martlet", version: String = martletVersion)
         -> [UInt8]
     {
@@ -176,8 +176,8 @@ package struct HARTimings: Hashable, Sendable {
 
     /// Creates the phases of a call.
     ///
-    /// A connection may have been started before the call, for another call that then found a free one. Only the part
-    /// within the call's own wait is counted, from the end.
+    /// The connection may have been started before this call, for another call. Its phases are therefore counted
+    /// backwards from the end of this call's wait, and at most to the start of the call.
     package init(_ metrics: HTTPMetrics) {
         let ready = metrics.lastBegin + metrics.wait
         var rest = ready

@@ -62,7 +62,7 @@ struct HARRequest {
         switch body.encoded(by: BodyEncoder()).storage {
         case .bytes(let bytes):
             if MediaType(type)?.essence == "application/x-www-form-urlencoded" {
-                // The limit may cut a value, but the name before it decides whether it is secret.
+                // The limit may cut a value. The name before the value decides whether it is secret.
                 let form = String(decoding: bytes.prefix(limit), as: UTF8.self)
                 // HAR 1.2 allows either text or parameters. Browsers write both, and without text some show nothing, or
                 // "undefined".
@@ -136,7 +136,7 @@ package struct HARText {
     package let comment: String?
 
     /// Selects the shown part of a body.
-    /// - Parameter total: The size of the whole body, if it is greater.
+    /// - Parameter total: The size of the whole body, if `bytes` is only its beginning.
     package init(_ bytes: [UInt8], type: MediaType?, limit: Int, of total: Int? = nil) {
         let shown = bytes.prefix(limit)
         let total = max(bytes.count, total ?? 0)

@@ -24,7 +24,7 @@ struct HARResponse {
             "headers": .named(head.fields.map { ($0.name, shown($0.name, $0.value)) }), "content": content(head),
             "redirectURL": .string(mask.value(of: .location, location)), "headersSize": -1,
             "bodySize": JSONValue(received),
-            // Without it, browsers add the two sizes, even the -1 of an unknown size.
+            // Without `_transferSize` browsers add the two sizes above, even the -1 of an unknown size.
             "_transferSize": JSONValue(received),
         ]
     }

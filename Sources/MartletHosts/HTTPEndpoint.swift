@@ -13,8 +13,8 @@ public import MartletCore
 /// ```
 ///
 /// Everything except the path and the response has a default: GET without parameters, body and fields; a status of 2xx
-/// is required, and JSON is decoded. A response of the type `HTTPExchange` is the exchange itself; one of `Void` is
-/// discarded.
+/// is required, and JSON is decoded. With the response type `HTTPExchange`, the exchange itself is returned; with
+/// `Void`, the response is discarded.
 public protocol HTTPEndpoint<Response> {
     /// The value that the response is decoded to.
     associatedtype Response
@@ -41,16 +41,16 @@ public protocol HTTPEndpoint<Response> {
     /// Whether a status that is not 2xx is an error, before ``response(from:)`` is called; `true` by default.
     var validatesStatus: Bool { get }
 
-    /// Decodes the response. The call throws its error.
+    /// Decodes the response. The call throws the error of this function.
     func response(from exchange: HTTPExchange) throws -> Response
 }
 
 extension HTTPEndpoint {
     /// The default method, GET.
     public var method: HTTPRequest.Method { .get }
-    /// No separate body.
+    /// The default, `nil`: no body besides the parameters.
     public var body: HTTPBody? { nil }
-    /// No additional fields.
+    /// The default: no fields.
     public var headers: HTTPHeaders { HTTPHeaders() }
     /// The default, `nil`: the encoding of the host is used.
     public var encoding: ParameterEncoding? { nil }
@@ -61,7 +61,7 @@ extension HTTPEndpoint {
 }
 
 extension HTTPEndpoint where Parameters == ParameterValue {
-    /// An empty set of parameters.
+    /// The default: no parameters.
     public var parameters: ParameterValue { .null }
 }
 
@@ -82,9 +82,9 @@ extension HTTPEndpoint where Response == Void {
 
 extension HTTPHost {
     /// Sends the request of an endpoint and decodes its response.
-    /// - Throws: An ``HTTPError``, or the error that ``errors`` maps it to. Only the endpoint decides on the status,
-    ///   regardless of ``validatesStatus``. An error of the endpoint's `response(from:)` is thrown unchanged, unless it
-    ///   is an ``HTTPError``. `CancellationError`.
+    /// - Throws: An ``HTTPError``, or the error that ``errors`` maps it to. The endpoint's `validatesStatus` applies,
+    ///   not the host's. An error of `response(from:)` that is not an ``HTTPError`` is thrown unchanged.
+    ///   `CancellationError`.
     public func call<Endpoint: HTTPEndpoint>(_ endpoint: Endpoint) async throws -> Endpoint.Response {
         let host = with { host in
             host.validatesStatus = endpoint.validatesStatus
@@ -220,7 +220,7 @@ extension HTTPHost {
 
     /// Checks the status of a response if the host validates it.
     package func validated(_ exchange: HTTPExchange) throws -> HTTPExchange {
-        // Mapped here as well, for an exchange of a session with another mapper.
+        // Mapped here as well, because the exchange may belong to a session with another mapper.
         validatesStatus ? try mapped { try exchange.validated() } : exchange
     }
 
@@ -229,6 +229,6 @@ extension HTTPHost {
         do { return try body() } catch { throw mapped(error) }
     }
 
-    /// Returns the error to throw instead of another one that was not mapped.
+    /// Returns the error to throw instead of an error that was not mapped yet.
     package func mapped(_ error: any Error) -> any Error { session.settings.mapped(error) }
 }

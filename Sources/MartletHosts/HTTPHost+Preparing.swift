@@ -67,7 +67,7 @@ extension HTTPHost {
             url: url)
     }
 
-    /// The fields that reveal no more than those of any client.
+    /// The host's fields that are sent to other origins too: they contain no secrets.
     private static let nonSecretFields: Set<HTTPField.Name> = [.accept, .acceptLanguage, .acceptEncoding, .userAgent]
 
     private func fields(_ own: HTTPFields, with body: HTTPBody, _ options: RequestOptions, isAtHome: Bool)
@@ -84,7 +84,7 @@ extension HTTPHost {
         return fields
     }
 
-    /// Returns the options of a call merged over those of the host. Some apply only at the host's origin.
+    /// Returns the options of a call merged over the host's. Some options of the host apply only at its origin.
     private func options(merging own: RequestOptions?, isAtHome: Bool) -> RequestOptions {
         var base = options
         if !isAtHome {
@@ -95,13 +95,13 @@ extension HTTPHost {
         return own?.merged(over: base) ?? base
     }
 
-    /// The names of the host's fields that are only for its origin.
+    /// The names of the host's fields that are sent only to its origin.
     package var secretFieldNames: Set<HTTPField.Name> {
         Set(headers.lazy.map(\.name)).subtracting(HTTPHost.nonSecretFields)
     }
 
-    /// Adds the host's fields that a request lacks, if its URL has the base's origin. It is for closures that add
-    /// fields which must not be written to disk, such as those of a download manager or an offline queue.
+    /// Adds the host's fields that a request lacks, if its URL has the base's origin. Use it in the closures of a
+    /// download manager or an offline queue that add fields which must not be written to disk.
     public func addHeaders(to fields: inout HTTPHeaders, for url: HTTPURL) {
         if url.origin == base.origin { fields.fill(from: headers.fields) }
     }

@@ -12,8 +12,8 @@ import FoundationEssentials
 ///
 /// A path is relative to the base, with or without a leading slash: with the base above, `posts` and `/posts` are both
 /// `https://api.example.com/v2/posts`. The empty path is the unchanged base, and `/` the base with a trailing slash. A
-/// query in the path is preserved, and parameters follow it. A path that would leave the base, by `..` or two leading
-/// slashes, is rejected, and so is a `#`. An absolute URL with its scheme is used unchanged.
+/// query in the path is preserved, and parameters are appended to it. A path with a `#`, or one that would leave the
+/// base by `..` or two leading slashes, is rejected. An absolute URL with its scheme is used unchanged.
 ///
 /// Text from other sources belongs in a list of segments. Each is percent-encoded and stays one segment:
 ///
@@ -76,15 +76,15 @@ public struct HTTPHost: Sendable {
         }
     }
 
-    /// The TLS settings for the service's host: a rule of the session for its name (see ``TLSHostOverrides``).
-    /// Connections that were opened under other rules are not used.
+    /// The TLS settings for the service's host, stored under its name in the ``TLSHostOverrides`` of the session.
+    /// Connections that were opened with other settings are not used.
     public var tls: TLSHostSettings? {
         get { session.configuration.tls.hosts[base.host] }
         set { session = session.with { $0.tls.hosts[base.host] = newValue } }
     }
 
-    /// The encoder for the values of `HTTPBody.json(_:)`; by default the session's. If one is set, it also applies to
-    /// parameters: those that are sent as JSON, and the names and dates of queries and forms (``ParameterEncoding``).
+    /// The encoder for the values of `HTTPBody.json(_:)`; by default the session's. If one was set, it is also used for
+    /// JSON parameters, and for the names and dates of queries and forms (``ParameterEncoding``).
     public var encoder: BodyEncoder {
         get { session.configuration.encoder }
         set { session = session.with { $0.encoder = newValue } }
@@ -103,9 +103,9 @@ public struct HTTPHost: Sendable {
         set { session = session.with { $0.errors = newValue } }
     }
 
-    /// Whether calls throw an error with the code `.unacceptableStatus` and the exchange for a status that is not 2xx.
-    /// By default `true` if ``errors`` is set, which needs these errors. Downloads to a file and typed endpoints always
-    /// throw it.
+    /// Whether a status that is not 2xx makes calls throw an error, with the code `.unacceptableStatus` and the
+    /// exchange. By default `true` if ``errors`` is set, because the mapper needs these errors. Downloads to a file and
+    /// typed endpoints always throw it.
     public var validatesStatus: Bool {
         get { validatesExplicitly ?? (errors != nil) }
         set { validatesExplicitly = newValue }
@@ -165,9 +165,9 @@ extension HTTPSession {
     ) throws(HTTPError) -> HTTPHost {
         let bare = name.hasPrefix("[") && name.hasSuffix("]") ? String(name.dropFirst().dropLast()) : name
         let isAddress = bare.utf8.contains(UInt8(ascii: ":"))
-        // When joined to a URL, a part must not reach into the next one.
+        // In the joined URL, a delimiter within the host name would change the other parts of the URL.
         guard !bare.utf8.contains(where: { "/?#@\\[]".utf8.contains($0) }), isAddress || bare == name else {
-            throw HTTPError(.invalidURL, phase: .preparing, message: "the host name contains more than a name")
+            throw HTTPError(.invalidURL, phase: .preparing, message: "the host name contains a delimiter of a URL")
         }
         let authority = (isAddress ? "[\(bare)]" : bare) + (port.map { ":\($0)" } ?? "")
         let below = path.isEmpty || path.hasPrefix("/") ? path : "/\(path)"
@@ -240,8 +240,8 @@ extension HTTPHost {
         }
     }
 
-    /// Returns whether the service's host can be reached, according to a monitor: the first value once it is known,
-    /// then each changed value after a change of the network path.
+    /// Returns the reachability of the service's host, according to a monitor: the first value once it is known, then
+    /// each changed value after a change of the network path.
     ///
     /// It is a hint: calls are not delayed. The base's own host is checked, without proxies.
     /// - Parameters:

@@ -9,8 +9,8 @@ public import MartletCore
 /// let again = try HTTPHost(read, session: session)
 /// ```
 ///
-/// It can be encoded, without secrets, unless it holds closures. ``HTTPHost/tls`` and ``HTTPHost/errors`` are settings
-/// of the session.
+/// It can be encoded, without secrets, unless it contains closures. ``HTTPHost/tls`` and ``HTTPHost/errors`` belong to
+/// the session.
 public struct HostConfiguration: Sendable {
     /// The URL of the service, without query and fragment.
     public var base: HTTPURL

@@ -13,8 +13,8 @@ public struct LanguagePreference: Hashable, Sendable {
     /// The languages as BCP 47 tags, such as `de-DE`, the best first.
     public let tags: [String]
 
-    /// Creates a preference from the first languages of a list, the best first. Invalid tags (BCP 47) and repetitions
-    /// are omitted.
+    /// Creates a preference from the first ``countLimit`` languages of a list, the best first, without invalid tags
+    /// (BCP 47) and repetitions.
     public init(_ tags: some Sequence<String>) {
         var kept: [String] = []
         var known: Set<String> = []
@@ -25,9 +25,9 @@ public struct LanguagePreference: Hashable, Sendable {
         self.tags = kept
     }
 
-    /// The languages of the process, as in gettext. They are empty unless `LC_ALL`, `LC_MESSAGES` or `LANG` (the first
-    /// that is set) names a locale other than `C` and `POSIX`. Then they are those of `LANGUAGE`, a list, or else that
-    /// of the locale.
+    /// The languages of the process, determined as in gettext. The first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is
+    /// set names the locale. Without a locale, and for `C` and `POSIX`, there are no languages. Otherwise they are the
+    /// list in `LANGUAGE`, or without it the language of the locale.
     public static var environment: LanguagePreference {
         LanguagePreference(reading: { ProcessEnvironment.value(of: $0) })
     }
@@ -89,7 +89,7 @@ extension LanguagePreference: ExpressibleByArrayLiteral {
 }
 
 extension SessionConfiguration {
-    /// The preferred languages of responses; `nil` (the default) for none. It reads and writes the field
+    /// The preferred languages of responses; `nil` (the default) for none. They are stored in the field
     /// `Accept-Language` of ``headers``.
     public var languages: LanguagePreference? {
         get {

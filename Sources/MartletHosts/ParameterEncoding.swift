@@ -1,15 +1,15 @@
 public import MartletCore
 public import FoundationEssentials
 
-/// The format and the position of the parameters of a request: its URL or its body.
+/// The format of the parameters of a request, and their place: the URL or the body.
 ///
 /// The parameters of GET, HEAD and DELETE, and of a request with a separate body, are appended to the query of the URL.
-/// They follow the rules of ``query``, for any format of bodies. Those of other methods are the body: a form, JSON or a
-/// property list, with the matching `Content-Type` unless the request has its own.
+/// They follow the rules of ``query``, whatever the format of bodies. For other methods the parameters are the body: a
+/// form, JSON or a property list, with the matching `Content-Type` unless the request has its own.
 ///
 /// In a query and a form, a host writes the names of an `Encodable` by the key strategy of its ``HTTPHost/encoder``. It
-/// writes dates by the date strategy if ``query`` has the default. The names of literals and dictionaries are
-/// unchanged.
+/// writes dates by the encoder's date strategy if ``QueryEncoding/dates`` of ``query`` is the default. The encoder does
+/// not change the names of literals and dictionaries.
 public struct ParameterEncoding: Sendable {
     package enum Format: Sendable {
         case form
@@ -52,7 +52,7 @@ public struct ParameterEncoding: Sendable {
     public func body(for parameters: some Encodable) throws -> HTTPBody { try body(for: parameters, by: BodyEncoder()) }
 
     /// Returns parameters as a body.
-    /// - Parameter own: The encoder of a host, which replaces that of ``json``.
+    /// - Parameter own: The encoder of a host, for ``json`` and for the names and dates of a form.
     func body(for parameters: some Encodable, by own: @autoclosure () -> BodyEncoder) throws -> HTTPBody {
         if ParameterEncoding.isNull(parameters) { return .none }
         let own = own()
@@ -88,7 +88,7 @@ public struct ParameterEncoding: Sendable {
         var (query, dates) = (query, JSONEncoder.DateEncodingStrategy.deferredToDate)
         if own.isChosen, query.dates == .iso8601 {
             dates = own.dateStrategy
-            // A closure has no form, nor have seconds since 2001, which services do not use in a query.
+            // The tree's encoder calls a closure. Seconds since 2001 are unusual in a query: ISO 8601 is used.
             let form = JSONForm.Dates(dates).flatMap { QueryEncoding.Dates(rawValue: $0.rawValue) }
             query.dates = form ?? query.dates
         }
@@ -96,14 +96,14 @@ public struct ParameterEncoding: Sendable {
         return tree == .null ? nil : try query.encoded(tree)
     }
 
-    /// Whether a value is null or an absent optional, which means no parameters.
+    /// Whether a value is null or `nil`, which means no parameters.
     private static func isNull(_ parameters: some Encodable) -> Bool {
         if let tree = parameters as? ParameterValue { return tree == .null }
         return (parameters as? any OptionalParameters)?.isNone ?? false
     }
 }
 
-/// A value that may be absent.
+/// An optional value.
 private protocol OptionalParameters { var isNone: Bool { get } }
 
 extension Optional: OptionalParameters { fileprivate var isNone: Bool { self == nil } }
@@ -112,7 +112,7 @@ extension HTTPURL {
     /// Returns the URL with parameters appended to its query, joined by `&`.
     /// - Parameters:
     ///   - parameters: The values by name; literals may have mixed kinds.
-    ///   - encoding: The rules of the query; the default ones if omitted.
+    ///   - encoding: The rules of the query.
     /// - Throws: A ``ParameterError``; a ``ParseError`` with the code ``ParseError/Code/tooLong``; the errors of
     ///   ``QueryEncoding/serializer``.
     public func appending(parameters: ParameterValue, encoding: QueryEncoding = QueryEncoding()) throws -> HTTPURL {
@@ -126,7 +126,7 @@ extension HTTPURL {
 }
 
 extension HTTPBody {
-    /// Creates a body of a value as a property list (`application/x-plist`), encoded immediately. If encoding fails,
+    /// Creates a body from a value as a property list (`application/x-plist`), encoded immediately. If encoding fails,
     /// the call throws the encoder's error before anything is sent. The value must be an array or a dictionary.
     public static func propertyList(_ value: some Encodable, format: PropertyListFormat = .xml) -> HTTPBody {
         do { return try encodingPropertyList(value, format: format) } catch {

@@ -97,7 +97,7 @@ public enum NetworkCondition: String, Hashable, Codable, Sendable, CaseIterable 
     }
 }
 
-/// Adapts the limits of a session's pool to the policy and the network's condition.
+/// The attachment that adapts the limits of a session's pool to the policy and the network's condition.
 final class ConcurrencyControl: SessionAttachment {
     private struct State {
         var policy: ConcurrencyPolicy?
@@ -106,7 +106,7 @@ final class ConcurrencyControl: SessionAttachment {
         weak var core: SessionCore?
     }
 
-    /// Guards the state against concurrent changes. It may be taken under the pool's lock, and never around it.
+    /// Guards the state against concurrent changes. It may be taken while the pool's lock is held, never the reverse.
     private let state: Mutex<State>
     /// The same condition, for tasks that wait for a change.
     let reported = CurrentValue(NetworkCondition.unknown)
@@ -207,7 +207,8 @@ extension SessionConfiguration {
     ///
     /// Connections whose local address was removed are closed. Calls that use them fail as if the peer had closed the
     /// connection, so that they may be retried. ``concurrency`` follows the path, too, unless ``networkConditions`` is
-    /// set. No call is delayed or rejected because of the path unless ``meteredNetworks`` is set. Views share it.
+    /// set. No call is delayed or rejected because of the path unless ``meteredNetworks`` is set. Views share the
+    /// monitor.
     public var networkMonitor: NetworkMonitor? {
         get { self[NetworkSettingsKey.self].monitor }
         set { self[NetworkSettingsKey.self].monitor = newValue }

@@ -6,9 +6,9 @@ public struct HostReachability: Hashable, Codable, Sendable, CustomStringConvert
     public enum Status: String, Hashable, Codable, Sendable, CaseIterable {
         /// There is a route to the host, and it accepted a connection if one was requested.
         case reachable
-        /// There is no route to its addresses, it has no address, or the connection failed.
+        /// The host has no address, there is no route to its addresses, or the connection failed.
         case unreachable
-        /// It is not known: the kernel gives no information, or the check was cancelled.
+        /// The status is not known: the kernel gives no information, or the check was cancelled.
         case unknown
     }
 

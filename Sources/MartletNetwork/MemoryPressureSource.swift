@@ -1,15 +1,15 @@
 import MartletCore
 public import SystemPackage
 
-/// The memory pressure of the machine, as an `AsyncSequence` of the newest values.
+/// The memory pressure of the machine, as an `AsyncSequence` of the latest values.
 ///
 /// The first value is delivered immediately; a slow consumer skips intermediate values, which are not queued; iteration
-/// ends when its task is cancelled. Any number of tasks may iterate. Without them, nothing is open or read.
+/// ends when its task is cancelled. Any number of tasks may iterate. Without iterations, no file is open or read.
 ///
-/// On Linux it is the kernel's pressure stall information: that of the machine (`/proc/pressure/memory`), and that of
-/// the process's control group; the higher one counts. If the kernel accepts triggers, it notifies the process when
-/// tasks wait for memory, and nothing is read until then; otherwise the files are read every two seconds. Without such
-/// files the level stays ``MemoryPressure/normal``, and ``isSupported`` is `false`.
+/// On Linux the source is the kernel's pressure stall information: that of the machine (`/proc/pressure/memory`), and
+/// that of the process's control group; the higher one counts. If the kernel accepts triggers, it notifies the process
+/// when tasks wait for memory, and nothing is read until then; otherwise the files are read every two seconds. Without
+/// such files the level stays ``MemoryPressure/normal``, and ``isSupported`` is `false`.
 ///
 /// ```swift
 /// for await level in MemoryPressureSource.system where level >= .warning {
@@ -49,14 +49,14 @@ public struct MemoryPressureSource: AsyncSequence, Sendable {
     /// Whether the machine reports its memory pressure. Reads the files, if any.
     public var isSupported: Bool { monitor?.isSupported ?? true }
 
-    /// An iteration over the levels. When it is released, its resources are closed.
+    /// An iteration over the levels. When it is released, its resources are closed, unless other iterations use them.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var levels: ValueReader<MemoryPressure>
 
-        /// The newest level, once it differs from the previous one; `nil` at the end, or when cancelled.
+        /// The latest level, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next() async -> MemoryPressure? { await levels.next() }
 
-        /// The newest level, once it differs from the previous one; `nil` at the end, or when cancelled.
+        /// The latest level, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> MemoryPressure? {
             await levels.next()
         }

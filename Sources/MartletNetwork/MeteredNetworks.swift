@@ -1,13 +1,13 @@
 public import MartletCore
 
-/// The use of metered, such as mobile, networks: `allowsCellularAccess` and `allowsExpensiveNetworkAccess` of
-/// URLSession.
+/// A policy for the use of metered networks, such as mobile ones. It corresponds to `allowsCellularAccess` and
+/// `allowsExpensiveNetworkAccess` of URLSession.
 ///
 /// The network is metered while its condition is ``NetworkCondition/mobile``: the preferred interface of the path is
 /// expensive (``NetworkPath/isExpensive``), for any server. The path is that of
 /// ``SessionConfiguration/networkMonitor``; without one, the condition is that of
 /// ``SessionConfiguration/networkConditions`` or ``HTTPSession/networkConditionChanged(to:)``, and if none was
-/// reported, the path is that of ``NetworkMonitor/system``. A network that is unknown to the kernel is not metered.
+/// reported, the path is that of ``NetworkMonitor/system``. A network whose condition is unknown is not metered.
 ///
 /// The path is checked before each request that needs the network. Responses from a cache are returned on any network,
 /// and a running transfer continues when the path changes.
@@ -53,7 +53,7 @@ extension RequestOptions {
     }
 }
 
-/// Prevents a call from using metered networks. It does not end the call, since later stages may respond from a cache.
+/// The stage that prevents a call from using metered networks. The call continues: a later stage may use a cache.
 private struct MeteredNetworkStage: CallStage {
     let policy: MeteredNetworkPolicy
     let progress: CallProgress
@@ -61,7 +61,7 @@ private struct MeteredNetworkStage: CallStage {
     func answer(_ call: Call, _ next: CallNext) async throws -> StreamedResponse {
         let source = NetworkConditionSource(call, progress.core)
         while true {
-            let isMetered = try await progress.userCode.run("the network's path was known", .preparing) {
+            let isMetered = try await progress.userCode.run("the check of the network's path", .preparing) {
                 await source.isMetered
             }
             guard isMetered else { return try await next(call) }
@@ -71,7 +71,7 @@ private struct MeteredNetworkStage: CallStage {
             } catch let error as HTTPError
                 where policy == .waits && error.code == .meteredNetwork && progress.isOwn(error)
             {
-                let hasChanged = try await progress.userCode.run("another network was there", .preparing) {
+                let hasChanged = try await progress.userCode.run("the wait for an unmetered network", .preparing) {
                     await source.becomesUnmetered()
                 }
                 // The source has ended, so the path will not change.
@@ -84,7 +84,7 @@ private struct MeteredNetworkStage: CallStage {
         "the network is metered, and meteredNetworks of the call or its session does not allow such networks"
 }
 
-/// The condition of the network, by the source that a session has for it.
+/// The condition of the network, from the source that the session uses.
 private struct NetworkConditionSource: Sendable {
     private let control: ConcurrencyControl
     private let monitor: NetworkMonitor?
@@ -94,7 +94,7 @@ private struct NetworkConditionSource: Sendable {
         monitor = call.settings.configuration.networkMonitor
     }
 
-    /// The monitor that decides; `nil` if a condition was reported to a session without one.
+    /// The monitor that decides; `nil` if a condition was reported to a session without a monitor.
     private var deciding: NetworkMonitor? { monitor ?? (control.condition == .unknown ? .system : nil) }
 
     var isMetered: Bool { get async { (await deciding?.path.condition ?? control.condition) == .mobile } }

@@ -1,6 +1,6 @@
 import MartletCore
 
-/// Values computed from the views of a monitor, without consecutive duplicates.
+/// Values computed from the snapshots of a monitor, without consecutive duplicates.
 struct NetworkChanges<Element: Equatable & Sendable>: AsyncSequence, Sendable {
     typealias Failure = Never
 

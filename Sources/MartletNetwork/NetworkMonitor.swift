@@ -1,6 +1,6 @@
 public import MartletCore
 
-/// The connectivity of this machine, as an `AsyncSequence` of the newest paths.
+/// The connectivity of this machine, as an `AsyncSequence` of the latest paths.
 ///
 /// The first path is delivered immediately after the kernel's response, later paths after each change. A slow consumer
 /// skips intermediate paths, which are not queued; iteration ends when its task is cancelled. Any number of tasks may
@@ -9,7 +9,7 @@ public import MartletCore
 /// On Linux it is the state of the process's network namespace, as the kernel reports it over netlink (rtnetlink(7)).
 /// If the kernel reports nothing, as in some containers, the only path is ``NetworkPath/unknown``, and all other
 /// features work as usual. A change is reported after 200 ms without further changes, and not later than a second after
-/// it began, plus the kernel's response time.
+/// the first one, plus the kernel's response time.
 ///
 /// ```swift
 /// for await path in NetworkMonitor.system {
@@ -30,8 +30,8 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     public struct Options: Hashable, Sendable {
         /// The directory of the kernel's files that identify Wi-Fi and mobile networks; `/sys` by default.
         public var sysfs: FilePath
-        /// The properties of interfaces that override those of the machine, by their names; none by default. A star at
-        /// the end of a name matches any characters.
+        /// The properties of interfaces that override those that the machine reports, by name; none by default. A star
+        /// at the end of a name matches any characters.
         ///
         /// `["ppp*": .init(kind: .mobile), "wwan0": .init(isExpensive: false)]`
         public var interfaces: [String: InterfaceOverride]
@@ -47,7 +47,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     private let kernel: NetlinkNetworkSource?
     /// Starts an iteration over the complete state of the network.
     let views: @Sendable () -> ValueReader<NetworkSnapshot>
-    /// The monitor of the machine, without options. All iterations share its resources.
+    /// The monitor of the machine, with default options. All iterations share its resources.
     public static let system = NetworkMonitor()
 
     /// Creates a monitor of this machine's network.
@@ -67,7 +67,7 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
 
     /// The current path.
     ///
-    /// During an iteration it is the newest reported path; otherwise the kernel is queried. If the task is cancelled
+    /// During an iteration it is the latest reported path; otherwise the kernel is queried. If the task is cancelled
     /// before the path is known, it is ``NetworkPath/unknown``.
     public var path: NetworkPath {
         get async {
@@ -85,10 +85,10 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var paths: NetworkChanges<NetworkPath>.Iterator
 
-        /// The newest path, once it differs from the previous one; `nil` at the end, or when cancelled.
+        /// The latest path, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next() async -> NetworkPath? { await paths.next() }
 
-        /// The newest path, once it differs from the previous one; `nil` at the end, or when cancelled.
+        /// The latest path, once it differs from the previous one; `nil` at the end, or when cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkPath? { await paths.next() }
     }
 
@@ -99,10 +99,10 @@ public struct NetworkMonitor: AsyncSequence, Sendable {
 
     package var isListening: Bool { watch?.isListening ?? false }
 
-    /// The reachability of a host, as an `AsyncSequence` of the newest values: the first as soon as it is known, then
-    /// one after each change of the path that changes it.
+    /// The reachability of a host, as an `AsyncSequence` of the latest values: the first as soon as it is known, then
+    /// one after each change of the path that changes the reachability.
     ///
-    /// It is that of the host itself: proxies are not used.
+    /// The host itself is checked: proxies are not used.
     /// - Parameters:
     ///   - url: A URL with the host, and with the port for ``ReachabilityProbe/connection``.
     ///   - probe: The kind of check; by default nothing is sent to the host.

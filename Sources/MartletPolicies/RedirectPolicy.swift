@@ -2,7 +2,7 @@ public import HTTPTypes
 public import MartletURL
 package import MartletWire
 
-/// The rule whether a response with a 3xx status leads to another request.
+/// The rule that decides whether a response with a 3xx status leads to another request.
 package struct RedirectRule: Sendable {
     package let policy: RedirectPolicy
 
@@ -42,7 +42,7 @@ package struct RedirectRule: Sendable {
         case ambiguous
     }
 
-    /// Decides about a response.
+    /// Decides whether the call follows a response.
     /// - Parameters:
     ///   - url: The URL of the response.
     ///   - isReplayable: Whether the request's body can be sent again.
@@ -90,8 +90,8 @@ package struct RedirectRule: Sendable {
         }
     }
 
-    /// Returns a location as text. Bytes that are not UTF-8, inner white space, and backslashes after the path, which
-    /// are not slashes there, are percent-encoded, as in browsers.
+    /// Returns a location as text. As in browsers, inner white space, backslashes in the query and the fragment, and,
+    /// if the location is not UTF-8, all bytes above 0x7F are percent-encoded.
     private static func text(of location: ArraySlice<UInt8>) -> String {
         let isText = String(validating: location, as: UTF8.self) != nil
         var bytes: [UInt8] = []
@@ -149,15 +149,15 @@ extension RedirectRule.Rejection: CustomStringConvertible {
     }
 }
 
-/// The policy whether redirects are followed, and which parts of a request are sent again (RFC 9110 §15.4).
+/// The policy for redirects: whether they are followed, and which parts of the request are sent again (RFC 9110 §15.4).
 ///
 /// 301, 302, 303, 307 and 308 with a `Location` are followed. 303 changes every method except HEAD to GET; 301 and 302
-/// change POST to GET. A body that is sent again must be replayable; otherwise the redirect itself is the response.
-/// 300, 304 and 305 are responses. Only http and https are followed.
+/// change POST to GET. A body that is sent again must be replayable; otherwise the redirect is returned as the
+/// response. 300, 304 and 305 are not redirects. A redirect to a scheme other than http and https fails the call.
 ///
 /// When the scheme, the host or the port changes, `Authorization`, `Cookie`, `Proxy-Authorization`, `Host` and the
-/// fields of ``secretFields`` are dropped, also those of the session's defaults. They are not restored when the
-/// redirects return to the first origin. A user name and a password in a `Location` are never used.
+/// fields of ``secretFields`` are dropped, also if the session adds them by default. They are not restored if a later
+/// redirect returns to the first origin. A user name and a password in a `Location` are never used.
 public struct RedirectPolicy: Hashable, Sendable {
     /// Whether redirects are followed.
     public var followsRedirects: Bool
@@ -166,17 +166,17 @@ public struct RedirectPolicy: Hashable, Sendable {
     public var limit: Int
     /// Whether a redirect from https to http is followed; with `false` (the default) the call fails.
     public var allowsDowngrade = false
-    /// The schemes that a redirect may lead to, as curl's `--proto-redir`; http and https by default. A redirect to
-    /// another scheme fails the call.
+    /// The schemes that a redirect may lead to, as with curl's `--proto-redir`; http and https by default. A redirect
+    /// to another scheme fails the call.
     public var schemes = Set(HTTPURL.Scheme.allCases)
-    /// The statuses among 301, 302 and 303 after which POST remains POST, as curl's `--post301`; none by default.
+    /// The statuses among 301, 302 and 303 that do not change the method, as with curl's `--post301`; none by default.
     public var methodPreservingStatuses: Set<Int> = []
     /// Further fields that must not be sent to another origin, such as `X-Api-Key`.
     public var secretFields: Set<HTTPField.Name> = []
-    /// Whether other origins receive all fields of the first one, as curl's `--location-trusted`; `false` by default.
+    /// Whether other origins receive credentials too, as with curl's `--location-trusted`; `false` by default.
     public var sendsCredentialsCrossOrigin = false
 
-    /// Follows redirects, up to a number in one call.
+    /// Returns a policy that follows redirects, at most `limit` in one call.
     public static func follow(limit: Int = 20) -> RedirectPolicy {
         RedirectPolicy(followsRedirects: true, limit: max(0, limit))
     }

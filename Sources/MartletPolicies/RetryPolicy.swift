@@ -2,46 +2,46 @@ package import HTTPTypes
 import MartletTransport
 import MartletWire
 
-/// The policy whether calls are retried after transient failures.
+/// The policy for retries after transient failures.
 ///
-/// Requests are retried if it is harmless to repeat them: with an idempotent method, with an `Idempotency-Key`, or if
+/// A request is retried if repeating it is harmless: if it has an idempotent method or an `Idempotency-Key`, or if
 /// nothing was sent. The body must be replayable.
 ///
 /// Transient failures are:
 /// - a name that currently does not resolve
 /// - a connection that cannot be opened or is lost
 /// - a proxy that closes the connection or responds to CONNECT with 502, 503 or 504
-/// - TLS that is cut in its handshake or fails after it
-/// - a timeout other than the total one
-/// - the statuses of ``statuses``
+/// - a TLS connection that is closed during the handshake or fails after it
+/// - a timeout other than the total timeout
+/// - a response with one of the ``statuses``
 ///
 /// Rejected certificates, protocol errors and limits are not transient.
 ///
-/// The delay between two attempts is a random part of a growing span (full jitter), or the value of `Retry-After`.
-/// Cancelling the call ends the wait immediately.
+/// The delay between two attempts is a random part of a growing span (full jitter), or, after a 413, 429 or 503, the
+/// value of `Retry-After`. Cancelling the call ends the wait immediately.
 ///
 /// ``Timeouts/total`` covers all attempts and the delays between them. If the next attempt could only start after that
 /// timeout, the call ends without waiting: after a failure with that error, after a status with `.timedOut`, whose
-/// message and ``HTTPError/exchange`` have that status. If the total timeout expires in the last attempt, the error
-/// also names the preceding status. When the attempts or ``timeLimit`` are used up, the last response is the call's.
+/// message and ``HTTPError/exchange`` have the status. If the total timeout expires in the last attempt, the error also
+/// names the preceding status. At ``maximumAttempts`` or ``timeLimit``, the call ends with its last response or error.
 public struct RetryPolicy: Hashable, Sendable {
     /// The maximum number of attempts, including the first; 1 for no retries.
     public var maximumAttempts: Int
     /// The growth of the delay between attempts.
     public var backoff: Backoff
-    /// The number of retries that a session may add to its calls, as a fraction of their number; 0.2 by default, `nil`
-    /// for no limit.
+    /// The maximum number of retries of a session, as a fraction of the number of its calls; 0.2 by default, `nil` for
+    /// no limit.
     ///
-    /// Ten retries are always available, so that a few calls can be retried. If a server is down, the budget keeps the
-    /// session from multiplying the load on it.
+    /// A session starts with ten retries, so that its first calls can be retried, and never has more than 100. If a
+    /// server is down, the budget prevents the session from multiplying the load on it.
     public var budget: Double?
     /// The statuses after which a request is retried: 408 (once), 429, 502, 503 and 504 by default.
     public var statuses: Set<Int>
-    /// The maximum `Retry-After` that is respected, and the wait that replaces a longer one; one minute by default.
+    /// The maximum delay for `Retry-After`; a longer value is reduced to it. One minute by default.
     public var maximumRetryAfter = Duration.seconds(60)
     /// Whether methods that are not idempotent are retried even if the request was sent; `false` by default.
     public var retriesNonIdempotentMethods = false
-    /// Whether every error is treated as transient, as curl's `--retry-all-errors`; `false` by default.
+    /// Whether calls are retried after other errors too, as with curl's `--retry-all-errors`; `false` by default.
     public var includesAllErrors = false
     /// The time since the call's start after which no attempt starts; `nil` (the default) for no limit.
     public var timeLimit: Duration?
@@ -57,7 +57,7 @@ public struct RetryPolicy: Hashable, Sendable {
     /// A policy without retries.
     public static let never = transient(maximumAttempts: 1, backoff: .constant(.zero), budget: nil)
 
-    /// Retries calls after transient failures, and after the given ``statuses`` in place of the default ones.
+    /// Returns a policy that retries calls after transient failures and after the given statuses.
     public static func transient(
         maximumAttempts: Int = 3, backoff: Backoff = .exponential(from: .milliseconds(200), upTo: .seconds(10)),
         budget: Double? = 0.2, statuses: Set<Int> = [408, 429, 502, 503, 504]
@@ -66,7 +66,7 @@ public struct RetryPolicy: Hashable, Sendable {
     }
 }
 
-/// The rule whether and when a call is retried that failed, or had a temporary error as its response.
+/// The rule that decides whether and when a call is retried after an error or a status.
 package struct RetryRule: Sendable {
     let policy: RetryPolicy
     /// Whether it is harmless to repeat the request.
@@ -79,7 +79,7 @@ package struct RetryRule: Sendable {
 
     package enum Outcome: Sendable {
         case status(Int, retryAfter: RetryAfter?)
-        /// A failure. It is never retried if it `isFinal`; otherwise a policy that includes all errors retries it.
+        /// A failure. If `isFinal`, it is never retried, not even with ``RetryPolicy/includesAllErrors``.
         case failure(isTransient: Bool, isFinal: Bool, wasSent: Bool)
     }
 
@@ -130,7 +130,7 @@ package struct RetryRule: Sendable {
     {
         let maximum = max(.zero, maximum)
         var span = max(.zero, initial)
-        // Doubled at most so often that every useful span is reached, and none overflows.
+        // At most 39 doublings: enough for every useful span, and too few to overflow.
         for _ in 1..<min(max(1, retry), 40) where span < maximum { span = span * 2 }
         return min(span, maximum) * min(max(random, 0), 1)
     }
@@ -142,11 +142,11 @@ package struct RetryAfter: Equatable, Sendable {
     package let delay: Duration
 
     /// Parses a value; `nil` if it is neither seconds nor a date.
-    /// - Parameter now: Seconds since 1970.
+    /// - Parameter now: The current time, in seconds since 1970.
     package init?(_ value: some Collection<UInt8>, now: Int64) {
         guard !value.isEmpty else { return nil }
         if value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
-            // A number with more than 12 digits means a very long time, which policies limit.
+            // More than 12 digits mean a very long time, which policies limit; so many could overflow.
             let seconds = value.count > 12 ? 1_000_000_000_000 : value.reduce(0) { $0 * 10 + Int64($1 - 48) }
             delay = .seconds(min(seconds, 1_000_000_000))
             return

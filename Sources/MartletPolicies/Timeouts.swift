@@ -10,11 +10,11 @@ import MartletTransport
 /// let options = RequestOptions { $0.timeouts.head = .seconds(5) }  // total stays 60 s
 /// ```
 ///
-/// Reading a timeout that is not assigned returns its default. Timeouts are equal if the same ones are assigned, with
-/// the same values. They are stored in nanoseconds, up to 292 years. The error of a timeout names it, the phase of the
-/// call, and the time waited.
+/// Reading a timeout that is not assigned returns its default. Two values are equal if the same timeouts are assigned,
+/// with the same durations. Durations are stored in nanoseconds, up to 292 years. The error of an expired timeout names
+/// the timeout, the phase of the call, and the time waited.
 public struct Timeouts: Hashable, Sendable {
-    /// A timeout in 8 bytes: options are copied often, and the frames of waiting calls hold them.
+    /// A timeout in 8 bytes, because options are copied often, and the stack frames of waiting calls hold them.
     private struct Leaf: Hashable {
         /// The duration in nanoseconds. `Int64.min` if it is not assigned, `Int64.max` if it is disabled.
         private var nanoseconds = Int64.min
@@ -44,13 +44,13 @@ public struct Timeouts: Hashable, Sendable {
     private var totalLeaf = Leaf()
 
     /// The maximum wait for a free connection if the limits do not allow a new one; no limit by default, because the
-    /// calls in front are limited by their own timeouts.
+    /// calls that use the connections have their own timeouts.
     public var poolWait: Duration? {
         get { poolWaitLeaf.duration(or: nil) }
         set { poolWaitLeaf = Leaf(newValue) }
     }
 
-    /// The maximum time to open a connection: name, TCP, proxy and TLS together; 10 s by default (Go 30 s, curl 300 s).
+    /// The maximum time for name resolution, TCP, proxy and TLS together; 10 s by default (Go 30 s, curl 300 s).
     public var connect: Duration? {
         get { connectLeaf.duration(or: .seconds(10)) }
         set { connectLeaf = Leaf(newValue) }
@@ -64,7 +64,7 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The maximum wait for the peer to send or accept a byte of a body; 60 s by default.
     ///
-    /// It runs only while the program is reading or writing: ``unread`` limits the time without a read.
+    /// It runs only while the program reads or writes a body: ``unread`` limits the time without a read.
     public var idle: Duration? {
         get { idleLeaf.duration(or: .seconds(60)) }
         set { idleLeaf = Leaf(newValue) }
@@ -72,7 +72,7 @@ public struct Timeouts: Hashable, Sendable {
 
     /// The maximum time between two reads of an opened body (``OpenResponse``), and before the first; 60 s by default.
     ///
-    /// It limits the program, not the peer: a stored, unread response holds a connection. Other bodies have no such
+    /// It limits the program, not the peer, because an unread response holds a connection. Other bodies need no such
     /// limit, because they end with their call. After the timeout, reading throws an error, and the connection is
     /// closed.
     public var unread: Duration? {
@@ -86,7 +86,7 @@ public struct Timeouts: Hashable, Sendable {
         set { totalLeaf = Leaf(newValue) }
     }
 
-    /// Timeouts without any assigned value.
+    /// Creates timeouts without assigned values.
     public init() {}
 
     /// Creates timeouts. An omitted argument is not assigned; `nil` disables its timeout.
@@ -107,7 +107,7 @@ public struct Timeouts: Hashable, Sendable {
     /// The marker for an omitted argument. No timeout is negative.
     @usableFromInline static let inherited: Duration? = .seconds(Int64.min)
 
-    /// Returns these timeouts; those that are not assigned here are taken from a base.
+    /// Returns these timeouts, with those that are not assigned here taken from `base`.
     public func merged(over base: Timeouts) -> Timeouts {
         var merged = Timeouts()
         merged.poolWaitLeaf = poolWaitLeaf.merged(over: base.poolWaitLeaf)
@@ -144,7 +144,7 @@ extension Timeouts: Codable {
     }
 
     /// Decodes timeouts; a missing one is not assigned.
-    /// - Throws: `DecodingError.dataCorrupted` for a negative one.
+    /// - Throws: `DecodingError.dataCorrupted` for a negative duration.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         for key in CodingKeys.allCases where container.contains(key) {

@@ -20,7 +20,7 @@ package final class AtomicFileWriter: Sendable {
     private let file: OpenFile
     private let files = LinuxFileSystem()
 
-    /// Creates the temporary file of a name.
+    /// Creates the temporary file for a target.
     /// - Parameter mode: the permission bits, reduced by the umask of the process; 0600 for secrets.
     package init(path: String, collision: Collision, mode: UInt32 = 0o666) throws(StorageError) {
         if collision == .fail, (try? files.status(at: path)) != nil {
@@ -70,7 +70,7 @@ package final class AtomicFileWriter: Sendable {
             case .replace: try files.rename(file.path, to: path)
             }
         } catch  where error.operation == "unlink" {
-            // The file has its name, and still the temporary one.
+            // The file has its final name, and still has the temporary one.
         } catch { throw StorageError(operation: error.operation, path: path, code: error.code) }
         file.close()
         // Some file systems cannot sync a directory; the file is complete nevertheless.
@@ -101,15 +101,14 @@ package struct FileAccess: Hashable, Sendable {
     /// The mode bits that let others write the file.
     private let writers: mode_t
     private let owner: uid_t
-    /// Whether the file belongs to the effective user of this process. It queries the kernel, which most callers do not
-    /// need.
+    /// Whether the file belongs to the effective user of this process. Each access queries the kernel.
     package var isOwnedByThisUser: Bool { owner == geteuid() }
 
     /// Whether the file belongs to this user, and only users whom the umask allows to write new files may write it.
     package var isWritableOnlyByThisUser: Bool { isOwnedByThisUser && (writers == 0 || writers & FileAccess.mask == 0) }
 
-    /// The umask of this process, as the kernel reports it (Linux 4.7): `umask` itself returns it only while changing
-    /// it.
+    /// The umask of this process, as the kernel reports it (Linux 4.7): the call `umask` returns the value only when it
+    /// changes it.
     private static var mask: mode_t {
         guard let bytes = try? FileReader(path: "/proc/self/status").read(at: 0, limit: 4_096) else { return S_IWOTH }
         let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")

@@ -5,13 +5,13 @@ public import MartletCore
 /// ``abandon()``.
 public protocol BodySink: Sendable {
     /// Writes the next piece, which is not empty. An error ends this sink: ``abandon()`` follows. When the call is
-    /// cancelled, the task of this function is cancelled, and it should return soon.
+    /// cancelled, the task that runs this function is cancelled; the function should then return soon.
     func write(_ piece: [UInt8]) async throws
 
     /// Completes the sink; called when the body is complete.
     func finish() async throws
 
-    /// Discards the body; called when it will not be complete: it failed, was cancelled, or this sink threw an error.
+    /// Discards the body; called when the body failed, the call was cancelled, or this sink threw an error.
     func abandon() async
 }
 
@@ -35,7 +35,7 @@ public struct ClosureSink: BodySink {
     public func write(_ piece: [UInt8]) async throws { try await take(piece) }
 }
 
-/// A sink that computes a digest of the body: `await digest.hexadecimal`, or ``bytes``, once the body has ended.
+/// A sink that computes a digest of the body. ``hexadecimal`` and ``bytes`` are available once the body is complete.
 public actor DigestSink: BodySink {
     /// The hash functions. MD5 and SHA-1 do not protect against tampering.
     public enum Algorithm: String, Hashable, Sendable, CaseIterable, Codable {
@@ -50,7 +50,7 @@ public actor DigestSink: BodySink {
         /// SHA-512, with 64 bytes (FIPS 180-4).
         case sha512
 
-        /// The same function in OpenSSL.
+        /// The function as a digest algorithm of OpenSSL.
         package var digest: MessageDigestAlgorithm {
             switch self {
             case .md5: .md5
@@ -89,7 +89,7 @@ public actor DigestSink: BodySink {
     }
 
     /// Adds a piece to the digest.
-    /// - Throws: An ``HTTPError`` if OpenSSL on this system lacks the function.
+    /// - Throws: An ``HTTPError`` with the code `.systemFailed` if OpenSSL on this system lacks the hash function.
     public func write(_ piece: [UInt8]) async throws { try withDigest { $0.update(piece) } }
 
     /// Computes the digest.
@@ -98,9 +98,9 @@ public actor DigestSink: BodySink {
     }
 }
 
-/// A sink that writes the body to a file. The file is synced and renamed to its name when it is complete. Until then,
-/// and after any failure, an existing file of that name is unchanged. A separate thread writes the file while the next
-/// bytes are received, at most 1 MiB ahead.
+/// A sink that writes the body to a file. When the file is complete, it is synced and renamed to its final name. Until
+/// then, and after any failure, an existing file of that name is unchanged. A separate thread writes the file while the
+/// next bytes are received, at most 1 MiB ahead.
 public actor FileSink: BodySink {
     /// The path of the file.
     public nonisolated let path: FilePath
@@ -112,7 +112,7 @@ public actor FileSink: BodySink {
 
     /// Creates a sink that writes a file.
     /// - Parameters:
-    ///   - path: The file's name; its directory must exist.
+    ///   - path: The path of the file; its directory must exist.
     ///   - overwrites: Whether an existing file of that name may be replaced; `false` by default.
     public init(_ path: some FilePathConvertible, overwrites: Bool = false) {
         let path = path.filePath

@@ -79,7 +79,8 @@ public struct EventStreamOptions: Sendable {
     public var reconnectionTime = Duration.seconds(3)
     /// The bounds of a server's `retry`; by default 100 ms, which prevents a busy loop, to one hour.
     public var reconnectionTimeBounds = Duration.milliseconds(100)...Duration.seconds(3600)
-    /// The maximum delay, which doubles with each failure to connect; 60 s by default, at least the reconnection time.
+    /// The maximum delay before a reconnection, at least ``reconnectionTime``; 60 s by default. The delay doubles with
+    /// each consecutive failure to connect.
     public var backoffLimit = Duration.seconds(60)
     /// The number of consecutive failures to connect after which the stream ends with the error; 10 by default, `nil`
     /// for no limit. An accepted response resets the count.
@@ -89,7 +90,7 @@ public struct EventStreamOptions: Sendable {
     /// The maximum size of an event's data, and of each line; 16 MiB by default. It limits the memory that a server can
     /// use with an endless event.
     public var eventLimit = ByteCount.mebibytes(16)
-    /// The wait before a reconnection, replaced by tests.
+    /// The function that waits before a reconnection; tests replace it.
     package var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
     /// Creates the default options.

@@ -48,7 +48,7 @@ package struct EventStreamMachine: Sendable {
         lastEventID = options.lastEventID
     }
 
-    /// The value of `Last-Event-ID`; `nil` without an identifier, and for one that cannot be written into a field.
+    /// The value of `Last-Event-ID`; `nil` without an identifier, and for an identifier that cannot be sent in a field.
     package var lastEventIDField: String? {
         let bytes = lastEventID.utf8
         guard !bytes.isEmpty, bytes.count <= EventStreamMachine.identifierLimit,
@@ -68,7 +68,7 @@ package struct EventStreamMachine: Sendable {
         return .read
     }
 
-    /// Handles bytes of the stream that were read, with the latest values of their fields.
+    /// Handles the latest values of the stream's `id` and `retry` fields.
     package mutating func read(lastEventID: String, retryMilliseconds: UInt64?) {
         self.lastEventID = lastEventID
         guard let retryMilliseconds else { return }
@@ -76,7 +76,7 @@ package struct EventStreamMachine: Sendable {
         reconnectionTime = min(max(asked, bounds.lowerBound), bounds.upperBound)
     }
 
-    /// Handles the end of the stream as a complete body.
+    /// Handles the regular end of the stream: its body is complete.
     package mutating func ended() -> Step { reconnects ? .reconnect(after: reconnectionTime) : .finish }
 
     /// Handles a failure to connect, or a broken stream.
@@ -105,7 +105,7 @@ struct EventStreamReader: Sendable {
     let headers: HTTPHeaders
     let options: EventStreamOptions
 
-    /// Reads until the stream ends, or its events are no longer requested.
+    /// Reads until the stream ends, or no more events are requested.
     func read(into events: Handoff<ServerSentEvent>) async {
         var machine = EventStreamMachine(options)
         var isReconnection = false
@@ -129,13 +129,13 @@ struct EventStreamReader: Sendable {
     }
 
     /// Runs one connection, from its request to the end of its body.
-    /// - Returns: Whether the body is complete; `false` if no more events follow, or they are no longer requested.
+    /// - Returns: Whether the body is complete; `false` if the server has no more events, or no more are requested.
     private func connect(_ machine: inout EventStreamMachine, _ events: Handoff<ServerSentEvent>) async throws -> Bool {
         var headers = headers
         if options.lastEventID != machine.lastEventID || headers["Last-Event-ID"] == nil {
             headers["Last-Event-ID"] = machine.lastEventIDField
         }
-        // The session's validator is for other responses. The error of a status has the beginning of the body.
+        // The session's validator is for other responses. An error of this validator has the beginning of the body.
         let validator = options.request.validator ?? .status(200, 204)
         return try await session.stream(
             target, query: query, body: body, headers: headers, options: options.request, validate: validator
@@ -145,11 +145,11 @@ struct EventStreamReader: Sendable {
             case .finish: return false
             case .rejectStatus(let status):
                 throw body.reader.rejection(
-                    .unacceptableStatus, "the status is \(status), and not 200: the response is no event stream")
+                    .unacceptableStatus, "the status is \(status) instead of 200: the response is not an event stream")
             case .rejectContentType(let type):
                 let found = type.isEmpty ? "missing" : "“\(type)”"
                 throw body.reader.rejection(
-                    .unacceptableContentType, "the content type is \(found), and not text/event-stream")
+                    .unacceptableContentType, "the content type is \(found) instead of text/event-stream")
             }
             var pass = ParsedBody(
                 body,
@@ -163,7 +163,8 @@ struct EventStreamReader: Sendable {
         }
     }
 
-    /// Whether a reconnection could succeed. Each connection has its own total timeout and descriptors.
+    /// Whether a reconnection could succeed. Timeouts and system errors are included, because each connection has its
+    /// own total timeout and descriptors.
     static func isTransient(_ error: HTTPError) -> Bool {
         error.isTransient || error.code == .timedOut || error.code == .systemFailed
     }

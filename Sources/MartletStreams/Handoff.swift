@@ -10,9 +10,9 @@ final class Handoff<Element: Sendable>: Sendable {
         var element: Element?
         /// Whether the last given element was taken.
         var isTaken = true
-        /// The end, as set by the giving side.
+        /// The end of the channel, set by the giver.
         var outcome: Outcome?
-        /// Whether the taking side has cancelled.
+        /// Whether the taker has cancelled.
         var isCancelled = false
         var giver: OneShot<Void>?
         var taker: OneShot<Void>?
@@ -22,7 +22,7 @@ final class Handoff<Element: Sendable>: Sendable {
     private let state = Mutex(State())
 
     /// Passes an element once the previous one was taken.
-    /// - Returns: Whether it can still be taken; `false` after the end, and in a cancelled task.
+    /// - Returns: Whether the element was accepted; `false` after the end, and if this task is cancelled while waiting.
     func give(_ element: Element) async -> Bool {
         guard await isTaken() else { return false }
         let (isGiven, taker) = state.withLock { state -> (Bool, OneShot<Void>?) in
@@ -35,7 +35,7 @@ final class Handoff<Element: Sendable>: Sendable {
     }
 
     /// Waits until the last given element is taken.
-    /// - Returns: Whether it was taken; `false` if the end came first, or this task is cancelled.
+    /// - Returns: Whether the element was taken; `false` if the channel ended first, or this task is cancelled.
     func isTaken() async -> Bool {
         let turn = OneShot<Void>()
         let isWaiting = state.withLock { state in
@@ -84,7 +84,7 @@ final class Handoff<Element: Sendable>: Sendable {
         }
     }
 
-    /// Ends the channel from the taking side: no more elements are passed, and the giver stops waiting.
+    /// Ends the channel as the taker: no more elements are passed, and the giver stops waiting.
     func cancel() { end { ($0.isCancelled, $0.element) = (true, nil) } }
 
     private func end(_ change: (inout State) -> Void) {
@@ -100,14 +100,13 @@ final class Handoff<Element: Sendable>: Sendable {
     }
 }
 
-/// A response that a separate task reads, element by element. The read ends when its last reference is released.
+/// A response that a separate task reads, element by element. Releasing the last reference cancels the task.
 final class BackgroundRead<Element: Sendable>: Sendable {
     let elements = Handoff<Element>()
     private let task: Task<Void, Never>
 
     init(_ read: @escaping @Sendable (Handoff<Element>) async -> Void) {
-        // Unstructured, because a stream is read within the closure of its call, and the caller's loop is outside of
-        // it.
+        // Unstructured, because a stream is read within its call's closure, and the caller's loop runs elsewhere.
         task = Task { [elements] in await read(elements) }
     }
 

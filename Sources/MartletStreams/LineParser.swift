@@ -53,7 +53,7 @@ package struct LineParser: PieceParser {
             bytes.removeAll(keepingCapacity: true)
             (start, scanned) = (0, 0)
         } else if start > bytes.count / 2 {
-            // Fewer bytes are moved than removed, so that all moves together are at most the bytes of the stream.
+            // Fewer bytes are moved than removed, so all moves together are linear in the size of the stream.
             bytes.removeSubrange(..<start)
             scanned -= start
             start = 0
@@ -95,7 +95,7 @@ package struct LineParser: PieceParser {
 
     private mutating func take(upTo end: Int, next: Int) throws(TooLong) -> [UInt8] {
         let marked = markCount(upTo: end)
-        // Two bytes of a mark are not a mark if the line has ended after them.
+        // If the line ends within the mark, the bytes are part of the line.
         let skipped = marked == LineParser.mark.count ? marked : 0
         try check(end - start - skipped)
         let line = Array(bytes[(start + skipped)..<end])
@@ -145,7 +145,7 @@ extension ResponseBody {
 
         fileprivate let pass: ParsedBody<LineParser>
         fileprivate let charset: String
-        /// The encoding of the charset; `nil` for one with line feeds of several bytes, and for an unknown one.
+        /// The encoding of the charset; `nil` if it is unknown, or has line feeds of several bytes.
         fileprivate let encoding: TextDecoding.Encoding?
 
         fileprivate init(pass: ParsedBody<LineParser>, charset: String) {
@@ -163,7 +163,7 @@ extension ResponseBody {
             /// Returns the next line; `nil` at the end. Cancelling the task throws `CancellationError` and closes the
             /// connection immediately.
             /// - Throws: An ``HTTPError``: that of the body, `.limitExceeded` for a line above the limit, or
-            ///   `.decodingFailed` for another charset, whose ``HTTPError/underlying`` is a ``ResponseDecodingError``.
+            ///   `.decodingFailed` for another charset, with a ``ResponseDecodingError`` in ``HTTPError/underlying``.
             public mutating func next() async throws -> String? {
                 let encoding = try encoding()
                 return try await nextBytes().map { text($0, encoding) }

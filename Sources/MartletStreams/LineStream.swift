@@ -26,7 +26,7 @@ public struct LineStream: AsyncSequence, Sendable {
             if let line = ready.popFirst() { return line }
             if isOver { return nil }
             let current = pieces ?? BackgroundRead(lines.read)
-            // The sequence continues only after lines: the connection is closed with the last reference to the pieces.
+            // Restored below if lines arrive. Otherwise releasing `current`, the last reference, closes the connection.
             (pieces, isOver) = (nil, true)
             guard let piece = try await current.elements.take() else { return nil }
             (pieces, ready, isOver) = (current, piece[...], false)

@@ -28,7 +28,7 @@ struct ParsedBody<Parser: PieceParser>: Sendable {
         self.parser = parser
     }
 
-    /// Returns the elements that are complete without another piece of the body.
+    /// Returns the elements that the bytes received so far complete.
     mutating func ready() -> [Parser.Element] {
         var elements: [Parser.Element] = []
         // The error of an element above the limit is permanent, and the next pass throws it.

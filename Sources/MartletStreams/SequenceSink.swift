@@ -2,8 +2,8 @@ import MartletCore
 
 /// A sink whose pieces another task reads as an `AsyncSequence`.
 ///
-/// ``write(_:)`` returns once the piece was read, so that a slow reader slows the sender down. The sequence ends after
-/// the last piece; it throws an error if the body was incomplete. A reader that stops or is cancelled should call
+/// ``write(_:)`` returns once the reader has the piece, so that a slow reader slows the sender down. The sequence ends
+/// after the last piece; it throws an error if the body was incomplete. A reader that stops or is cancelled should call
 /// ``cancel()``: the sink then fails and no longer blocks the sender. Only one task may iterate, once.
 public final class SequenceSink: BodySink, AsyncSequence {
     /// A piece of the body; never empty.

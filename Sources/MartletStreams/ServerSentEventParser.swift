@@ -23,7 +23,7 @@ package struct ServerSentEventParser: PieceParser {
 
     /// Creates a parser for the beginning of a stream.
     /// - Parameters:
-    ///   - lastEventID: The identifier of the stream before, if this stream continues it.
+    ///   - lastEventID: The last identifier of the previous stream, if this stream continues that one.
     ///   - limit: The maximum number of bytes of the data of an event, and of each line.
     ///   - decoder: The decoder for the data of the events.
     package init(lastEventID: String = "", limit: Int, decoder: PartDecoder? = nil) {
@@ -49,7 +49,7 @@ package struct ServerSentEventParser: PieceParser {
     /// Returns `nil`: an event that the end of the stream cuts off is incomplete.
     func rest() -> ServerSentEvent? { nil }
 
-    /// Ends the event at an empty line; `nil` if it has no data.
+    /// Returns the event that an empty line completes; `nil` if it has no data.
     private mutating func dispatch() -> ServerSentEvent? {
         lastEventID = pendingID
         defer {

@@ -3,8 +3,8 @@ import Synchronization
 /// An absolute `http` or `https` URL, parsed once and strictly, so that every layer sees the same host.
 ///
 /// Results follow the WHATWG URL Standard: hosts are lower-cased and IDNA-encoded, and IPv4 addresses in any spelling
-/// become dotted quads. Dot segments and the default port are removed, and the path is never empty. Some input only
-/// causes a warning in the standard but is used by attackers. It is an error here: control characters, tabs, line
+/// become dotted quads. Dot segments and the default port are removed, and the path is never empty. Some input
+/// causes only a warning in the standard, but is used by attackers and an error here: control characters, tabs, line
 /// breaks and backslashes anywhere, spaces at either end, anything but exactly `//` after the scheme, user info that
 /// hides control characters, IPv6 zones.
 ///
@@ -149,7 +149,7 @@ public struct HTTPURL: Hashable, Sendable {
     /// The same URL without fragment, as the key of a page in a crawler or an index.
     public var withoutFragment: HTTPURL { fragment == nil ? self : with { $0.fragment = nil } }
 
-    /// Returns the same URL; if it has no fragment, with the fragment of another URL: the rule for redirects (RFC 9110
+    /// Returns the same URL, with the fragment of another URL if this URL has none, as for redirects (RFC 9110
     /// §10.2.2).
     package func inheritingFragment(of other: HTTPURL) -> HTTPURL {
         guard fragment == nil, let inherited = other.fragment else { return self }
@@ -180,7 +180,7 @@ public struct HTTPURL: Hashable, Sendable {
         guard result.serializedLength <= HTTPURL.lengthLimit else {
             throw ParseError(
                 code: .tooLong, offset: absoluteForm.count,
-                message: "the address would be longer than \(HTTPURL.lengthLimit) bytes with its added query")
+                message: "the URL would be longer than \(HTTPURL.lengthLimit) bytes with its added query")
         }
         return result
     }
@@ -297,7 +297,7 @@ extension HTTPURL {
         public var description: String { rawValue }
     }
 
-    /// The scheme, host and port of a URL. They must be equal before a credential may be sent again (RFC 6454 §4).
+    /// The scheme, host and port of a URL. Credentials for one origin are not sent to another (RFC 6454 §4).
     ///
     /// Hosts are compared in the parser's form: lower case, A-labels, canonical addresses. A trailing dot is part of
     /// the host, as in the WHATWG URL Standard: `a.com.` and `a.com` are different origins.

@@ -5,7 +5,7 @@ package struct URLHost {
     /// The kind of host.
     package let kind: HTTPURL.HostKind
     /// The maximum length of a host as written, in bytes. A name of 253 characters, each percent-encoded from four
-    /// bytes of UTF-8, has 3,036 bytes; a longer one only takes time.
+    /// bytes of UTF-8, has 3,036 bytes; parsing a longer host would only take time.
     private static let rawLengthLimit = 4096
 
     /// Parses the text of an IPv6 address between brackets.
@@ -29,10 +29,10 @@ package struct URLHost {
             throw RawURLParseError(.emptyHost, at: bytes.startIndex, "the host name is empty")
         }
         for (index, byte) in name.utf8.enumerated() where URLHost.isForbidden(byte) {
-            // Only mapping can have produced the character: a plain one was rejected at its own position.
+            // Only mapping can have produced the character: one in the input was rejected at its own position.
             throw RawURLParseError(
                 .forbiddenHostCharacter, at: bytes.startIndex,
-                "character \(index) of the decoded host name is not allowed in one")
+                "character \(index) of the decoded host name is not allowed in a host name")
         }
         if let address = try IPv4Parser.address(of: name, at: bytes.startIndex) {
             (text, kind) = (address, .ipv4)
@@ -97,7 +97,7 @@ package struct URLHost {
             let place = position + (isAsWritten ? length + 1 : 0)
             if label.isEmpty { throw RawURLParseError(.invalidHostName, at: place, "the host name has an empty label") }
             if label.count > 63 {
-                throw RawURLParseError(.hostNameTooLong, at: place, "a label of the host name is longer than 63")
+                throw RawURLParseError(.hostNameTooLong, at: place, "a host name label is longer than 63 bytes")
             }
             length += 1 + label.count
         }
@@ -272,14 +272,14 @@ private struct IPv6Parser {
         var pieces: [UInt16] = []
         var gap: Int?
         if current == colon {
-            guard bytes.dropFirst().first == colon else { throw makeError("a single colon cannot begin it") }
+            guard bytes.dropFirst().first == colon else { throw makeError("an address cannot begin with one colon") }
             position += 2
             gap = 0
         }
         while let byte = current {
-            guard pieces.count < 8 else { throw makeError("it has more than eight pieces") }
+            guard pieces.count < 8 else { throw makeError("more than eight pieces") }
             if byte == colon {
-                guard gap == nil else { throw makeError("it has :: twice") }
+                guard gap == nil else { throw makeError(":: occurs twice") }
                 position += 1
                 gap = pieces.count
                 continue
@@ -297,20 +297,20 @@ private struct IPv6Parser {
                 pieces += [numbers[0] << 8 | numbers[1], numbers[2] << 8 | numbers[3]]
                 break
             }
-            guard position > start else { throw makeError("this is not a hexadecimal digit") }
+            guard position > start else { throw makeError("expected a hexadecimal digit") }
             pieces.append(value)
             if current == colon {
                 position += 1
-                guard current != nil else { throw makeError("a single colon cannot end it") }
+                guard current != nil else { throw makeError("an address cannot end with one colon") }
             } else if current != nil {
-                throw makeError("this cannot follow a piece")
+                throw makeError("expected a colon after a piece")
             }
         }
         if let gap {
-            guard pieces.count < 8 else { throw makeError(":: stands for no piece") }
+            guard pieces.count < 8 else { throw makeError(":: must replace at least one piece") }
             pieces.insert(contentsOf: [UInt16](repeating: 0, count: 8 - pieces.count), at: gap)
         }
-        guard pieces.count == 8 else { throw makeError("it has fewer than eight pieces") }
+        guard pieces.count == 8 else { throw makeError("fewer than eight pieces") }
         return pieces
     }
 
@@ -327,7 +327,7 @@ private struct IPv6Parser {
             while let digit = current.flatMap(decimalValue) {
                 guard position == start || value > 0 else { throw makeError("a number has a leading zero") }
                 value = value * 10 + UInt16(digit)
-                guard value <= 255 else { throw makeError("this number is above 255") }
+                guard value <= 255 else { throw makeError("a number is above 255") }
                 position += 1
             }
             guard position > start else { throw makeError("a number is missing") }

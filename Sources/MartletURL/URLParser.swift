@@ -10,7 +10,7 @@ struct URLParser {
     init(_ input: String, pathAsIs: Bool) throws(RawURLParseError) {
         guard input.utf8.count <= HTTPURL.lengthLimit else {
             throw RawURLParseError(
-                .tooLong, at: HTTPURL.lengthLimit, "the address is longer than \(HTTPURL.lengthLimit) bytes")
+                .tooLong, at: HTTPURL.lengthLimit, "the URL is longer than \(HTTPURL.lengthLimit) bytes")
         }
         bytes = Array(input.utf8)
         self.pathAsIs = pathAsIs
@@ -21,15 +21,15 @@ struct URLParser {
         guard bytes.first != space, bytes.last != space else {
             throw RawURLParseError(
                 .forbiddenCharacter, at: bytes.first == space ? 0 : bytes.count - 1,
-                "an address cannot begin or end with a space")
+                "a URL cannot begin or end with a space")
         }
     }
 
     /// Parses the input as an absolute URL.
     mutating func absoluteURL() throws(RawURLParseError) -> HTTPURL {
-        guard !bytes.isEmpty else { throw RawURLParseError(.empty, at: 0, "the address is empty") }
+        guard !bytes.isEmpty else { throw RawURLParseError(.empty, at: 0, "the URL is empty") }
         guard let scheme = try scheme() else {
-            throw RawURLParseError(.missingScheme, at: 0, "the address does not begin with http:// or https://")
+            throw RawURLParseError(.missingScheme, at: 0, "the URL does not begin with http:// or https://")
         }
         return try afterScheme(scheme)
     }
@@ -52,7 +52,7 @@ struct URLParser {
         return try checkedLength(HTTPURL(parts))
     }
 
-    /// Returns the scheme, if the input has one, with the position after its colon (RFC 3986 §3.1).
+    /// Returns the scheme, if the input has one, and moves the position after its colon (RFC 3986 §3.1).
     private mutating func scheme() throws(RawURLParseError) -> HTTPURL.Scheme? {
         guard let first = bytes.first, isLetter(first), let colon = bytes.firstIndex(where: { !isSchemeByte($0) }),
             bytes[colon] == UInt8(ascii: ":")
@@ -66,7 +66,7 @@ struct URLParser {
         return scheme
     }
 
-    /// Returns the rest after `http:`, or the whole of a `//host` reference.
+    /// Parses the rest after `http:`, or a whole `//host` reference.
     private mutating func afterScheme(_ scheme: HTTPURL.Scheme) throws(RawURLParseError) -> HTTPURL {
         guard bytes[position...].starts(with: "//".utf8) else {
             throw RawURLParseError(.missingAuthority, at: position, "// and a host must follow the scheme")
@@ -92,14 +92,14 @@ struct URLParser {
         return URLPath.normalized(directory.isEmpty ? raw : directory + raw, keepingDots: pathAsIs)
     }
 
-    /// Returns the query if the position is at a `?`, up to `#` or the end.
+    /// Reads the query, up to `#` or the end; `nil` if the position is not at a `?`.
     private mutating func readQuery() -> String? {
         guard position < bytes.endIndex, bytes[position] == UInt8(ascii: "?") else { return nil }
         position += 1
         return PercentEncoding.encoded(take(until: "#"), set: PercentEncoding.querySet)
     }
 
-    /// Returns the fragment if the position is at a `#`, up to the end.
+    /// Reads the fragment, up to the end; `nil` if the position is not at a `#`.
     private mutating func readFragment() -> String? {
         guard position < bytes.endIndex, bytes[position] == UInt8(ascii: "#") else { return nil }
         position += 1
@@ -110,15 +110,15 @@ struct URLParser {
     private func checkedLength(_ url: HTTPURL) throws(RawURLParseError) -> HTTPURL {
         guard url.serializedLength > HTTPURL.lengthLimit else { return url }
         throw RawURLParseError(
-            .tooLong, at: bytes.count, "the address is longer than \(HTTPURL.lengthLimit) bytes once encoded")
+            .tooLong, at: bytes.count, "the URL is longer than \(HTTPURL.lengthLimit) bytes once encoded")
     }
 
     private static func rejection(of byte: UInt8) -> String {
         switch byte {
-        case UInt8(ascii: "\\"): "a backslash is not allowed in an address; write %5C"
-        case 0x09: "a tab is not allowed in an address"
-        case 0x0A, 0x0D: "a line break is not allowed in an address"
-        default: "a control character is not allowed in an address"
+        case UInt8(ascii: "\\"): "a backslash is not allowed in a URL; write %5C"
+        case 0x09: "a tab is not allowed in a URL"
+        case 0x0A, 0x0D: "a line break is not allowed in a URL"
+        default: "a control character is not allowed in a URL"
         }
     }
 

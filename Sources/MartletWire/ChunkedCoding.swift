@@ -1,16 +1,16 @@
-/// Decodes a chunked body (RFC 9112 §7.1). Lines end with CRLF and nothing else, sizes are plain digits, extensions and
-/// trailers are limited per message. Each leniency here has been used to smuggle a message past a stricter reader.
+/// Decodes a chunked body (RFC 9112 §7.1). Lines must end with CRLF, and sizes must be plain digits, because leniency
+/// in these places has allowed request smuggling. Extensions and trailers have a limit per message.
 package struct ChunkedDecoder: Sendable {
     package enum Event: Equatable, Sendable {
-        /// All usable input was used.
+        /// The input ends before the next event, or the body has ended.
         case needMoreBytes
         /// Payload, at this range of the given span.
         case payload(Range<Int>)
-        /// The body is complete. Contains the trailers; `nil` without any.
+        /// The body is complete. Contains the trailers; `nil` if there are none.
         case end(trailers: FieldBlock?)
     }
 
-    /// An event and the bytes used up to it, payload included.
+    /// An event and the number of bytes used up to it, payload included.
     package struct Step: Equatable, Sendable {
         /// The number of used bytes; the caller passes the rest again, followed by new bytes.
         package let consumed: Int
@@ -41,7 +41,7 @@ package struct ChunkedDecoder: Sendable {
     private let limits: WireLimits
     private var state = State.size
     private var digitCount = 0
-    /// The size that is being read, or the rest of the chunk in bytes.
+    /// The part of the chunk size read so far; in chunk data, the number of bytes left.
     private var remaining: UInt64 = 0
     private var extensionByteCount = 0
     /// The offset in the message of the next byte to be used.
@@ -56,7 +56,7 @@ package struct ChunkedDecoder: Sendable {
         self.offset = offset
     }
 
-    /// The number of bytes that are certainly payload; 0 if the next byte is framing.
+    /// The number of next bytes that are certainly payload; 0 if the next byte is framing.
     package var directPayloadByteCount: UInt64 { state == .payload ? remaining : 0 }
 
     /// Records payload that was received without passing through ``decode(_:)``, at most ``directPayloadByteCount``.
@@ -64,7 +64,7 @@ package struct ChunkedDecoder: Sendable {
 
     /// Parses bytes up to the first event.
     /// - Parameter unread: The unused bytes.
-    /// - Throws: The fault of the framing, or the limit that it exceeds.
+    /// - Throws: A framing error, or an exceeded limit.
     package mutating func decode(_ unread: Span<UInt8>) throws(WireError) -> Step {
         var index = 0
         while index < unread.count {
@@ -137,7 +137,7 @@ package struct ChunkedDecoder: Sendable {
         }
     }
 
-    /// Decodes a byte after the digits of a size, and after blanks there.
+    /// Decodes a byte after the digits of a size, or after the blanks that follow them.
     private mutating func decodeAfterSize(_ byte: UInt8) throws(WireError) {
         switch byte {
         case ByteClass.carriageReturn: state = .sizeLineFeed
@@ -188,9 +188,9 @@ package struct ChunkEncoder: Sendable {
 
     package init() {}
 
-    /// Encodes the bytes before the next payload.
-    /// - Parameter byteCount: The payload's bytes. For 0 or less the result is empty, since an empty chunk would end
-    ///   the body; after the last chunk, too.
+    /// Encodes the bytes before the next payload: the footer of an open chunk, and the header of a new one.
+    /// - Parameter byteCount: The size of the payload. The result is empty for 0 or less, because an empty chunk would
+    ///   end the body, and after the last chunk.
     package mutating func header(byteCount: Int) -> [UInt8] {
         guard byteCount > 0, state != .finished else { return [] }
         var bytes: [UInt8] = []
@@ -204,7 +204,7 @@ package struct ChunkEncoder: Sendable {
     }
 
     /// Encodes a whole chunk: header, payload and footer.
-    /// - Parameter payload: Its bytes; without any, and after the last chunk, the result is empty.
+    /// - Parameter payload: The payload. If it is empty, and after the last chunk, the result is empty.
     /// - Returns: The bytes to send, and the range of the payload in them.
     package mutating func chunk(_ payload: [UInt8]) -> (bytes: [UInt8], payload: Range<Int>) {
         var bytes = header(byteCount: payload.count)
@@ -218,8 +218,8 @@ package struct ChunkEncoder: Sendable {
     }
 
     /// Encodes the end of the body: the last chunk, the trailers and the empty line.
-    /// - Throws: `invalidFieldName`, `invalidFieldValue`, or `forbiddenTrailer` for a field that frames, routes or
-    ///   authenticates (RFC 9110 §6.5.1); the body is still open then.
+    /// - Throws: `invalidFieldName`, `invalidFieldValue`, or `forbiddenTrailer` for a field that must not be a trailer
+    ///   (RFC 9110 §6.5.1). After an error the body is still open.
     package mutating func lastChunk(trailers: [(String, String)] = []) throws(WireError) -> [UInt8] {
         if state == .finished { return [] }
         var encoder = HeadEncoder()

@@ -1,10 +1,10 @@
 /// The client's side of a connection: one exchange after the other, from the first byte of a request to the decision
-/// whether the connection may carry another (RFC 9112 §9). It handles bytes and events only; its owner has the sockets
-/// and clocks. After an error, every later call throws the same error: bytes after a fault are never interpreted.
+/// whether the connection may carry another (RFC 9112 §9). It handles bytes and events only; its owner has the socket
+/// and the clock. After an error, every later call throws the same error: bytes after a fault are never interpreted.
 package struct ClientMachine: ~Copyable, Sendable {
     /// The result of parsing received bytes.
     package typealias Event = MessageReceiver<ResponseHead, ResponseHead>.Event
-    /// An event and the bytes used up to it, payload included.
+    /// An event and the number of bytes used up to it, payload included.
     package typealias Received = MessageReceiver<ResponseHead, ResponseHead>.Received
 
     private enum RequestState { case open, finished, aborted }
@@ -17,15 +17,15 @@ package struct ClientMachine: ~Copyable, Sendable {
     private var requestVersion = WireVersion.http11
     private var ignoresLength = false
     private var informationalCount = 0
-    /// Whether the connection can persist: neither side, nor the framing, nor the stream has ended it. Never becomes
-    /// `true` again.
+    /// Whether the connection can still persist. Either side, the framing or the end of the stream sets it to `false`;
+    /// nothing sets it to `true` again.
     private var persists = true
 
     /// Whether a byte of the current response has arrived. Until then, an idempotent request on a reused connection is
     /// retried.
     package private(set) var hasReceivedAnyByte = false
 
-    /// The server's hint for keeping the connection, in the last final head.
+    /// The `Keep-Alive` hint in the latest final response head.
     package private(set) var keepAlive = KeepAliveHint(FieldBlock())
 
     package init(limits: WireLimits = .default) {
@@ -68,8 +68,8 @@ package struct ClientMachine: ~Copyable, Sendable {
     // MARK: The response
 
     /// Parses bytes up to the first event.
-    /// - Parameter unread: The unused bytes. While a head is due it starts with the head's first byte.
-    /// - Throws: The fault of the response, or the limit that it exceeds; the same again on every later call.
+    /// - Parameter unread: The unused bytes. While a head is due, they start with the head's first byte.
+    /// - Throws: An error in the response, or an exceeded limit. Every later call throws the same error.
     package mutating func receive(_ unread: Span<UInt8>) throws(WireError) -> Received {
         do throws(WireError) {
             if receiver.isHeadDue { return try receiveHead(unread) }
@@ -105,14 +105,14 @@ package struct ClientMachine: ~Copyable, Sendable {
         return decision.framing
     }
 
-    // MARK: Payload past the machine
+    // MARK: Payload that bypasses the machine
 
     /// The number of bytes that are payload for certain, and may be received directly into the consumer's buffer once
     /// no unread byte is left: the rest of the body or chunk, `UInt64.max` for a body that ends with the connection, 0
-    /// if the next byte is framing or none is due.
+    /// if the next byte is framing or no body is due.
     package var directPayloadByteCount: UInt64 { receiver.directPayloadByteCount }
 
-    /// The rest of a body of known length; `nil` if the body is framed otherwise, or none is due.
+    /// The number of bytes left of a body of known length; `nil` for another framing, and if no body is due.
     package var remainingLength: UInt64? { if case .length(let remaining) = receiver.phase { remaining } else { nil } }
 
     /// Records payload that was received without passing through ``receive(_:)``.
@@ -124,7 +124,7 @@ package struct ClientMachine: ~Copyable, Sendable {
     // MARK: The end
 
     /// Records that the stream ended, after all unread bytes were passed to ``receive(_:)``.
-    /// - Parameter isClean: Whether it ended in order: FIN without TLS, `close_notify` with it.
+    /// - Parameter isClean: Whether the peer closed it in order: by FIN, or over TLS by `close_notify`.
     /// - Returns: ``MessageReceiver/Event/end(trailers:)`` if nothing is missing, also between exchanges.
     /// - Throws: `emptyResponse` or `truncated`, with the received and the expected number of bytes.
     package mutating func receiveEndOfStream(isClean: Bool) throws(WireError) -> Event {
@@ -134,11 +134,11 @@ package struct ClientMachine: ~Copyable, Sendable {
         return try receiver.receiveEndOfStream(isClean: isClean)
     }
 
-    /// Records the number of bytes that were left unread after ``MessageReceiver/Event/end(trailers:)``: they are
-    /// unsolicited and must never become the next response, so the connection is not reusable if there are any.
+    /// Records the number of bytes that were left unread after ``MessageReceiver/Event/end(trailers:)``. Such bytes are
+    /// unsolicited and must never be parsed as the next response, so the connection is then not reusable.
     package mutating func finish(leftoverByteCount: Int) { if leftoverByteCount > 0 { persists = false } }
 
-    /// Whether the response was reported complete.
+    /// Whether the end of the response was reported.
     package var isResponseFinished: Bool { receiver.phase == .finished }
 
     /// Whether the connection may carry another exchange: response and request complete, nothing left unread, and
@@ -146,14 +146,14 @@ package struct ClientMachine: ~Copyable, Sendable {
     package var isReusable: Bool { isResponseFinished && request == .finished && persists }
 }
 
-/// The receiving half of a connection's machine: the position in the present message, and the bytes after its head. The
-/// machine parses the heads, which differ, and passes each final one to the receiver; ``ClientMachine`` and
-/// ``ServerMachine`` share the rest. After a fault the receiver throws the same fault again.
+/// The receiving half that ``ClientMachine`` and ``ServerMachine`` share. It holds the position in the current message,
+/// and parses the bytes after the head. The machines parse the heads, which differ for requests and responses, and pass
+/// each head to the receiver. After an error the receiver throws the same error again.
 package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & Sendable>: Sendable {
     /// The result of parsing received bytes. Each call returns one event. Callers repeat the call until
     /// ``needMoreBytes`` or ``end(trailers:)``, even if no byte is left.
     package enum Event: Equatable, Sendable {
-        /// All usable input was used.
+        /// The input ends before the next event, or the message has ended.
         case needMoreBytes
         /// An interim response other than 101 (RFC 9110 §15.2).
         case informational(Interim)
@@ -165,7 +165,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         case end(trailers: FieldBlock?)
     }
 
-    /// An event and the bytes used up to it, payload included.
+    /// An event and the number of bytes used up to it, payload included.
     package struct Received: Equatable, Sendable {
         /// The number of unread bytes to drop before the next call.
         package let consumed: Int
@@ -193,7 +193,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
     let limits: WireLimits
     private(set) var phase: Phase
     private var chunks: ChunkedDecoder
-    /// The number of unread bytes at the last call while a head was due, for the error if the stream ends.
+    /// The number of bytes of an incomplete head at the last call, for the error if the stream ends.
     private var pendingHeadByteCount = 0
     private var bodyLength: UInt64 = 0
     private var bodyByteCount: UInt64 = 0
@@ -224,7 +224,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         bodyByteCount = 0
     }
 
-    /// Enters the final state of a fault, and returns the fault.
+    /// Enters the final state ``Phase/failed(_:)``, and returns the error.
     @discardableResult mutating func fail(_ error: WireError) -> WireError {
         if case .failed = phase { return error }
         phase = .failed(error)
@@ -294,7 +294,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
         return Received(consumed: 0, event: .needMoreBytes)
     }
 
-    /// The number of bytes that are certainly payload; see ``ClientMachine/directPayloadByteCount``.
+    /// The number of next bytes that are certainly payload; see ``ClientMachine/directPayloadByteCount``.
     var directPayloadByteCount: UInt64 {
         switch phase {
         case .length(let remaining): remaining
@@ -326,7 +326,7 @@ package struct MessageReceiver<Head: Equatable & Sendable, Interim: Equatable & 
     // MARK: The end
 
     /// Records that the stream ended.
-    /// - Parameter isClean: Whether it ended in order.
+    /// - Parameter isClean: Whether the peer closed it in order.
     /// - Throws: `truncated` if bytes are missing.
     mutating func receiveEndOfStream(isClean: Bool) throws(WireError) -> Event {
         let truncation: Truncation

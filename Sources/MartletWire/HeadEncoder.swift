@@ -4,7 +4,7 @@ package typealias RequestEncoder = HeadEncoder
 /// Writes the head of a response, for the test origin.
 package typealias ResponseEncoder = HeadEncoder
 
-/// Writes the head of a request or a response, and rejects input that could split it into two (RFC 9112 §3, §4, §5,
+/// Writes the head of a request or a response, and rejects input that could split the message (RFC 9112 §3, §4, §5,
 /// §11.2). The buffer is reused for each head. After an error, ``bytes`` is empty until the next head starts: no part
 /// of a rejected message can reach a socket.
 package struct HeadEncoder: Sendable {
@@ -14,7 +14,7 @@ package struct HeadEncoder: Sendable {
         case closed
         case request
         case response
-        /// Lines that belong to no head yet, or trailers.
+        /// Field lines without a start line: lines for later heads, or trailers.
         case lines
     }
 
@@ -58,18 +58,18 @@ package struct HeadEncoder: Sendable {
         appendLineEnd()
     }
 
-    /// Starts lines that belong to no head yet, in an emptied buffer; see ``lines(_:)``.
+    /// Starts field lines without a start line, in an emptied buffer: trailers, or input of ``lines(_:)``.
     package mutating func beginLines() { open(.lines) }
 
     // MARK: Fields
 
-    /// Adds lines that an encoder wrote after ``beginLines()``, as they are: checked once, written many times. None of
-    /// them may be a framing field, Host or Cookie.
+    /// Adds field lines that another encoder wrote after ``beginLines()``, without checking them again. None of them
+    /// may be a framing field, Host or Cookie.
     package mutating func lines(_ lines: [UInt8]) { if !bytes.isEmpty { bytes.append(contentsOf: lines) } }
 
     /// Adds a field; the UTF-8 bytes of the value are sent.
-    /// - Throws: `invalidFieldName`, `invalidFieldValue` with the index of the first bad byte; `conflictingFraming` or
-    ///   `repeatedField` for a second Content-Length, Transfer-Encoding, Host or Cookie.
+    /// - Throws: `invalidFieldName`, `invalidFieldValue` with the index of the first bad byte; `conflictingFraming` for
+    ///   a second Content-Length or Transfer-Encoding, or both; `repeatedField` for a second Host or Cookie.
     package mutating func field(name: String, value: String) throws(WireError) { try field(name, value.utf8.span) }
 
     /// Adds a field whose value is bytes, such as Latin-1; rejects the same input as ``field(name:value:)``.
@@ -128,10 +128,9 @@ package struct HeadEncoder: Sendable {
         try field("Host", span)
     }
 
-    /// Adds the field for the framing of the body: none for ``BodyFraming/none``, and for a response that ends with the
-    /// connection.
-    /// - Throws: `conflictingFraming` if the head has such a field, or for a request with ``BodyFraming/untilClose``,
-    ///   which requests cannot have.
+    /// Adds the field for the framing of the body. ``BodyFraming/none`` and ``BodyFraming/untilClose`` need no field.
+    /// - Throws: `conflictingFraming` if the head already has a framing field, and for ``BodyFraming/untilClose`` in a
+    ///   request: only the body of a response may end with the connection.
     package mutating func framing(_ framing: BodyFraming) throws(WireError) {
         switch framing {
         case .none: break
@@ -141,7 +140,7 @@ package struct HeadEncoder: Sendable {
         }
     }
 
-    /// Adds the empty line; does nothing after a fault.
+    /// Ends the head with the empty line. Does nothing after an error.
     package mutating func end() {
         guard state != .closed else { return }
         appendLineEnd()
@@ -157,7 +156,7 @@ package struct HeadEncoder: Sendable {
         (hasFraming, hasHost, hasCookie) = (false, false, false)
     }
 
-    /// Empties the buffer, and returns the reason.
+    /// Empties the buffer, and returns the error.
     private mutating func reject(_ code: WireErrorCode, at index: Int) -> WireError {
         bytes.removeAll(keepingCapacity: true)
         state = .closed
@@ -170,7 +169,7 @@ package struct HeadEncoder: Sendable {
         unsafe span.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
     }
 
-    /// Adds text whose bytes all belong to a class.
+    /// Adds text whose bytes must all belong to a class.
     private mutating func append(_ text: String, else code: WireErrorCode, where isAllowed: (UInt8) -> Bool)
         throws(WireError)
     {

@@ -1,6 +1,6 @@
-/// Parses the head of a response from bytes that arrive in any pieces (RFC 9112 §4, §5). It stores its progress, so a
-/// head that arrives byte by byte costs no more than a whole one. A fault is reported as soon as its line is read. A
-/// first line that cannot be a status line is reported at its first wrong byte.
+/// Parses the head of a response, however the input is split (RFC 9112 §4, §5). The parser stores its progress, so no
+/// byte is searched twice if a head arrives byte by byte. An error is reported as soon as its line is complete. A first
+/// line that cannot be a status line is reported at its first wrong byte.
 package struct HeadParser: Sendable {
     private var section: FieldSectionParser
     private var version = WireVersion.http11
@@ -26,7 +26,7 @@ package struct HeadParser: Sendable {
     /// Continues to parse a head.
     /// - Parameter unread: All bytes from the head's first one on. Between calls, bytes may only be appended.
     /// - Returns: The head, or `nil` if more bytes are needed.
-    /// - Throws: The fault of the head, or the limit that it exceeds, also while it is incomplete.
+    /// - Throws: An error in the head, or an exceeded limit, even while the head is incomplete.
     package mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> ResponseHead? {
         if status == 0 { guard try readStatusLine(unread) else { return nil } }
         while let line = try section.nextLine(unread) {
@@ -99,7 +99,7 @@ package struct HeadParser: Sendable {
     }
 }
 
-/// Parses the head of a request from bytes that arrive in any pieces, as ``HeadParser`` does for responses.
+/// Parses the head of a request, however the input is split, like ``HeadParser`` for responses.
 struct RequestHeadParser: Sendable {
     private var section: FieldSectionParser
     /// The head, once its request line was read.
@@ -115,7 +115,7 @@ struct RequestHeadParser: Sendable {
     /// The number of input bytes of a parsed head, including empty lines before it.
     var consumedByteCount: Int { section.lineStart }
 
-    /// Continues to parse a head, as ``HeadParser/parse(_:)``.
+    /// Continues to parse a head, like ``HeadParser/parse(_:)``.
     mutating func parse(_ unread: Span<UInt8>) throws(WireError) -> RequestHead? {
         while let line = try section.nextLine(unread) {
             if head == nil {
@@ -171,7 +171,7 @@ private enum StartLine {
 
     /// The first index at which bytes differ from `HTTP/`; `nil` if the available bytes match.
     @inline(__always) static func firstDifference(_ bytes: Span<UInt8>, from start: Int) -> Int? {
-        // The five characters in one word, the first one lowest: no string is touched per head.
+        // The five characters in one word, the first one in the lowest bits, so that no string is accessed.
         var expected: UInt64 = 0x2F_50_54_54_48
         let end = min(start &+ 5, bytes.count)
         var index = start
@@ -183,7 +183,7 @@ private enum StartLine {
         return nil
     }
 
-    /// The reason phrase in a range; the most common one without a copy.
+    /// The reason phrase in a range. The most common one, `OK`, is not copied.
     static func reason(_ bytes: Span<UInt8>, in range: Range<Int>) -> String {
         let start = range.lowerBound
         if range.count == 2, bytes[start] == UInt8(ascii: "O"), bytes[start + 1] == UInt8(ascii: "K") { return "OK" }
@@ -193,7 +193,7 @@ private enum StartLine {
 
 /// Parses the lines and fields of a head or trailer section, without searching a byte twice for a line's end.
 struct FieldSectionParser: Sendable {
-    /// The leniencies for a section, and its limits.
+    /// The limits of a section, and the leniency of its parser.
     struct Rules: Sendable {
         let sectionByteLimit: Int
         let lineByteLimit: Int
@@ -204,8 +204,8 @@ struct FieldSectionParser: Sendable {
         /// The offset in the message of the section's first byte.
         let baseOffset: Int
 
-        /// Creates the rules for a head, or for trailers at an offset in their message. Limits stay below 2^30, so that
-        /// offsets fit 32 bits and sums never overflow.
+        /// Creates the rules for a head, or for trailers at an offset in their message. Limits are clamped to 2^30, so
+        /// that offsets fit 32 bits and sums never overflow.
         init(_ limits: WireLimits, trailersAt offset: Int? = nil) {
             isTrailer = offset != nil
             sectionByteLimit = Rules.clamped(isTrailer ? limits.trailerByteLimit : limits.headByteLimit)
@@ -220,13 +220,13 @@ struct FieldSectionParser: Sendable {
     }
 
     let rules: Rules
-    /// The index of the first byte of the line being read: the bytes read up to the last complete line.
+    /// The index of the first byte of the current line: the number of bytes in the complete lines.
     private(set) var lineStart = 0
     /// The index up to which the current line was searched for an LF.
     private var scanned = 0
     private var lineCount = 0
     private var entries: [FieldBlock.Entry] = []
-    /// The bytes of folds inside values; each run is replaced by one space.
+    /// The positions of line folds inside values; each is replaced by one space.
     private var folds: [Range<UInt32>] = []
 
     init(rules: Rules) { self.rules = rules }
@@ -240,7 +240,7 @@ struct FieldSectionParser: Sendable {
     }
 
     /// The bounds of the next complete line without its end; `nil` if more bytes are needed.
-    /// - Throws: A limit, also while the line is incomplete, or a bare LF if it is not tolerated.
+    /// - Throws: An exceeded limit, even while the line is incomplete, or a bare LF if it is not tolerated.
     @inline(__always) mutating func nextLine(_ section: Span<UInt8>) throws(WireError) -> Range<Int>? {
         let lineLimit = lineStart &+ rules.lineByteLimit
         let limit = min(lineLimit, rules.sectionByteLimit)

@@ -1,16 +1,16 @@
-/// The server's side of a connection, as the test origin needs it: one request after the other, strict about framing,
-/// with the decision whether the connection may persist. Unread bytes after ``MessageReceiver/Event/end(trailers:)``
-/// are the next request: they are passed again after ``nextRequest()``.
+/// The server's side of a connection, for test origins: one request after the other, strict about framing, with the
+/// decision whether the connection may persist. Unread bytes after ``MessageReceiver/Event/end(trailers:)`` belong to
+/// the next request: the caller passes them again after ``nextRequest()``.
 package struct ServerMachine: ~Copyable, Sendable {
     /// The result of parsing received bytes.
     package typealias Event = MessageReceiver<RequestHead, Never>.Event
-    /// An event and the bytes used up to it, payload included.
+    /// An event and the number of bytes used up to it, payload included.
     package typealias Received = MessageReceiver<RequestHead, Never>.Received
 
     private var receiver: MessageReceiver<RequestHead, Never>
     private var parser: RequestHeadParser
 
-    /// Whether the client waits for 100 before it sends the body (RFC 9110 §10.1.1).
+    /// Whether the client waits for a 100 response before it sends the body (RFC 9110 §10.1.1).
     package private(set) var isExpectingContinue = false
 
     /// Whether the client allows the connection to persist after the response (RFC 9112 §9.3).
@@ -34,8 +34,8 @@ package struct ServerMachine: ~Copyable, Sendable {
     }
 
     /// Parses bytes up to the first event.
-    /// - Parameter unread: The unused bytes. While a head is due it starts with the head's first byte.
-    /// - Throws: The fault of the request, or the limit that it exceeds; the same again on every later call.
+    /// - Parameter unread: The unused bytes. While a head is due, they start with the head's first byte.
+    /// - Throws: An error in the request, or an exceeded limit. Every later call throws the same error.
     package mutating func receive(_ unread: Span<UInt8>) throws(WireError) -> Received {
         do throws(WireError) {
             return try receiver.isHeadDue ? receiveHead(unread) : receiver.receiveBody(unread)
@@ -53,7 +53,7 @@ package struct ServerMachine: ~Copyable, Sendable {
     }
 
     /// Records that the client sends no more, after all unread bytes were passed to ``receive(_:)``.
-    /// - Returns: `nil` between requests, ``MessageReceiver/Event/end(trailers:)`` if only that event was missing.
+    /// - Returns: `nil` between requests; ``MessageReceiver/Event/end(trailers:)`` if only that event is still missing.
     /// - Throws: `truncated` inside a request.
     package mutating func receiveEndOfStream() throws(WireError) -> Event? {
         persists = false

@@ -10,7 +10,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
         self.offset = offset
     }
 
-    /// Whether the fault is in a message that this side was about to send; nothing was written then.
+    /// Whether the fault is in a message that this side was about to send.
     package var isLocalError: Bool {
         switch code {
         case .invalidMethod, .invalidTarget, .invalidFieldName, .invalidFieldValue, .invalidHost, .invalidStatus,
@@ -38,8 +38,7 @@ package struct WireError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The cause of a ``WireError``; ``reason`` describes each. A new cause gets a new case; there is no case for other
-/// causes.
+/// The cause of a ``WireError``. Every cause has its own case: there is no case for other causes.
 package enum WireErrorCode: Equatable, Sendable {
     // MARK: The stream ended
 
@@ -70,7 +69,7 @@ package enum WireErrorCode: Equatable, Sendable {
     case whitespaceBeforeColon
     case malformedFieldName(UInt8)
     case malformedFieldValue(UInt8)
-    /// A folded line with no field before it to be folded onto.
+    /// A folded line without a field line before it.
     case misplacedFold
     /// A folded line in strict mode (RFC 9112 §5.2).
     case obsoleteFold
@@ -137,13 +136,13 @@ package enum WireErrorCode: Equatable, Sendable {
     case invalidHost
     case invalidStatus
     case invalidReason
-    /// Content-Length and Transfer-Encoding in one head, or either of them twice (RFC 9112 §6.2).
+    /// Content-Length and Transfer-Encoding in one head, or one of them twice (RFC 9112 §6.2).
     case conflictingFraming
     /// A repeated field that must be a single line: Host or Cookie.
     case repeatedField
-    /// A trailer field that describes framing or routing (RFC 9110 §6.5.1).
+    /// A field that must not be a trailer, such as one for framing or routing (RFC 9110 §6.5.1).
     case forbiddenTrailer
-    /// A field before the start line, or after a fault.
+    /// A field before the start line, or after an error.
     case encodingOutOfOrder
 
     /// The fault without its position: the start of a readable sentence.
@@ -184,18 +183,18 @@ package enum WireErrorCode: Equatable, Sendable {
         case .chunkSizeOverflow: "a chunk size above 9223372036854775807"
         case .invalidChunkExtension(let byte): "control byte \(byte) in a chunk extension"
         case .invalidChunkLineEnd: "a chunk-size line that does not end with CRLF"
-        case .invalidChunkFooter: "chunk data that are not followed by CRLF"
-        case .unexpectedUpgrade: "a 101 response although no upgrade was asked for"
+        case .invalidChunkFooter: "chunk data that is not followed by CRLF"
+        case .unexpectedUpgrade: "a 101 response although no upgrade was requested"
         case .unsolicitedBytes: "bytes although no response is due"
         case .illegalEvent: "the exchange was driven out of order"
         case .invalidMethod: "the method is not a token"
         case .invalidTarget: "the request target is empty or has a byte that is not visible ASCII"
         case .invalidFieldName: "the field name is not a token"
         case .invalidFieldValue: "the field value has a control byte"
-        case .invalidHost: "the host has a byte that no host can have"
+        case .invalidHost: "the host has a byte that is not allowed in a host"
         case .invalidStatus: "the status is not within 100...999"
         case .invalidReason: "the reason phrase has a control byte"
-        case .conflictingFraming: "Content-Length or Transfer-Encoding is given twice or together"
+        case .conflictingFraming: "Content-Length and Transfer-Encoding are both given, or one of them twice"
         case .repeatedField: "Host or Cookie is given twice"
         case .forbiddenTrailer: "the field may not be a trailer"
         case .encodingOutOfOrder: "there is no start line to add a field to"
@@ -211,7 +210,7 @@ package enum Truncation: Equatable, Sendable, CustomStringConvertible {
     case length(expected: UInt64, received: UInt64)
     /// A chunked body ended before the empty line after its trailers. Contains the received payload in bytes.
     case chunked(received: UInt64)
-    /// A body that ends with the connection did not end with an orderly close. Contains the number of received bytes.
+    /// The connection, and with it the body, did not end with an orderly close. Contains the number of received bytes.
     case untilClose(received: UInt64)
 
     /// The missing part and the number of bytes before it, as a readable sentence.
@@ -219,7 +218,7 @@ package enum Truncation: Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .head(let received): "the stream ended inside the head, after \(received) bytes of it"
         case .length(let expected, let received): "the stream ended after \(received) of \(expected) bytes of the body"
-        case .chunked(let received): "the stream ended before the last chunk, after \(received) bytes of the body"
+        case .chunked(let received): "the stream ended inside the chunked body, after \(received) bytes of it"
         case .untilClose(let received):
             "the stream broke off without an orderly close, after \(received) bytes of the body"
         }

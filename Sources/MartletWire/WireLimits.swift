@@ -1,4 +1,4 @@
-/// The limits above which a reader rejects a message, and the leniencies of the reader.
+/// The limits of received messages, and the leniency of the parser.
 ///
 /// Every limit is enforced while the message is still incomplete, so a peer that never finishes a line or a head is
 /// rejected at the limit. Values below zero count as zero.
@@ -23,24 +23,24 @@ public struct WireLimits: Sendable, Hashable, Codable {
     /// byte that each carry a large extension.
     public var chunkExtensionByteLimit = 16 * 1024
     /// The maximum size of the trailer section of a chunked message in bytes, the final empty line included. The
-    /// default is 16 KiB. It stops a body that ends but whose trailers do not.
+    /// default is 16 KiB. It stops trailers that never end.
     public var trailerByteLimit = 16 * 1024
-    /// The maximum number of hexadecimal digits of a chunk size, leading zeros included. At most 16, the default. It
-    /// stops overflow, and megabytes of leading zeros.
+    /// The maximum number of hexadecimal digits of a chunk size, leading zeros included. The default is 16; larger
+    /// values count as 16. It stops overflow, and megabytes of leading zeros.
     public var chunkSizeDigitLimit = 16
     /// Whether a bare LF ends a line of a head (RFC 9112 §2.2). The default is `true`, because many servers need it.
     ///
     /// It never applies to chunk-size lines, chunk footers and trailers, where it has allowed request smuggling
     /// (CVE-2025-22871), nor with ``isStrict``.
     public var toleratesBareLineFeed = true
-    /// Whether faults that RFC 9112 lets a reader repair are errors. The default is `false`.
+    /// Whether faults that RFC 9112 lets a recipient repair are errors. The default is `false`.
     ///
     /// If `true`, Transfer-Encoding together with Content-Length, obsolete line folding, a bare LF, empty lines before
     /// the start line and blanks after a chunk size are errors.
     public var isStrict = false
-    /// The defaults of every limit.
+    /// The default limits.
     public static let `default` = WireLimits()
 
-    /// Creates the default limits, to be changed one by one.
+    /// Creates limits with the default values.
     public init() {}
 }

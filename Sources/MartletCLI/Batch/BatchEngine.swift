@@ -40,7 +40,7 @@ struct BatchEngine: Sendable {
                     return .success
                 }
             }
-            // Without a reader of the output, the remaining requests are pointless.
+            // After a failure of the input or the output, the remaining requests are cancelled.
             if status != .success { group.cancelAll() }
             for await ended in group where status == .success { status = ended }
             return status
@@ -49,7 +49,7 @@ struct BatchEngine: Sendable {
         return status
     }
 
-    /// Reads a line and decides on which session its work is done; the work gives the reply.
+    /// Parses a line and chooses the session for it. Returns the function that does the work and returns the reply.
     private func begin(_ line: LineReader.Line, _ session: inout BatchSession) -> @Sendable () async -> String {
         guard case .bytes(let bytes) = line else {
             let error = BatchError(.tooLarge, "the line is longer than \(BatchEngine.lineLimit) bytes")
@@ -94,16 +94,16 @@ struct BatchEngine: Sendable {
     }
 }
 
-/// A session with its views, one for each way to open connections, which requests for the same way share.
+/// A session with its views. All requests with the same connection settings share a view.
 struct BatchSession: Sendable {
-    /// The maximum number of views; beyond it, all are made again.
+    /// The maximum number of views. A further one replaces all of them.
     private static let viewLimit = 64
     let base: HTTPSession
     private var views: [BatchConnection: HTTPSession] = [:]
     private let jar = CookieJar(trustsLoopback: true)
     private let hasCache: Bool
 
-    /// The cache for requests without one: it answers requests for the cache only with 504.
+    /// An empty cache for sessions without a cache: with it, `only-if-cached` gives the status 504.
     private static let emptyCache: ResponseCache = {
         var options = ResponseCache.Options()
         options.memoryPressure = nil
@@ -143,13 +143,13 @@ struct BatchSession: Sendable {
     }
 }
 
-/// The settings of connections for a request of a batch, and whether it uses cookies.
+/// The connection settings of a request of a batch, and whether it uses cookies.
 struct BatchConnection: Hashable, Sendable {
     /// Replacements for the host and port to connect to.
     var redirections: [ConnectOverride] = []
-    /// A file of the only trusted authorities.
+    /// A file with the only trusted authorities; `nil` for those of the system.
     var authorityFile: String?
-    /// Whether the session's cookies are sent, and received ones stored; without them, requests need fewer steps.
+    /// Whether the session's cookies are sent, and received ones stored; without cookies, requests need fewer steps.
     var usesCookies = false
 }
 
@@ -215,7 +215,7 @@ struct BatchCommand: AsyncParsableCommand {
     }
 }
 
-/// The lines of standard input, in order, each within a limit.
+/// Reads the lines of standard input, each up to a maximum length.
 struct LineReader {
     enum Line: Sendable {
         case bytes([UInt8])
@@ -225,7 +225,7 @@ struct LineReader {
 
     private let limit: Int
     private var input = FileInput(nil).makeAsyncIterator()
-    /// The bytes that were read and belong to no line yet.
+    /// The bytes that were read and are not yet split into lines.
     private var piece: ArraySlice<UInt8> = []
     private var line: [UInt8] = []
     private var isTooLong = false

@@ -7,17 +7,15 @@ struct BatchRequest: Sendable {
     /// The maximum nesting of arrays and objects in a line.
     private static let depthLimit = 32
 
-    /// The number that the reply carries, as it was written; null while none was read.
+    /// The member `seq` as it was written, which the reply repeats; null until it is read.
     private(set) var sequence = JSONValue.null
     private(set) var operation = Operation.fetch
     private(set) var url = ""
     private(set) var method = "GET"
-    /// The header fields to send, in order.
     private(set) var fields = HTTPFields()
-    /// The default header fields that are omitted.
     private var omittedFields: Set<HTTPField.Name> = []
     private(set) var body: [UInt8]?
-    /// Whether content codings are decoded; with `nil`, the codings that the request itself accepts are not.
+    /// Whether content codings are decoded. With `nil` they are, unless the request itself sets `Accept-Encoding`.
     private var decompresses: Bool?
     private var version = HTTPVersion.http11
     private var bodyLimit: Int?
@@ -31,7 +29,7 @@ struct BatchRequest: Sendable {
     private var retryCount = 0
     private(set) var cacheMode = CacheMode.standard
 
-    /// Reads a line. The number is returned even if the rest is rejected.
+    /// Parses a line. `seq` is returned even if the rest is rejected.
     static func read(_ line: [UInt8]) -> (sequence: JSONValue, request: Result<BatchRequest, BatchError>) {
         var request = BatchRequest()
         do {
@@ -128,7 +126,7 @@ struct BatchRequest: Sendable {
             retryCount = try member.count()
             guard retryCount <= 1000 else { throw BatchError(.other, "“retry” is at most 1000") }
         case "cache":
-            // The names are those of fetch().
+            // The names are the cache modes of fetch(), and “none”.
             cacheMode = try member.choice(
                 [
                     "default": .standard, "no-cache": .revalidate, "force-cache": .preferCache,
@@ -197,7 +195,7 @@ struct BatchRequest: Sendable {
         return RequestCredentials(user: user, password: password, scheme: try type.passwordScheme())
     }
 
-    /// The options of the call that override those of its session. Header fields for them are added to `fields`.
+    /// The options that override those of the session. Header fields for credentials are added to `fields`.
     func policies(_ fields: inout HTTPFields) -> RequestOptions {
         var options = RequestOptions(
             timeouts: Timeouts(total: timeout), bodyLimit: bodyLimit.map { ByteCount($0) }, decompresses: decompresses)
@@ -214,7 +212,7 @@ struct BatchRequest: Sendable {
     }
 }
 
-/// A member of a request: its readers name it in the error if its type is wrong.
+/// A member of a request. If its value has the wrong type, the error names the member.
 struct BatchMember: Sendable {
     let name: String
     let value: JSONValue
@@ -324,7 +322,7 @@ enum BatchReply {
 
 /// The failure of a request of a batch, in the terms of the protocol.
 struct BatchError: Error, Sendable {
-    /// The kinds of the protocol.
+    /// The values of “error” in a reply.
     enum Kind: String, Sendable {
         case malformed = "protocol"
         case truncated, empty, connect, timeout

@@ -26,7 +26,7 @@ struct CacheOptions: ParsableArguments {
 
     mutating func validate() throws {
         guard !cache.isEmpty else { throw ValidationError("option --cache: needs a directory") }
-        guard !cache.utf8.contains(0) else { throw ValidationError("option --cache: a path contains no NUL") }
+        guard !cache.utf8.contains(0) else { throw ValidationError("option --cache: a path cannot contain a NUL") }
     }
 
     /// Opens the cache, or reports why it cannot be opened.
@@ -95,7 +95,7 @@ struct CacheVerifyCommand: AsyncParsableCommand {
         let cache = try await options.open(notes)
         let result = await Console.run { cache.verify() }
         let (unsorted, errors) = notes.all
-        // The order does not depend on that of the file system.
+        // Sorted, because the order of the file system is arbitrary.
         let damages = unsorted.sorted { $0.file < $1.file }
         let size = ProgressText.size(Double(result.byteCount))
         let text =
@@ -118,7 +118,7 @@ struct DamagedEntry: JSONRepresentable, Sendable {
     var json: JSONValue { ["file": .string(file), "damaged": .string("\(error)")] }
 }
 
-/// The events of a cache during a command.
+/// Collects the damaged entries and the file errors of a cache during a command.
 final class CacheWarnings: Sendable {
     /// Written by the thread that works on the cache, read by the command.
     private let state = Mutex((damages: [DamagedEntry](), errors: [StorageError]()))
@@ -187,9 +187,9 @@ struct CacheClearCommand: AsyncParsableCommand {
 /// Removes the entries of some URLs from a cache, for all users.
 struct CacheClearing: Sendable {
     struct Target: Sendable {
-        /// The URL as in keys.
+        /// The URL as in cache keys.
         let url: String
-        /// The URL as in keys, and with its path as it was written, because some requests store it unchanged.
+        /// The URL as in cache keys, also with its path as given: requests with `--path-as-is` store it unchanged.
         fileprivate let spellings: Set<String>
 
         init(_ url: HTTPURL, asIs: HTTPURL) {
@@ -210,11 +210,11 @@ struct CacheClearing: Sendable {
 
     /// The removed entries of each target.
     private(set) var counts: [Count]
-    /// The entries that could not be read, which may be entries of the targets.
+    /// The errors of entries that could not be read. These may be entries of the targets.
     private(set) var errors: [StorageError] = []
     private(set) var hasFailed = false
 
-    /// Removes the entries. All entries are read, since only their contents contain their URLs.
+    /// Removes the entries. All entries are read, because only an entry's contents include its URL.
     init(_ targets: [Target], in cache: DiskCache) throws(StorageError) {
         counts = Array(repeating: Count(), count: targets.count)
         let places = Dictionary(targets.enumerated().flatMap { place, target in target.spellings.map { ($0, place) } })

@@ -64,7 +64,7 @@ struct CacheEntryLine {
         freshness = Freshness(of: reader.head, now: now)
     }
 
-    /// The readable form: columns, with the URL last.
+    /// The text form: columns, then the URL and the request fields that select the entry.
     var text: String {
         let columns = [
             ("\(head.status)", 3), (ProgressText.size(Double(reader.byteCount)), 10), ("age \(freshness.age) s", 11),
@@ -124,7 +124,7 @@ struct CacheSummary: Sendable {
     private var fresh = 0
     private var stale = 0
     private var partitioned = 0
-    /// The number of files with an entry's name that are not entries.
+    /// The number of files with the name of an entry and invalid contents.
     private var damaged = 0
     /// The number of entries that the file system could not read.
     private(set) var unreadable = 0
@@ -150,7 +150,7 @@ struct CacheSummary: Sendable {
         }
     }
 
-    /// The readable form: a line for each number.
+    /// The text form: a line for each number.
     var table: String {
         var rows = [
             ("entries", "\(entries)"), ("fresh", "\(fresh)"), ("stale", "\(stale)"), ("of one user", "\(partitioned)"),

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Martlet
 
-/// `martlet download`: files, in segments, resumed and verified; with options that are read as those of `get`.
+/// `martlet download`: downloads files in segments, resumes and verifies them. Options are parsed as for `get`.
 struct DownloadCommand: WordsCommand {
     static let path = ["download"]
     static let configuration = makeConfiguration("Download files: segments, resumption, checksums, progress bars")
@@ -52,12 +52,12 @@ struct DownloadCommand: WordsCommand {
             || plans.contains { $0.url.scheme == .https }
         var configuration = try await SessionPlan.configuration(for: group, usesTLS: usesTLS, jar: CookiePlan.makeJar())
         if let rate = group.download.rate { configuration.bandwidth.total.download = .bytesPerSecond(rate) }
-        // As in browsers: many files with many segments must not look like an attack.
+        // Six, as in browsers, or those of one file: many files with many segments must not look like an attack.
         configuration.pool.connectionsPerHost = max(6, group.download.options.segments)
         return configuration
     }
 
-    /// Reports errors of the directory, and an empty directory.
+    /// Reports stored downloads that are damaged or cannot be read, and an empty queue.
     private static func reportFindings(of managed: ManagedDownloads, on screen: DownloadScreen, _ form: ProgressStyle)
         async
     {
@@ -84,7 +84,7 @@ struct DownloadCommand: WordsCommand {
         }
     }
 
-    /// Its own options, those it shares with `get`, and the others of `get`, which are rejected by name.
+    /// Its own options, those that it shares with `get`, and the others of `get`, which are rejected by name.
     static let options = CommandOptions(
         OptionTable.rows(
             files + transfers + resumption + retries, shared, helps: helps, rejecting: reasons,
@@ -146,7 +146,7 @@ struct DownloadCommand: WordsCommand {
 
     private static let retries: [CurlOption] = [
         .number("--retry", "Limit the failures without a new byte; 5 by default", 0...1_000_000, retry),
-        .value("--retry-delay SECONDS", "Limit the first delay, then doubled; 0.5 by default") {
+        .value("--retry-delay SECONDS", "Limit the first random delay; the limit then doubles; 0.5 by default") {
             (group, text) throws(UsageError) in
             guard let delay = try OptionValues.seconds(text) else { return }
             group.download.options.retry.initialDelay = delay
@@ -165,7 +165,6 @@ struct DownloadCommand: WordsCommand {
         }
     }
 
-    /// The options with the same meaning as for `get`.
     private static let shared =
         OptionTable.named(
             "url header user-agent referer globoff create-dirs max-filesize location-trusted max-redirs proto-redir")
@@ -177,7 +176,7 @@ struct DownloadCommand: WordsCommand {
 
     private static let helps: [String: String] = [
         "create-dirs": "Create missing directories of -o and out=",
-        "max-filesize": "Refuse larger files; suffixes K, M, G",
+        "max-filesize": "Reject larger files; suffixes K, M, G",
         "retry-max-time": "Start no retry of a file after this time",
         "connect-timeout": "Limit the time to open a connection; 10 by default",
         "silent": "Print nothing to standard error",
@@ -186,7 +185,6 @@ struct DownloadCommand: WordsCommand {
         "progress": "Print progress as auto, bar, plain, json or none, see below",
     ]
 
-    /// The reasons for rejecting others.
     private static let reasons: KeyValuePairs = [
         "a download is a GET": "request", "a download is the whole file": "range",
         "a download is the file without changes": "compressed raw", "is not supported for downloads": "path-as-is",

@@ -10,7 +10,7 @@ enum DownloadJSON {
           bar     a line for each running file and one for all; plain without a terminal
           plain   lines for events, and every 9 s for the progress of each file
           json    JSON objects, one a line. Each has "event". All but "warning", "progress" and "ended" have "id" (the
-                  number of the file, from 1), "name" and "url". These events are always complete:
+                  number of the file, from 1), "name" and "url". These events are never left out:
                     started    resumed: bytes of earlier runs
                     restarted  reason: changed, rangesRejected, notResumable or overlapDiffers
                     retrying   code, message, delay in seconds, failures: consecutive ones
@@ -36,8 +36,8 @@ enum DownloadJSON {
         all of them, including failed ones; a run without URLs continues the stored ones. Only one program at a time can
         use a directory. A finished download is removed from the queue after it was reported. Each download keeps its own
         options, except for credentials and the fields Authorization, Proxy-Authorization and Cookie, which are never
-        stored: a run with URLs uses its own for these URLs, a run without URLs for all downloads, as its other fields
-        (-H). The limits, proxies and TLS options of each run apply to all downloads.
+        stored: a run with URLs uses its own for these URLs; a run without URLs uses its own, and all fields of -H, for
+        all downloads. The limits, proxies and TLS options of each run apply to all downloads.
 
         EXIT CODES: those of get, and 33: the server sent another range; 100: a checksum does not match; 101: the file
         changed repeatedly; 102: the download cannot be resumed; 105: the disk is full; 106: another download writes the
@@ -45,7 +45,7 @@ enum DownloadJSON {
         fail, the first URL counts.
         """
 
-    /// The download that a line is about.
+    /// The download that a line describes.
     struct Subject: Hashable, Sendable {
         /// The number of the file, from 1.
         var id: Int
@@ -53,7 +53,7 @@ enum DownloadJSON {
         var url: String
     }
 
-    /// The line of an event; `nil` for events that the line of the outcome covers.
+    /// The line of an event; `nil` for events that end a download, which the line of its outcome reports.
     static func line(_ event: DownloadEvent, _ subject: Subject) -> String? {
         switch event {
         case .started(let resumed): line("started", subject, ["resumed": resumed])

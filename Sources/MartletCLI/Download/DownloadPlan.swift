@@ -3,7 +3,7 @@ import Martlet
 
 /// One file of the command line, with all properties of its download.
 struct DownloadPlan: Sendable {
-    /// The number among all, from 1.
+    /// The number of the download, from 1.
     var number: Int
     /// The URL without user info.
     let url: HTTPURL
@@ -69,17 +69,17 @@ struct DownloadPlan: Sendable {
         options.headers = HTTPHeaders(fields)
     }
 
-    /// A download that was found in a directory.
+    /// Creates the plan of a download that is stored in the directory of `--state`.
     init(_ download: Download, number: Int) {
         (self.number, url, target) = (number, download.url, download.target)
         name =
             download.path?.lastComponent?.string ?? SuggestedFilename.of(contentDisposition: nil, url: url)
             ?? RemoteName.placeholder
-        // Its own options are stored with it.
+        // The download's own options are stored in the directory.
         options = DownloadOptions()
     }
 
-    /// The header fields of a command line, and of lines of a list.
+    /// The header fields of a command line, and of `more` lines of a list.
     static func fields(of group: TransferOptions, _ more: [(place: String, line: String)] = []) throws(UsageError)
         -> HeaderLines
     {
@@ -113,22 +113,22 @@ struct DownloadCommandOptions: Sendable {
     var folder: String?
     /// Files with lists of URLs; `-` is standard input.
     var lists: [String] = []
-    /// The options of each download, with the checksum of the file of the one URL.
+    /// The options of every download. The checksum applies only to a single URL.
     var options = DownloadOptions()
     var fileLimit = 3
     var fileLimitPerHost = 2
-    /// Bytes a second, for all files together.
+    /// The maximum rate of all files together, in bytes per second; `nil` for no limit.
     var rate: Int?
     /// The directory of a queue that outlives the program.
     var stateFolder: String?
 }
 
-/// Assigns the credentials of a command line to downloads of a queue: to the named ones, or to all if none is named.
-/// They are not written to the queue's directory.
+/// Assigns the credentials of a command line to downloads of a queue: to those whose URLs it names, or to all if it
+/// names none. Credentials are not written to the queue's directory.
 struct DownloadCredentials: Sendable {
     /// The options of the URLs that the command line names once.
     private let named: [String: DownloadOptions]
-    /// All URLs that it names.
+    /// All URLs that the command line names.
     private let urls: Set<String>
     private let group: TransferOptions
     private let lines: HeaderLines
@@ -136,7 +136,7 @@ struct DownloadCredentials: Sendable {
 
     private static let secrets: [HTTPField.Name] = [.authorization, .proxyAuthorization, .cookie]
 
-    /// The credentials of a command line with these downloads.
+    /// Reads the credentials of a command line. `plans` are the downloads that it names.
     init(_ plans: [DownloadPlan], _ group: TransferOptions, _ caller: CredentialPlan) throws(UsageError) {
         let alike = Dictionary(grouping: plans) { $0.url.absoluteForm }
         named = alike.compactMapValues { $0.count == 1 ? $0.first?.options : nil }
@@ -145,7 +145,7 @@ struct DownloadCredentials: Sendable {
         lines = try DownloadPlan.fields(of: group)
     }
 
-    /// Assigns credentials to a download. Returns whether the command line names the download, which then also uses its
+    /// Assigns credentials to a download if they are for it. Returns whether they are: only then it uses the client
     /// certificate.
     func grant(_ plan: inout DownloadJob.Plan) -> Bool {
         let url = plan.url.absoluteForm
@@ -157,7 +157,7 @@ struct DownloadCredentials: Sendable {
             plan.options.request.usesCookies = false
             return false
         }
-        // A new download has them already.
+        // A URL that is named several times has no common options. Its new downloads have their own already.
         guard let given = named[url] else { return true }
         for name in DownloadCredentials.secrets where plan.options.headers[name] == nil {
             plan.options.headers[name] = given.headers[name]
@@ -181,7 +181,7 @@ struct DownloadCredentials: Sendable {
 /// A list of URLs: one a line, each followed by indented lines with its own options.
 ///
 /// ```
-/// # comments and empty lines mean nothing
+/// # comments and empty lines are ignored
 /// https://example.com/disk.img
 ///   out=disk-1.img
 ///   checksum=sha256=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -266,7 +266,7 @@ actor RunningDownloads {
     private let phase = CurrentValue(Phase.open)
     private var running: [Int: Download] = [:]
 
-    /// Creates a list of the downloads that a starter starts.
+    /// Creates an empty list. `starter` stops its downloads.
     init(_ starter: any DownloadBackend) { self.starter = starter }
 
     /// Whether no more downloads may begin.

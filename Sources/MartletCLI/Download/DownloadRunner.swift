@@ -9,7 +9,8 @@ struct DownloadRunner: Sendable {
     /// The maximum number of concurrent downloads, in all and per host; `nil` if the starter has a queue with limits.
     let limits: (files: Int, perHost: Int)?
 
-    /// Runs all downloads; the number of a signal stops them. Returns the exit code of the first URL that failed.
+    /// Runs all downloads, until they end or `interruption` returns a signal. Returns the exit code of the first URL
+    /// that failed; after a signal, 128 plus its number.
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
         let runningDownloads = RunningDownloads(starter)
         let signal = CurrentValue<Int32?>(nil)
@@ -45,7 +46,7 @@ struct DownloadRunner: Sendable {
                 limitPerHost: limits?.perHost ?? plans.count)
             var outcomes: [Int: DownloadOutcome] = [:]
             var runningCount = 0
-            // Shortly after its start, or in a closed queue, a stopped download ends without an event: cancel its task.
+            // A download stopped shortly after its start, or in a closed queue, ends without an event: cancel its task.
             tasks.addTask {
                 await runningDownloads.untilStopped()
                 return nil
@@ -94,7 +95,7 @@ struct DownloadRun: Sendable {
     private var screen: DownloadScreen { runner.screen }
     private var retryTimeLimit: Duration? { runner.group.retries.timeLimit }
 
-    /// Runs the download to its end. If the task is cancelled, it ends after the last event.
+    /// Runs the download to its end. If the task is cancelled, returns after the events that are already buffered.
     func run() async -> DownloadOutcome {
         let download: Download
         do {
@@ -193,15 +194,14 @@ struct DownloadRun: Sendable {
     }
 }
 
-/// Begins downloads for the runner, and stops them.
+/// Starts downloads for the runner, and stops them.
 protocol DownloadBackend: Sendable {
     func prepare() async
-    /// Begins a download, or puts it into a queue. Throws an `HTTPError` if it cannot begin.
+    /// Starts a download, or adds it to a queue. Throws an error if that fails.
     func begin(_ plan: DownloadPlan) async throws -> Download
-    /// Stops downloads so that they can be resumed, by another process as well; returns when all their files are
-    /// closed.
+    /// Stops downloads so that they can be resumed, also by another process. Returns when all their files are closed.
     func stop(_ downloads: [Download]) async
-    /// Removes a complete download that was reported from the queue.
+    /// Removes a complete download from the queue, after it was reported.
     func forget(_ download: Download) async
 }
 
@@ -233,7 +233,7 @@ actor ManagedDownloads: DownloadBackend {
     private let new: ArraySlice<DownloadPlan>
     private let makesFolders: Bool
     private var begun: [Int: Result<Download, any Error>]
-    /// Whether all new downloads are on the disk.
+    /// Whether all new downloads are stored in the directory.
     private let isPrepared = CurrentValue(false)
 
     private init(
@@ -246,7 +246,7 @@ actor ManagedDownloads: DownloadBackend {
         begun = Dictionary(found.map { ($0.0.number, .success($0.1)) }) { first, _ in first }
     }
 
-    /// Opens the directory of a command line, if any, and resumes its downloads. Plans that it has are not added again.
+    /// Opens the directory of `--state`, if given, and resumes its downloads. Plans that it has are not added again.
     static func open(
         _ group: TransferOptions, _ plans: [DownloadPlan], _ caller: CredentialPlan, _ session: HTTPSession
     ) async throws(UsageError) -> ManagedDownloads? {
@@ -324,13 +324,13 @@ actor ManagedDownloads: DownloadBackend {
         return try result.get()
     }
 
-    /// Stops all downloads: a single one would stay paused.
+    /// Stops all downloads by closing the manager: pausing them one by one would store them as paused.
     func stop(_ downloads: [Download]) async {
         await isPrepared.becomesTrue()
         await manager.close()
     }
 
-    /// Removes a complete download. If that fails, the next program reports it again.
+    /// Removes a complete download. If that fails, the next run reports it again.
     func forget(_ download: Download) async { try? await manager.remove(download.id) }
     func close() async { await manager.close() }
 }

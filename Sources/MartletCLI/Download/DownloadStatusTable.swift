@@ -1,6 +1,6 @@
 import Martlet
 
-/// The state of all downloads of a command line, to be shown. Pure: times are passed in, counted from the beginning.
+/// The displayed state of all downloads of a command line. Pure: times are passed in, counted from its start.
 struct DownloadStatusTable: Sendable {
     let fileCount: Int
     private var trackers: [Int: DownloadTracker] = [:]
@@ -49,7 +49,7 @@ struct DownloadStatusTable: Sendable {
 
     subscript(number: Int) -> DownloadTracker? { trackers[number] }
 
-    /// The bytes of bodies that all downloads received.
+    /// The body bytes that all downloads received in this run.
     var receivedByteCount: UInt64 { trackers.values.reduce(endedReceived) { $0 &+ $1.progress.receivedByteCount } }
 
     func rows(at time: Duration) -> [(id: Int, row: DownloadRow)] {
@@ -100,7 +100,7 @@ struct DownloadRow: Hashable, Sendable {
     /// The name, not yet escaped for a terminal.
     var name: String
     var phase = Phase.receiving
-    /// The bytes of the file that are there.
+    /// The bytes of the file that are present.
     var bytes: UInt64 = 0
     /// The size of the file; `nil` while it is not known.
     var total: UInt64?
@@ -119,7 +119,7 @@ struct DownloadRow: Hashable, Sendable {
         return total == 0 ? 1 : min(1, Double(bytes) / Double(total))
     }
 
-    /// The time for the rest at the present rate; `nil` if it is not known, or no bytes arrive.
+    /// The remaining time at the current rate; `nil` if it is unknown, or if no bytes arrive.
     var timeLeft: Duration? {
         guard let total, phase == .receiving, !isStalled, rate >= 1 else { return nil }
         return .seconds(min(1e8, Double(total - min(total, bytes)) / rate))
@@ -130,20 +130,20 @@ struct DownloadTotal: Hashable, Sendable {
     var fileCount = 0
     var finishedCount = 0
     var failedCount = 0
-    /// The bytes, rate and time of all; the name is not shown.
+    /// The bytes, rate and time of all downloads; the name is not shown.
     var row = DownloadRow(name: "")
 
     var count: String { "\(finishedCount) of \(fileCount) files" + (failedCount > 0 ? ", \(failedCount) failed" : "") }
 }
 
 /// Follows one download by its events and its progress. Pure: times are passed in, counted from one instant, and never
-/// fall.
+/// decrease.
 struct DownloadTracker: Sendable {
     private(set) var name: String
     private(set) var progress = DownloadProgress()
     private var window = RateWindow()
     private var isVerifying = false
-    /// The time of the next attempt, the number of failures, and the bytes received by then.
+    /// The time of the next attempt, the number of failures, and the bytes received before the last failure.
     private var wait: (until: Duration, failures: Int, received: UInt64)?
 
     init(name: String, start: Duration) {
@@ -206,11 +206,11 @@ extension Download {
 }
 
 /// Shows the progress of downloads on standard error. Bars are drawn at most ten times a second, each time by one
-/// write, together with the lines that stay; other forms are written immediately. A slow reader of standard error gets
-/// fewer lines of progress, and delays only the end of the program.
+/// write, together with the lines that stay; other forms are written immediately. A slow reader of standard error
+/// receives fewer progress lines, and delays only the end of the program.
 actor DownloadScreen {
     private static let firstFrame = Duration.milliseconds(400)
-    /// Slightly less than ten seconds, so that there is a line every ten seconds.
+    /// Less than ten seconds, so that the pause between two lines is below ten seconds even if a tick is late.
     private static let lineInterval = Duration.seconds(9)
 
     private let form: ProgressStyle
@@ -220,10 +220,10 @@ actor DownloadScreen {
     private var sources: [Int: (download: Download, url: String)] = [:]
     private var block = TerminalBlock()
     private var shown: (lines: [String], size: TerminalSize)?
-    /// The lines that wait for the next frame.
+    /// The messages that wait for the next frame.
     private var notes: [String] = []
     private var lastLine = Duration.zero
-    /// Whether the summary was written: no frame follows.
+    /// Whether the summary was written. Lines are then written immediately, because no frame follows.
     private var isOver = false
 
     init(form: ProgressStyle, fileCount: Int) {
@@ -322,7 +322,7 @@ actor DownloadScreen {
         }
     }
 
-    /// The rows of the downloads that do not wait for their turn.
+    /// The rows of the downloads that are not waiting for their turn.
     private func rows(at time: Duration) -> [(id: Int, row: DownloadRow)] {
         board.rows(at: time).filter { id, _ in if case .waiting? = sources[id]?.download.state { false } else { true } }
     }
@@ -348,7 +348,7 @@ actor DownloadScreen {
         await Console.printError(frame)
     }
 
-    /// Removes the bars, and writes a summary, and a message below it.
+    /// Removes the bars, and writes the summary with `summaryMessage` below it.
     func finish(_ status: ExitStatus, summaryMessage: String? = nil) async {
         let total = board.total(at: elapsed)
         switch form.progress {

@@ -30,7 +30,7 @@ struct CredentialPlan: Sendable {
         return plan
     }
 
-    /// Reads a netrc. A given file must exist, unless it is optional; that of the user need not.
+    /// Reads a netrc. A file of `--netrc-file` must exist unless it is optional; `~/.netrc` may be missing.
     private static func file(_ named: String?, isOptional: Bool) async throws(UsageError) -> NetrcFile? {
         let home = Environment["HOME"].flatMap { $0.isEmpty ? nil : FilePath($0).appending(".netrc") }
         guard let path = named.map({ FilePath($0) }) ?? home else { return nil }
@@ -39,16 +39,16 @@ struct CredentialPlan: Sendable {
         { return nil } catch { throw UsageError("could not use “\(path.string)”: \(error)", status: .readFailed) }
     }
 
-    /// Whether all hosts share one identity, as opposed to a netrc with one for each.
+    /// Whether one user or token is given for all hosts. A netrc has credentials for each host instead.
     var isOneForAll: Bool { identity != nil }
 
-    /// The settings of calls to any origin: credentials for one origin only, or those of a netrc for each origin.
+    /// The settings for calls to any origin. A user or token is sent only to `origin`; a netrc applies to each host.
     func settings(for origin: HTTPURL.Origin?) -> AuthenticationSettings {
         if let identity { return origin.map(identity.settings) ?? AuthenticationSettings() }
         return AuthenticationSettings(netrc: netrc, netrcScheme: scheme)
     }
 
-    /// Sets the credentials of a call. Those that all redirects retain are added to the header fields.
+    /// Sets the credentials of a call. With `--location-trusted`, the field `Authorization` may be added to `fields`.
     func apply(to options: inout RequestOptions, _ fields: inout HTTPFields, url: HTTPURL) {
         let ofURL = url.user.map { RequestCredentials(user: $0, password: url.password ?? "", scheme: scheme) }
         if let identity = identity ?? (netrc == nil ? ofURL : nil) {
@@ -56,7 +56,7 @@ struct CredentialPlan: Sendable {
         } else if let netrc {
             var settings = AuthenticationSettings(netrc: netrc, netrcScheme: scheme)
             if let user = url.user {
-                // The user of the URL takes precedence; a preferred netrc can only provide another password for it.
+                // The user in the URL takes precedence; a netrc with precedence can only replace the user's password.
                 let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
                 let kept = netrc.entry(forHost: host, login: user)?.password
                 let password = netrcPrecedesURL ? kept ?? url.password : url.password ?? kept
@@ -81,14 +81,14 @@ struct RequestCredentials: Sendable {
 
     init(bearer token: String) { (credentials, preemptiveValue) = (.bearer(token), "Bearer \(token)") }
 
-    /// The settings for one origin, for calls that start anywhere.
+    /// The settings for calls to any origin that send the credentials only to `origin`.
     func settings(for origin: HTTPURL.Origin) -> AuthenticationSettings {
         AuthenticationSettings(credentialsByOrigin: [origin: credentials])
     }
 
-    /// The settings for the origin at which a call begins; or for all origins, as for `--location-trusted`. Credentials
-    /// that need no challenge become a header field, unless it is set; redirects retain it. Other credentials answer
-    /// each challenge.
+    /// The settings for the origin of a call's first request or, with `isForAll` (`--location-trusted`), for all
+    /// origins. For all origins, Basic and bearer credentials become the field `Authorization`, which redirects retain,
+    /// unless it is set; other credentials are sent in reply to each challenge.
     func settings(isForAll: Bool, _ fields: inout HTTPFields) -> AuthenticationSettings {
         guard isForAll else { return AuthenticationSettings(credentials: credentials) }
         guard let preemptiveValue else {
@@ -114,7 +114,7 @@ enum PasswordPrompt {
         guard unsafe tcgetattr(terminal.rawValue, &shown) == 0 else { throw Errno(rawValue: ENOTTY) }
         var hidden = shown
         hidden.c_lflag &= ~tcflag_t(ECHO)
-        // A signal during the prompt turns the echo on again.
+        // If a signal ends the program during the prompt, the handler restores this state and so the echo.
         let state = shown
         SignalHandler.update { $0.terminal = (terminal.rawValue, state) }
         defer {
@@ -130,8 +130,8 @@ enum PasswordPrompt {
     }
 }
 
-/// The file of `SSLKEYLOGFILE` for the secrets of connections. As in curl, a file that cannot be written fails no
-/// request.
+/// The file that `SSLKEYLOGFILE` names, for the secrets of TLS connections. As in curl, requests do not fail if it
+/// cannot be written.
 enum KeyLogPlan {
     private static var name: String? { Environment["SSLKEYLOGFILE"].flatMap { $0.isEmpty ? nil : $0 } }
 
@@ -183,7 +183,7 @@ enum CookiePlan {
         }
     }
 
-    /// Stores a cookie as if its domain had set it for all its paths. Returns the reason if it cannot.
+    /// Stores a cookie as if the host in its Domain attribute had set it. Returns the reason if it is not stored.
     private static func store(_ value: String, in jar: CookieJar) async -> String? {
         let domains = value.split(separator: ";").dropFirst().compactMap { part -> Substring? in
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

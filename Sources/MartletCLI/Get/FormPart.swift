@@ -14,7 +14,7 @@ struct FormPart: Hashable, Sendable {
 
     private enum Source { case text, file, contents }
 
-    /// The form of some parts, with the boundary of the caller's `Content-Type`, if any. Blocks for input and files.
+    /// The body with all parts. `boundary` is that of a `Content-Type` of `-H`, if any. Blocks to read files and input.
     static func body(of parts: [FormPart], quoting: MultipartQuoting, boundary: String? = nil) throws(UsageError)
         -> HTTPBody
     {
@@ -27,7 +27,7 @@ struct FormPart: Hashable, Sendable {
     private func addition() throws(UsageError) -> (inout MultipartForm) -> Void {
         guard let mark = text.first("=") else { throw makeError("has no =: NAME=CONTENT") }
         let name = String(text[..<mark])
-        // By scalars: a separator also counts before a combining character.
+        // Scalars, because a separator also counts before a combining character.
         var rest = text.unicodeScalars[mark...].dropFirst()
         if isLiteral {
             let value = String(String.UnicodeScalarView(rest))
@@ -54,14 +54,14 @@ struct FormPart: Hashable, Sendable {
             let filename = filename ?? FilePath(value).lastComponent?.string
             return { $0.part(name, .bytes(bytes, contentType: type), filename: filename) }
         case .file:
-            // As in curl: by the name for the server, then by the name of the file.
+            // As in curl, the type is guessed from `filename=`, then from the name of the file.
             let guess =
                 filename.flatMap(MediaTypeTable.system.contentType) ?? MediaTypeTable.system.contentType(ofFile: value)
             return { $0.file(name, at: FilePath(value), filename: filename, contentType: type ?? guess) }
         }
     }
 
-    /// `;type=…;filename=…`, in any order. Other attributes are part of a type before them, or are ignored.
+    /// Reads `;type=…;filename=…`, in any order. Another attribute is part of the type that it follows, or is ignored.
     private func attributes(_ rest: inout Scalars) throws(UsageError) -> (type: String?, filename: String?) {
         var type: String?
         var filename: String?
@@ -87,11 +87,11 @@ struct FormPart: Hashable, Sendable {
                 if isInType { type? += ";" + String(parameter[..<rest.startIndex]) }
             }
         }
-        guard rest.isEmpty else { throw makeError("“\(String(rest))” after the file name") }
+        guard rest.isEmpty else { throw makeError("“\(String(rest))” is not an attribute") }
         return (type, filename)
     }
 
-    /// The text before the next semicolon, without trailing blanks; or between quotes, with backslashes.
+    /// Reads the text before the next semicolon, without trailing blanks, or a quoted text with backslash escapes.
     private static func word(_ rest: inout Scalars, endsAtComma: Bool = false) -> String {
         if rest.first == "\"", let quoted = quoted(rest) {
             rest = quoted.rest
@@ -103,7 +103,7 @@ struct FormPart: Hashable, Sendable {
         return end.map { String(word[...$0]) } ?? ""
     }
 
-    /// A word in quotes, and the text after it; `nil` if no separator follows.
+    /// A word in quotes, and the text after it; `nil` if the quotes are not closed or no separator follows.
     private static func quoted(_ text: Scalars) -> (word: String, rest: Scalars)? {
         var word = String.UnicodeScalarView()
         var isEscaped = false
@@ -152,9 +152,9 @@ enum FormData {
         }
     }
 
-    /// `text`, `=text`, `name=text`, `@file`, `name@file`; the name is not encoded.
+    /// Encodes `text`, `=text`, `name=text`, `@file` or `name@file`; the name is not encoded.
     private static func encoded(_ text: String) throws(UsageError) -> [UInt8] {
-        // As in curl, `=` comes before `@`.
+        // As in curl, `=` takes precedence over `@`.
         let equals = text.first("=")
         guard let mark = equals ?? text.first("@") else { return escaped(text.utf8) }
         let name = Array(text[..<mark].utf8)

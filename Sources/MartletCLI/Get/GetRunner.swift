@@ -5,7 +5,7 @@ import Martlet
 struct GetRunner: Sendable {
     let groups: [TransferOptions]
 
-    /// - Returns: The exit code: as in curl, that of the last transfer, or with `-Z` that of the last that failed.
+    /// - Returns: The exit code: as in curl, that of the last transfer, or with `-Z` that of the last one to fail.
     func run() async throws(UsageError) -> ExitStatus {
         let global = groups.global
         if !global.isSilent { for warning in global.warnings { await Console.report("warning: \(warning)") } }
@@ -56,7 +56,7 @@ struct GetRunner: Sendable {
             for transfer in transfers where !endsHere {
                 let report = await transfer.run()
                 status = report.status
-                // A file that cannot be written fails only its own transfer.
+                // A file that cannot be written fails only its own transfer; broken standard output ends the run.
                 endsHere =
                     status == .interrupted || report.isOutputBroken || (status != .success && global.stopsAtFirstError)
             }
@@ -69,7 +69,7 @@ struct GetRunner: Sendable {
         return status
     }
 
-    /// The session for a group; its connections are those of all groups.
+    /// The session for a group: a view that shares the connections of all groups.
     private func view(
         of session: inout HTTPSession?, for group: TransferOptions, _ plans: [TransferPlan], _ caches: CachePlan,
         _ jar: CookieJar

@@ -9,7 +9,7 @@ enum HeadText {
         return bytes + lines(of: head.fields) + [13, 10]
     }
 
-    /// Fields, a line each.
+    /// The fields, one per line.
     static func lines(of fields: FieldBlock) -> [UInt8] {
         var bytes: [UInt8] = []
         for index in fields.indices {
@@ -21,7 +21,7 @@ enum HeadText {
         return bytes
     }
 
-    /// A head's lines after a mark, without the values that are credentials.
+    /// The lines of a head, each after `mark`. The values of credentials are replaced by `***`.
     static func shown(_ bytes: [UInt8], mark: String) -> String {
         bytes.split(separator: 10, omittingEmptySubsequences: false).dropLast().map { line in
             let line = String(decoding: line.last == 13 ? line.dropLast() : line, as: UTF8.self)
@@ -48,7 +48,7 @@ struct HeaderLines: Sendable {
     /// Reads lines: `Name: value`, `Name;` for an empty value, `Name:` to omit a default.
     init(_ lines: [String]) throws(UsageError) { for line in lines { try add(line, at: "option -H") } }
 
-    /// - Parameter place: The prefix of errors.
+    /// Adds a line in the format of ``init(_:)``. Error messages begin with `place`.
     mutating func add(_ line: String, at place: String) throws(UsageError) {
         guard let mark = line.first(":", ";") else {
             throw UsageError("\(place): “\(line)” has no colon: 'Name: value'")
@@ -72,20 +72,20 @@ struct HeaderLines: Sendable {
         }
     }
 
-    /// A text without blanks around it.
+    /// A text without leading and trailing spaces and tabs.
     static func trimmed(_ text: Substring) -> Substring {
         let start = text.drop { $0 == " " || $0 == "\t" }
         let end = start.lastIndex { $0 != " " && $0 != "\t" }
         return end.map { start[...$0] } ?? ""
     }
 
-    /// The value of an option that becomes a field's.
+    /// Returns the value of an option that is sent as a field value, and throws if it is invalid.
     static func checked(_ value: String) throws(UsageError) -> String {
         try check(isValid(value), "the value has a control character")
         return value
     }
 
-    /// Control characters would split the request.
+    /// Whether a text is valid as a field value. Control characters could split the request.
     static func isValid(_ value: String) -> Bool { value.utf8.allSatisfy(ByteClass.isFieldValue) }
 
     /// Sets a field unless the lines set or omit it.
@@ -93,7 +93,7 @@ struct HeaderLines: Sendable {
         if fields[name] == nil, !omitted.contains(name) { append(name, value) }
     }
 
-    /// Sets the fields of other options than `-H`: referer, user agent and cookies.
+    /// Sets the fields of the options for referer, user agent and cookies, unless `-H` sets or omits them.
     mutating func setDefaults(_ options: TransferOptions) {
         if let referer = options.referer, !referer.isEmpty { setDefault(.referer, referer) }
         if let agent = options.userAgent {
@@ -106,11 +106,11 @@ struct HeaderLines: Sendable {
         if !options.cookies.isEmpty { setDefault(.cookie, options.cookies.joined(separator: "; ")) }
     }
 
-    /// Adds a field, regardless of the lines.
+    /// Adds a field, even if the lines set or omit it.
     mutating func append(_ name: HTTPField.Name, _ value: String) { fields.append(HTTPField(name: name, value: value)) }
 }
 
-/// A head before that of the final response.
+/// A head that was sent or received before the head of the final response.
 enum IntermediateHead: Sendable {
     case sent([UInt8])
     /// A proxy's response to CONNECT, or a response after which the same request was sent again.
@@ -137,6 +137,6 @@ enum VerboseText {
         return text
     }
 
-    /// The use of the cache, if there is one.
+    /// The line with the `Cache-Status` of a response; empty without one.
     static func cache(_ status: String?) -> String { status.map { "* Cache-Status: \($0)\n" } ?? "" }
 }

@@ -1,17 +1,17 @@
 import Martlet
 
-/// Detects a transfer below a mean rate over the last seconds. As with curl's `-Y` and `-y`, the time starts with the
-/// connection: the wait for the head counts, the wait for a connection does not.
+/// Detects a transfer whose average rate over the last seconds is below a limit. As with curl's `-Y` and `-y`, the
+/// measurement starts with the connection: the wait for the head counts, the wait for a connection does not.
 struct LowSpeedDetector: Sendable {
     /// The maximum number of samples in ``time``.
     private static let sampleLimit = 20
     /// The minimum rate, in bytes per second.
     private let limit: Int
     private let time: Duration
-    /// The samples of the last ``time``, with one before them; none while there is no connection.
+    /// The samples of the last ``time``, and the one before them; empty without a connection.
     private var samples: [(instant: ContinuousClock.Instant, bytes: UInt64)] = []
 
-    /// A detector; `nil` without a limit.
+    /// Creates a detector; `nil` if the options set no limit.
     init?(_ options: TransferOptions) {
         guard options.speedLimit > 0, options.speedTime > .zero else { return nil }
         (limit, time) = (options.speedLimit, options.speedTime)
@@ -26,10 +26,10 @@ struct LowSpeedDetector: Sendable {
         return "Operation too slow. Less than \(limit) bytes/sec transferred the last \(text) seconds"
     }
 
-    /// Starts with a connection.
+    /// Starts the measurement on a new connection.
     mutating func begin(at now: ContinuousClock.Instant) { samples = [(now, 0)] }
 
-    /// Stops until there is another connection.
+    /// Stops the measurement until the next connection.
     mutating func rest() { samples = [] }
 
     /// Records the bytes that have moved in both directions. Returns whether the transfer is too slow.
@@ -46,7 +46,7 @@ struct LowSpeedDetector: Sendable {
 }
 
 extension Transfer {
-    /// Runs an attempt, and ends it if it is too slow.
+    /// Runs an attempt, and ends it with an error if it is too slow.
     func watchingSpeed(of control: TransferControl, _ body: @escaping @Sendable () async throws -> Void) async throws {
         guard let watch = LowSpeedDetector(options) else { return try await body() }
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -74,9 +74,9 @@ struct RetryPlan: Hashable, Sendable {
     }
 
     var count = 0
-    /// The delay; `nil` for a second, then two, four and so on.
+    /// The delay before each retry; `nil` for one second, which is doubled each time.
     var delay: Duration?
-    /// The time after the start of the first attempt until which others may begin; `nil` for no limit.
+    /// The time after the start of the first attempt after which no retry starts; `nil` for no limit.
     var timeLimit: Duration?
     var includesRefusedConnections = false
     var includesAllErrors = false
@@ -89,8 +89,8 @@ struct RetryPlan: Hashable, Sendable {
         .usage, .malformedURL, .unsupportedScheme, .writeFailed, .readFailed, .interrupted, .notInCache,
     ]
 
-    /// The delay after a number of attempts and a time since the start of the first; `nil` if there is no further
-    /// attempt.
+    /// The delay before the next attempt; `nil` if there is none. `tries` is the number of attempts so far, and
+    /// `elapsed` the time since the first one started.
     func wait(after outcome: Outcome, tries: Int, elapsed: Duration) -> Duration? {
         guard tries <= count, isPassing(outcome) else { return nil }
         // More doublings would exceed the maximum anyway.

@@ -18,7 +18,7 @@ enum SessionPlan {
         return configuration
     }
 
-    /// The configuration. Checks the files of TLS, if any URL needs it.
+    /// The configuration without cookies. If `usesTLS`, checks that the files of the TLS options are readable.
     static func configuration(for options: TransferOptions, usesTLS: Bool) throws(UsageError) -> SessionConfiguration {
         var configuration = options.session
         configuration.redirects = .doNotFollow
@@ -26,7 +26,7 @@ enum SessionPlan {
             configuration.middleware = [MethodPreservingInterceptor(method: method)]
         }
         if let wait = options.continueTimeout { configuration.continueTimeout = wait }
-        // The proxy receives the same value in its CONNECT.
+        // A CONNECT request to a proxy contains the same value.
         if let agent = options.userAgent { configuration.userAgent = agent.isEmpty ? nil : agent }
         configuration.proxy = try ProxyPlan.settings(options.proxy)
         configuration.tls = usesTLS ? try tls(options) : TLSSettings()
@@ -41,7 +41,7 @@ enum SessionPlan {
             tls.verifiesHostName = false
             tls.trust = .dangerouslyAcceptingAnyCertificate
             if WriteOut.printsVerification(options.writeOut) {
-                // The result is printed: the chain is verified, but always accepted.
+                // `-w` prints the result of the verification: the chain is verified, but always accepted.
                 tls.trust = (hasRoots ? try trust(options) : TrustPolicy.system).evaluated { _, _ in .accept }
             }
         } else if hasRoots {
@@ -64,7 +64,7 @@ enum SessionPlan {
             guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else {
                 throw UsageError("option --capath: “\(folder)” cannot be read", status: .authorityFile)
             }
-            // As in OpenSSL: the files named after the hashes of their subjects.
+            // As in OpenSSL, only files named after the hash of a subject count, such as `9d66eef0.0`.
             let hashed = names.filter { name in
                 let parts = name.split(separator: ".")
                 return parts.count == 2 && parts[0].count == 8 && parts[0].allSatisfy(\.isHexDigit)
@@ -76,7 +76,7 @@ enum SessionPlan {
         return policy
     }
 
-    /// `FILE` or `FILE:PASSWORD`; a colon in the name is written `\:`.
+    /// Parses `FILE` or `FILE:PASSWORD`; a colon in the name is written `\:`.
     private static func identity(_ text: String, _ options: TransferOptions) throws(UsageError) -> TLSIdentity {
         var (name, passphrase, rest) = ("", options.passphrase, text[...])
         while let character = rest.popFirst() {
@@ -102,14 +102,14 @@ enum SessionPlan {
 
 /// The settings of proxies from options, as curl reads them.
 enum ProxyPlan {
-    /// The options, or those of a line of a batch, about proxies.
+    /// The proxy options of a command line or of a batch request.
     struct Options: Hashable, Sendable {
         /// The proxy's URL; empty for none, `nil` for that of the environment.
         var address: String?
         var user: String?
-        /// The scheme of authentication to an HTTP proxy.
+        /// The authentication scheme for an HTTP proxy.
         var scheme = Credentials.PasswordScheme.basic
-        /// The servers reached without a proxy; `nil` for those of `no_proxy`.
+        /// The servers that are reached without a proxy; `nil` for the list in `no_proxy`.
         var exceptions: String?
         var alwaysTunnels = false
         var authorityFile: String?
@@ -118,7 +118,7 @@ enum ProxyPlan {
         var isEmpty: Bool { self == Options() }
     }
 
-    /// - Throws: The error, whose text contains no password.
+    /// Creates the settings. The messages of its errors contain no password.
     static func settings(_ options: Options) throws(UsageError) -> ProxySettings {
         var settings = ProxySettings.environment
         if let address = options.address {
@@ -126,7 +126,7 @@ enum ProxyPlan {
             do throws(HTTPURL.ParseError) { settings = .server(try ProxyServer(address)) } catch {
                 throw UsageError("the address of the proxy is invalid: \(error)", status: .unresolvedProxy)
             }
-            // As in curl, the exceptions of the environment are also for the proxies of options.
+            // As in curl, `no_proxy` of the environment also applies to a proxy that an option names.
             let exceptions = options.exceptions ?? Environment["no_proxy"] ?? Environment["NO_PROXY"] ?? ""
             settings = settings.bypassing(exceptions)
         } else if let exceptions = options.exceptions {
@@ -156,7 +156,7 @@ enum ProxyPlan {
         return options.alwaysTunnels ? settings.alwaysTunneling() : settings
     }
 
-    /// The URL of a SOCKS proxy, which may be written without a scheme.
+    /// The URL of a SOCKS proxy. The scheme is added if `address` has none.
     static func socks(_ address: String, _ scheme: String) -> String {
         address.utf8.firstRange(of: "://".utf8) == nil ? "\(scheme)://\(address)" : address
     }
@@ -169,7 +169,7 @@ struct CachePlan: Sendable {
 
     private var caches: [FilePath: ResponseCache] = [:]
 
-    /// Opens the caches after all groups were checked, before anything is sent. Errors name the option.
+    /// Checks the cache options of all groups, then opens the caches. Error messages name the option.
     init(_ groups: [TransferOptions]) async throws(UsageError) {
         var limits: [FilePath: Int?] = [:]
         for group in groups {
@@ -204,12 +204,12 @@ struct CachePlan: Sendable {
     }
 
     /// Opens a cache, and returns whether its directory exists; without one nothing is stored.
-    /// - Throws: If the directory belongs to another user, is accessible by others, or is not a directory.
+    /// - Throws: An error if the directory belongs to another user, is accessible by others, or is not a directory.
     static func open(_ folder: FilePath, staleIfError: Int? = nil) async throws(UsageError) -> (
         cache: ResponseCache, isThere: Bool
     ) {
         var options = ResponseCache.Options()
-        // More than 2^31 seconds count as infinite (RFC 9111 §1.2.2).
+        // Larger values count as 2^31 seconds (RFC 9111 §1.2.2).
         options.staleIfError = staleIfError.map { .seconds(min($0, 1 << 31)) }
         let opening = options
         return try await Console.attempt { () throws(UsageError) in
@@ -236,10 +236,10 @@ struct CachePlan: Sendable {
     /// Writes all stored responses to the disk before the program ends.
     func end(_ session: HTTPSession?) async { for cache in caches.values { await CachePlan.end(session, cache) } }
 
-    /// Waits a limited time for background validations, and for the disk.
+    /// Waits for background validations, for a limited time, and until all stored responses are on disk.
     static func end(_ session: HTTPSession?, _ cache: ResponseCache) async {
         if let session, cache.statistics.revalidations > 0 {
-            // Unstructured: the wait ends only with the session.
+            // Unstructured: only invalidating the session ends the wait below early.
             let limit = Task {
                 try await Task.sleep(for: validationLimit)
                 await session.invalidateAndCancel()

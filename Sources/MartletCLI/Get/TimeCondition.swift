@@ -5,11 +5,12 @@ import MartletWire
 
 /// The condition of `-z`: newer or older than an instant.
 struct TimeCondition: Hashable, Sendable {
-    /// The field with the date. With curl's `=`, it is sent as `Last-Modified` of the request itself.
+    /// The request field that contains the date. With curl's prefix `=` it is `Last-Modified`.
     let field: HTTPField.Name
     let date: HTTPDate
 
-    /// Reads `DATE`, `-DATE`, or the name of a file with the time, in this order as curl; `nil` for other texts.
+    /// Parses a date after an optional `-`, `=` or `+`. As in curl, a text that is not a date is the name of a file,
+    /// whose modification time is used. `nil` if there is no such file.
     init?(_ text: String, now: HTTPDate) {
         let mark = text.unicodeScalars.first
         field = mark == "-" ? .ifUnmodifiedSince : mark == "=" ? .lastModified : .ifModifiedSince
@@ -26,7 +27,7 @@ struct TimeCondition: Hashable, Sendable {
 
     static var present: HTTPDate { HTTPDate(secondsSinceEpoch: Int64(Date().timeIntervalSince1970.rounded(.down))) }
 
-    /// Whether a response satisfies the condition; a response without a date does.
+    /// Whether a response satisfies the condition; a response without a valid `Last-Modified` does.
     func isMet(by head: ResponseHead) -> Bool {
         guard let text = head.fields.firstValue(of: "last-modified"), let modified = HTTPDate(text) else { return true }
         return field == .ifModifiedSince ? modified > date : field == .lastModified || modified < date
@@ -35,8 +36,8 @@ struct TimeCondition: Hashable, Sendable {
 
 /// The files of `--etag-compare` and `--etag-save`.
 enum EntityTagFile {
-    /// The value of `If-None-Match`: the file without its line breaks; `nil` without a file. The tag is empty for an
-    /// empty file, and for a missing one if a tag is saved as well.
+    /// The value of `If-None-Match`: the contents of the file of `--etag-compare` without line breaks; `nil` without
+    /// the option. The value is an empty tag if the file is empty, or if it cannot be read and `--etag-save` is given.
     static func compared(_ options: TransferOptions) throws(UsageError) -> String? {
         guard let name = options.comparedTagFile else { return nil }
         let bytes: [UInt8]
@@ -49,7 +50,7 @@ enum EntityTagFile {
         return text.isEmpty ? "\"\"" : text
     }
 
-    /// Checks that a tag can be saved, before anything is sent. The contents of the file stay.
+    /// Checks that the file of `--etag-save` can be written, before anything is sent. Existing contents are retained.
     static func prepare(_ options: TransferOptions) async throws(UsageError) {
         guard let name = options.savedTagFile else { return }
         do throws(OutputError) {
@@ -57,7 +58,7 @@ enum EntityTagFile {
         } catch { throw UsageError("option --etag-save: \(error)", status: .readFailed) }
     }
 
-    /// Saves the tag of a complete response, or an empty file. A 304 without a tag keeps the tag that was compared.
+    /// Saves the tag of a complete response. Without a tag the file becomes empty, but is unchanged after a 304.
     static func save(_ head: ResponseHead, _ options: TransferOptions) async throws(OutputError) {
         guard let name = options.savedTagFile, name != "-" else { return }
         let line = self.line(of: head)
@@ -96,7 +97,7 @@ struct DateText {
         "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
         "december",
     ]
-    /// Minutes ahead of UTC.
+    /// The offsets of the zones from UTC in minutes, positive to the east.
     private static let zones: [String: Int64] = [
         "gmt": 0, "ut": 0, "utc": 0, "z": 0, "wet": 0, "bst": 60, "cet": 60, "met": 60, "mez": 60, "cest": 120,
         "mest": 120, "mesz": 120, "eet": 120, "est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420,
@@ -146,7 +147,7 @@ struct DateText {
         return true
     }
 
-    /// A name in full, or its first three letters.
+    /// The index of a name, written in full or as its first three letters.
     private static func index(of word: String, in names: [String]) -> Int? {
         names.firstIndex { $0 == word || $0.prefix(3) == word }
     }
@@ -168,7 +169,7 @@ struct DateText {
         return mayBeISO && rest.first == UInt8(ascii: "-") && readISO(year: value) || take(value)
     }
 
-    /// A day, or a year; two digits are a year from 1971 to 2070.
+    /// Takes a number as the day or as the year; a year below 100 is one from 1971 to 2070.
     private mutating func take(_ value: Int64) -> Bool {
         if takesDay, day == nil {
             takesDay = false
@@ -183,7 +184,7 @@ struct DateText {
         return true
     }
 
-    /// `-MM-DD` after a year.
+    /// Reads `-MM-DD` after a year.
     private mutating func readISO(year: Int64) -> Bool {
         let bytes = Array(rest.prefix(6))
         guard bytes.count == 6, bytes[3] == UInt8(ascii: "-"),
@@ -195,7 +196,7 @@ struct DateText {
         return true
     }
 
-    /// `:MM`, `:MM:SS`, and fractions of a second, which are ignored.
+    /// Reads `:MM` or `:MM:SS` after an hour. Fractions of a second are ignored.
     private mutating func readClock(_ hour: Int64) -> Bool {
         guard let minute = readPart(), hour < 24, minute < 60 else { return false }
         var second: Int64 = 0

@@ -32,7 +32,7 @@ extension Transfer {
                 defer { ledger.update { $0.metrics = response.metrics } }
                 try await place(response)
                 let answer = offset.map { ResumeResponse(response.head, at: $0, response.method) }
-                // A file that must not change does not receive heads either.
+                // Heads must not be appended to a file to which the body must not be appended.
                 let isShown = answer?.isRejection != true || output.path == nil
                 try await showSteps(to: isShown ? output : nil)
                 try await show(
@@ -45,14 +45,14 @@ extension Transfer {
                 let statusError = ExitError(status: .rejectedByStatus, message: "the status is \(response.head.status)")
                 if isFailure, !options.keepsBodyOnFailure || offset != nil { throw statusError }
                 if response.head.status == 401, needsRewind(control, ledger.report) {
-                    let message = "the server requires credentials, and standard input cannot be sent again; use a file"
+                    let message = "the server requires credentials, but the body cannot be read twice; send a file"
                     throw ExitError(status: .rewindFailed, message: message)
                 }
                 try checkSize(response)
                 switch answer {
                 case .rejection(let reason):
                     throw ExitError(
-                        status: .rangeRejected, message: "\(reason): cannot resume; without -C all is fetched")
+                        status: .rangeRejected, message: "\(reason): cannot resume; omit -C to fetch the whole body")
                 case .complete: return await verbose("* The file is complete\n")
                 case .rest, nil: break
                 }
@@ -77,7 +77,7 @@ extension Transfer {
         try await showSteps(to: output)
         guard let error = error as? HTTPError else { return }
         if let exchange = error.exchange {
-            // A redirect beyond the limit, or one that is not followed.
+            // The response is a redirect beyond the limit, or one that must not be followed.
             ledger.update { report in
                 report.head = exchange.rawHead
                 report.metrics = exchange.metrics
@@ -95,7 +95,7 @@ extension Transfer {
         try await show([], after: ledger.report.passedHeads, nil, nil, to: output)
     }
 
-    /// Shows the heads of requests that were followed by others.
+    /// Shows the heads of all requests before the last one, and of their responses.
     private func showSteps(to output: BodyOutput?) async throws {
         for step in ledger.report.steps {
             guard let exchange = step.exchange else { continue }
@@ -108,7 +108,7 @@ extension Transfer {
             exchange.rawInterim + [exchange.rawHead], after: passed, exchange.metrics, exchange.cacheStatus, to: output)
     }
 
-    /// Shows heads in all places that the options name.
+    /// Writes heads to all outputs that the options select: `-v`, `-D`, `-i`, `-I`.
     private func show(
         _ received: [ResponseHead], after passed: [IntermediateHead], _ metrics: HTTPMetrics?, _ cacheStatus: String?,
         to output: BodyOutput?
@@ -130,11 +130,11 @@ extension Transfer {
         if options.includesHeads || options.isHead { try await output?.write(bytes) }
     }
 
-    /// Renames the output to the file name that the response proposes, with `-J`.
+    /// With `-J`, names the output file as the response proposes.
     private func place(_ response: DetailedResponse) async throws {
         guard options.usesRemoteHeaderName, plan.destination == .remoteName else { return }
         guard let proposal = response.head.fields.firstValue(of: "content-disposition") else {
-            // Without a proposal the name is that of the URL, which may have none.
+            // Without a proposal the name comes from the URL; if that has none, the transfer fails.
             _ = try RemoteName.name(for: plan.url)
             return
         }
@@ -153,7 +153,7 @@ extension Transfer {
             ledger.update { $0.isSimulatedNotModified = true }
             return await verbose("* The response does not meet -z: treated as status 304\n")
         }
-        // -I requests only the head, for any method.
+        // With -I only the head is read, even if -X sets another method than HEAD.
         if options.isHead, response.method != .head { return response.body.reject() }
         let total = response.body.expectedContentLength
         meter?.note(0, of: total)
@@ -191,7 +191,7 @@ extension Transfer {
             status: .tooLarge, message: "the body has \(total) bytes, more than the \(limit) of --max-filesize")
     }
 
-    /// Whether the server needs Digest, but the body cannot be read again.
+    /// Whether the request must be sent again with Digest credentials, but its body was sent and cannot be read again.
     private func needsRewind(_ control: TransferControl, _ report: TransferReport) -> Bool {
         let wasAnswered = report.passedHeads.contains { passed in
             if case .received(let head) = passed { head.status == 401 } else { false }
@@ -200,7 +200,7 @@ extension Transfer {
             && !wasAnswered
     }
 
-    /// With `--compressed`, rejects a body in a coding that cannot be decoded, which is not the resource.
+    /// With `--compressed`, rejects a body in an unknown coding, which would be written without being decoded.
     private func checkCoding(_ head: ResponseHead) throws(ExitError) {
         guard options.isCompressed, !options.isRaw else { return }
         do throws(ContentDecodingError) {
@@ -208,11 +208,11 @@ extension Transfer {
         } catch { throw ExitError(status: .contentCoding, message: "\(error)") }
     }
 
-    /// Writes the events of a stream, each as JSON on a line, until its end.
+    /// Writes the events of a stream, each as JSON on a line, until the stream ends.
     private func readEvents() async throws {
         var stream = EventStreamOptions()
         stream.request = plan.options
-        // The timeout of -m is for all connections; another one would restart it.
+        // -m limits all connections together, but each new connection would restart the timeout.
         stream.reconnects = options.totalTimeout == nil
         for try await event in session.events(from: plan.request, body: plan.body, options: stream) {
             let members: JSONMembers = ["event": event.event, "id": event.id, "data": event.data]

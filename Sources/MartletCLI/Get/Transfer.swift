@@ -2,17 +2,17 @@ import FoundationEssentials
 import Martlet
 import Synchronization
 
-/// Runs one plan: request, heads, body, `-w`; with retries after transient failures.
+/// Runs one plan: sends the request, writes heads, body and `-w`, and retries after transient failures.
 struct Transfer: Sendable {
     private(set) var plan: TransferPlan
     let session: HTTPSession
     let global: GlobalOptions
     let log: HARFile?
     let ledger: TransferReportBuilder
-    /// The destination, once the transfer runs.
+    /// The destination of the body; a placeholder until the transfer runs.
     private(set) var output = BodyOutput(mayBeBinary: false)
     private(set) var meter: ProgressMeter?
-    /// The first byte of the resource that is requested; `nil` for all of it.
+    /// The offset of the first requested byte (`-C`); `nil` for the whole resource.
     private(set) var offset: UInt64?
 
     var options: TransferOptions { plan.group }
@@ -31,7 +31,7 @@ struct Transfer: Sendable {
     /// Fetches, and reports failures on standard error.
     func run() async -> TransferReport {
         ledger.restart(plan)
-        // A command-line error does not concern a request.
+        // The message of a command-line error names no request.
         var subject = ""
         do { try await fetch() } catch {
             if !(error is UsageError) { subject = self.subject }
@@ -89,9 +89,9 @@ struct Transfer: Sendable {
     private func fetchToOutput() async throws {
         ledger.update { $0.file = output.path }
         await meter?.begin()
-        // Unstructured, since it must end with the transfer and not delay it.
+        // Unstructured: drawing is stopped when the transfer ends, and must not delay it.
         let drawing = meter.map { meter in Task { await meter.run() } }
-        // The last line must follow all others.
+        // The final line must be written after all others.
         func stop() async {
             drawing?.cancel()
             await drawing?.value
@@ -111,7 +111,7 @@ struct Transfer: Sendable {
         }
     }
 
-    /// Ends the output of a transfer that succeeded.
+    /// Completes the output of a transfer that succeeded, and saves its entity tag.
     private func end(_ report: TransferReport) async throws(OutputError) {
         let modified = options.preservesModificationTime ? report.head?.fields.firstValue(of: "last-modified") : nil
         let problem = try await output.finish(
@@ -165,7 +165,7 @@ struct Transfer: Sendable {
         }
     }
 
-    /// Whether a stored body failed: damaged, or one that cannot be decoded.
+    /// Whether the body from the cache was damaged, or could not be decoded.
     private static func isCacheFailure(_ failure: (any Error)?, _ report: TransferReport) -> Bool {
         switch (failure as? HTTPError)?.code {
         case .cachedBodyCorrupted: true
@@ -192,7 +192,7 @@ struct Transfer: Sendable {
             isRefusedConnection: connectErrors.contains { $0.error.code == Errno.connectionRefused.rawValue })
     }
 
-    /// Logs and shows an attempt that has ended.
+    /// Appends an ended attempt to the HAR log, and prints its timeline.
     private func publish(_ report: TransferReport, _ failure: (any Error)?) async {
         if let log { await log.append(report, plan, failure) }
         if global.showsTimeline, report.head != nil, let metrics = report.metrics {
@@ -221,16 +221,16 @@ struct Transfer: Sendable {
     }
 }
 
-/// The report of a transfer that runs.
+/// Collects the report of a running transfer.
 final class TransferReportBuilder: Sendable {
-    /// Guards both: the transfer's own task, closures it hands out, and the task that measures the speed.
+    /// Shared by the transfer's task, the closures of ``tracer``, and the task that measures the speed.
     private let state: Mutex<(report: TransferReport, speed: LowSpeedDetector?)>
 
     init(_ plan: TransferPlan) { state = Mutex((report: TransferReport(plan), speed: LowSpeedDetector(plan.group))) }
 
     var report: TransferReport { state.withLock { $0.report } }
 
-    /// Begins the report of another attempt.
+    /// Starts a new report for another attempt. Only the file's name is retained.
     func restart(_ plan: TransferPlan) {
         state.withLock { state in
             state.speed?.rest()
@@ -247,7 +247,7 @@ final class TransferReportBuilder: Sendable {
         state.withLock { $0.speed?.isTooSlow(bytes, at: now) ?? false }
     }
 
-    /// Records the requests of a call.
+    /// A tracer that records the requests of a call.
     var tracer: CallTracer {
         CallTracer(
             sent: { head in self.update { $0.passedHeads.append(.sent(head)) } },
@@ -271,27 +271,27 @@ struct TransferReport: Sendable {
     let plan: TransferPlan
     var url: HTTPURL
     var method: String
-    /// The name of the file that was written.
+    /// The name of the output file; `nil` for standard output.
     var file: String?
     var head: ResponseHead?
     /// The head of the proxy's last response to CONNECT; `nil` without one, as on a reused connection.
     var tunnelHead: ResponseHead?
     /// Whether the body was omitted, as with status 304, because the response does not satisfy `-z`.
     var isSimulatedNotModified = false
-    /// The bytes of all heads as they were shown, trailers included.
+    /// The number of bytes of all received heads and trailers.
     var headByteCount = 0
     var metrics: HTTPMetrics?
     var source = HTTPExchange.Source.network
-    /// The requests that were followed by others.
+    /// The requests before the last one.
     var steps: [TransferStep] = []
     var passedHeads: [IntermediateHead] = []
-    /// The response with the part of its body for the log; `nil` before the response.
+    /// The response with the part of its body for the HAR log; `nil` before the response.
     var exchange: HTTPExchange?
     var start = ContinuousClock.now
     var uploadedByteCount: UInt64 = 0
     var elapsed = Duration.zero
     var status = ExitStatus.success
-    /// The failure; empty for none.
+    /// The error message; empty without an error.
     var message = ""
     /// OpenSSL's number for the rejection of the certificate of the server, or of an HTTPS proxy; 0 for none.
     var verifyResult = 0
@@ -308,7 +308,7 @@ struct TransferReport: Sendable {
         (steps.flatMap(\.passedHeads) + passedHeads).reduce(0) { $0 + ($1.sentBytes?.count ?? 0) }
     }
 
-    /// Records the responses of a proxy to CONNECT, before the head of the request, which was composed earlier.
+    /// Records the responses of a proxy to CONNECT, in front of the head of the request, which is already recorded.
     mutating func noteTunnel(_ heads: [ResponseHead]) {
         guard let last = heads.last else { return }
         tunnelHead = last
@@ -330,7 +330,7 @@ struct TransferReport: Sendable {
 
 /// A request of a transfer that was followed by another.
 struct TransferStep: Sendable {
-    /// The heads of the request, and of its repetitions.
+    /// The sent heads, and the responses after which the same request was sent again.
     let passedHeads: [IntermediateHead]
     /// The reason and the time of the next request.
     let hop: HTTPHop

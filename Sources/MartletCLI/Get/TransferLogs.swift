@@ -2,7 +2,7 @@ import FoundationEssentials
 import Martlet
 import MartletDemo
 
-/// The file of `--har`: a complete log after each transfer.
+/// The HAR file of `--har`. It is a complete JSON document after each write.
 actor HARFile {
     /// The failure of a request before the last one.
     private struct HopError: Error, CustomStringConvertible { let description: String }
@@ -12,7 +12,7 @@ actor HARFile {
     private var log = HARLog()
     private var isBroken = false
 
-    /// Creates or truncates the file, and writes a log without entries. Only its owner may read and write it.
+    /// Creates or truncates the file, and writes a log without entries. A new file is accessible only by its owner.
     init(_ name: String) async throws(UsageError) {
         self.name = name
         do throws(OutputError) {
@@ -90,12 +90,12 @@ actor HARFile {
     }
 }
 
-/// The times of the phases of a transfer, as bars below one another.
+/// A chart of the phases of a transfer, with a bar for each phase.
 enum TimelineChart {
     /// A phase, with times from the beginning of the transfer.
     private typealias Row = (label: String, start: Duration, end: Duration)
 
-    /// The requests before the last, and the phases of the last one, or one row for a cached response.
+    /// A row for each request before the last one; then a row for each phase of the last one, or one for the cache.
     private static func rows(_ steps: [HTTPHop], _ metrics: HTTPMetrics, _ source: HTTPExchange.Source) -> [Row] {
         var rows: [Row] = []
         var time = Duration.zero
@@ -108,7 +108,7 @@ enum TimelineChart {
             let label = source == .validatedCache ? "validate" : "cache"
             return rows + [(label, time, max(time, metrics.total))]
         }
-        // The time of opening a connection beyond the wait was for another request.
+        // A connection that took longer to open than this request waited was begun for another: that part is cut.
         let opening = [
             ("dns", metrics.dns), ("connect", metrics.connect), ("tunnel", metrics.tunnel), ("tls", metrics.tls),
         ]
@@ -131,7 +131,7 @@ enum TimelineChart {
         return rows
     }
 
-    /// A line for each row, for standard error: its name, its bar, its duration. The last column is empty.
+    /// The chart for standard error: label, bar and duration in each line. The terminal's last column stays empty.
     static func text(steps: [HTTPHop], metrics: HTTPMetrics, source: HTTPExchange.Source) -> String {
         let rows = rows(steps, metrics, source)
         let whole = rows.last?.end ?? .zero
@@ -139,7 +139,7 @@ enum TimelineChart {
         let times = rows.map { Timeline.milliseconds($0.end - $0.start) }
         let timeWidth = times.map(\.count).max() ?? 0
         let width = min(max(TerminalSize.current.columns, 40), 400)
-        // Blanks at the beginning, before and after the bar, and the last column.
+        // Two leading spaces, one on each side of the bar, and the last column.
         let room = max(8, width - labelWidth - timeWidth - 5)
         let mark = Environment.speaksUTF8 ? "█" : "#"
         return zip(rows, times).map { row, time in

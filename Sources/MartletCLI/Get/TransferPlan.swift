@@ -4,7 +4,7 @@ import Martlet
 
 /// One URL of the command line, with all properties of its transfer.
 struct TransferPlan: Sendable {
-    /// The index on the command line, from 0.
+    /// The index of the URL on the command line, from 0.
     let number: Int
     let givenURL: String
     let url: HTTPURL
@@ -54,8 +54,7 @@ struct TransferPlan: Sendable {
         return boundary
     }
 
-    /// Checks the options for the rest of a resource: it is one range, is fetched or sent with PUT, and is appended to
-    /// a file.
+    /// Rejects options that exclude `-C`, which requests one range, or sends one with PUT, and appends to a known file.
     private static func checkContinuation(_ options: TransferOptions, sendsData: Bool) throws(UsageError) {
         guard options.continuation != nil else { return }
         let others = [
@@ -65,12 +64,12 @@ struct TransferPlan: Sendable {
         for (name, isGiven) in others where isGiven { throw UsageError("option -C: cannot be used with \(name)") }
     }
 
-    /// Requests the resource from a byte on, unless the request has a range already.
+    /// Requests the resource from `offset` to its end, unless the request already has a range.
     mutating func resume(at offset: UInt64) {
         request.headerFields[.range] = request.headerFields[.range] ?? "bytes=\(offset)-"
     }
 
-    /// Checks the options for reading: heads belong to one exchange, but a stream of events may have many.
+    /// Rejects options that exclude `--sse`: they apply to one exchange, but an event stream may reconnect.
     private static func checkReading(_ options: TransferOptions) throws(UsageError) {
         guard options.reading == .events else { return }
         if options.speedLimit > 0, options.speedTime > .zero {
@@ -81,7 +80,8 @@ struct TransferPlan: Sendable {
         }
     }
 
-    /// The plan of one URL, with the data of all requests (for `-G`), and the data or form that is the body of all.
+    /// Creates the plan of one URL. `data` is the data for the query of `-G`; `given` is the body that `-d` or `-F`
+    /// sets for all URLs of the group.
     private init(
         _ index: Int, of group: TransferOptions, number: Int, _ data: [UInt8], _ given: HTTPBody?,
         _ caller: CredentialPlan
@@ -123,7 +123,7 @@ struct TransferPlan: Sendable {
         if let range = group.range { lines.setDefault(.range, TransferPlan.rangeField(range)) }
         if let condition = group.timeCondition { lines.setDefault(condition.field, condition.date.text) }
         if let value = try EntityTagFile.compared(group) { lines.append(.ifNoneMatch, value) }
-        // The body is written as received, in any of these codings.
+        // With `--raw` the body is written as received, in any of these codings.
         if group.isCompressed, group.isRaw { lines.setDefault(.acceptEncoding, ContentCoding.acceptedNames) }
         lines.setDefaults(group)
         options = TransferPlan.requestOptions(group)
@@ -149,13 +149,13 @@ struct TransferPlan: Sendable {
         return options
     }
 
-    /// A range as curl takes it; a single number is the first byte.
+    /// The value of `Range` for `-r`. As in curl, a single number N means `N-`.
     private static func rangeField(_ range: String) -> String {
         let isNumber = !range.isEmpty && range.utf8.allSatisfy(ByteClass.isDigit)
         return "bytes=\(range)\(isNumber ? "-" : "")"
     }
 
-    /// The URL, with a missing scheme added, the name of an uploaded file after a directory, and the data of `-G`.
+    /// The URL. A missing scheme, the name of an uploaded file after a final slash, and the data of `-G` are added.
     private static func address(_ given: String, _ options: TransferOptions, upload: String?, _ data: [UInt8])
         throws(UsageError) -> HTTPURL
     {
@@ -165,7 +165,7 @@ struct TransferPlan: Sendable {
             let name = upload.split(separator: "/").last
         {
             let item = FormEncoding.encoded([QueryItem(name: String(name), value: nil)], space: .percentEncoded)
-            // Not appended to the given text, which may end with the host.
+            // Appended to the parsed URL, because the given text may end with the host.
             let whole = url.absoluteString.prefix { $0 != "#" }
             let pathEnd = whole.firstIndex(of: "?") ?? whole.endIndex
             url = try CommandLineURL.parsed(
@@ -186,7 +186,7 @@ enum CommandLineURL {
         return hasScheme(text) ? text : "http://\(text)"
     }
 
-    /// Whether a text has a scheme. `http:/x` and `https:` have one, and are not a host, unless a port follows.
+    /// Whether a text has a scheme. `http:/x` and `https:` have one; `http:80` is a host and a port.
     private static func hasScheme(_ text: String) -> Bool {
         let name = text.utf8.prefix { !":/?#@[".utf8.contains($0) }
         if !name.isEmpty, text.utf8[name.endIndex...].starts(with: "://".utf8) { return true }
@@ -195,7 +195,7 @@ enum CommandLineURL {
         return rest.first == UInt8(ascii: ":") && !rest.dropFirst().prefix(1).contains(where: ByteClass.isDigit)
     }
 
-    /// The range of the user and password of a text that may not be a URL.
+    /// The range of the user and password in a text that is not necessarily a URL; `nil` if there is none.
     static func userInfo(of text: String) -> Range<String.Index>? {
         let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
         return text[start...].prefix { !"/?#".contains($0) }.lastIndex(of: "@").map { start..<$0 }
@@ -207,7 +207,7 @@ enum CommandLineURL {
         }
     }
 
-    /// The URL, unless it is one of curl's patterns with `{a,b}` or `[1-9]`. `[]`, `\[` and `\{` are literal.
+    /// Returns the URL with `\[` and `\{` unescaped; `[]` is literal. Throws for curl's patterns `{a,b}` and `[1-9]`.
     private static func withoutPatterns(_ text: String) throws(UsageError) -> String {
         guard text.utf8.contains(where: { [0x5B, 0x5D, 0x7B, 0x7D].contains($0) }) else { return text }
         let host = text.split(separator: "://", maxSplits: 1).last ?? ""
@@ -234,12 +234,12 @@ enum CommandLineURL {
     }
 }
 
-/// The name of the file of `-O`: the last part of the URL's path, as it is written there.
+/// The file name for `-O`: the last part of the URL's path, still percent-encoded.
 enum RemoteName {
     /// The name that is shown before the response proposes one.
     static let placeholder = "download"
 
-    /// The name; never a directory, and never a path out of one.
+    /// The file name. Throws if it would be empty, `.` or `..`, or contain a NUL.
     static func name(for url: HTTPURL) throws(UsageError) -> String {
         let last = url.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
         try check(
@@ -250,7 +250,7 @@ enum RemoteName {
 }
 
 enum Continuation: Hashable, Sendable {
-    /// A byte of the resource, or of the file that is sent.
+    /// An offset in the resource, or in the file that is sent.
     case offset(UInt64)
     /// The end of the file that is written.
     case endOfFile
@@ -264,7 +264,7 @@ enum Continuation: Hashable, Sendable {
         return .offset(UInt64(offset))
     }
 
-    /// The byte for output to a file or to standard output; 0 if the file does not exist.
+    /// The offset for output to `path`, or to standard output if that is `nil`. `-` is 0 without a regular file.
     func offset(of path: String?) -> UInt64 {
         switch self {
         case .offset(let offset): offset
@@ -272,8 +272,8 @@ enum Continuation: Hashable, Sendable {
         }
     }
 
-    /// The body that sends a file from the offset on, and its `Content-Range`. With `-` it is the whole file, since the
-    /// bytes that the server has are not known.
+    /// The body that sends a file from the offset on, and its `Content-Range`. With `-` it is the whole file, because
+    /// it is not known how many bytes the server has.
     func upload(of name: String) throws(UsageError) -> (body: HTTPBody, contentRange: String?) {
         let whole = HTTPBody.file(FilePath(name), contentType: nil)
         // The reader of the body handles missing and irregular files.
@@ -300,7 +300,7 @@ enum ResumeResponse: Hashable, Sendable {
     case rest
     /// Nothing is left: the file is complete, or the response has no body.
     case complete
-    /// The body must not be appended to the file, for a reason.
+    /// The body must not be appended to the file. The value is the reason.
     case rejection(String)
 
     /// - Parameter offset: The first byte that was requested.
@@ -317,7 +317,7 @@ enum ResumeResponse: Hashable, Sendable {
         case (200, _) where head.fields.firstValue(of: "content-length").flatMap({ UInt64($0) }) == offset:
             self = .complete
         case (200, _): self = .rejection("the server does not support byte ranges")
-        default: self = .rejection("the status of the range is \(head.status)")
+        default: self = .rejection("the response to the range request has status \(head.status)")
         }
     }
 

@@ -1,8 +1,8 @@
 import Martlet
 
-/// curl's `-w`: a text with variables.
+/// curl's `-w`: a format with variables.
 struct WriteOut: Sendable {
-    /// A piece of the text, for one of the two outputs.
+    /// A piece of the text, for standard output or standard error.
     struct Piece: Hashable, Sendable {
         var goesToStandardError: Bool
         var text = ""
@@ -17,7 +17,7 @@ struct WriteOut: Sendable {
         format.map { $0.contains("ssl_verify_result}") || $0.contains("%{json}") } ?? false
     }
 
-    /// Fills in a format. Unknown variables are omitted, and returned in the second part.
+    /// Fills in a format. Unknown variables are omitted, and returned in `unknown`.
     func text(_ format: String) -> (pieces: [Piece], unknown: [String]) {
         var pieces: [Piece] = []
         var piece = Piece(goesToStandardError: false)
@@ -68,7 +68,7 @@ struct WriteOut: Sendable {
 
     private func field(_ name: String) -> String? { report.head?.fields.firstValue(of: name) }
 
-    /// The value of a variable; `nil` for an unknown name.
+    /// The value of a variable; zero for an unknown name that begins with `time_`, `nil` for other unknown names.
     private func value(of name: String) -> WriteOutValue? {
         switch name {
         case "json": return .text(JSONMembers(WriteOut.variables.map { ($0, $1(self).json) }).jsonLine)
@@ -96,7 +96,7 @@ struct WriteOut: Sendable {
         "content_type": { .text($0.field("content-type")) },
         "errormsg": { .text($0.report.message.isEmpty ? nil : $0.report.message) },
         "exitcode": { .number(Int($0.report.status.code)) }, "filename_effective": { .text($0.report.file) },
-        // A variable of another protocol.
+        // Only for FTP.
         "ftp_entry_path": { _ in .text(nil) }, "http_code": { .status($0.report.effectiveStatus) },
         "http_connect": { .status($0.report.tunnelHead?.status ?? 0) },
         "http_version": { .text($0.report.head.map { String("\($0.version.text)".dropFirst(5)) } ?? "0") },
@@ -134,7 +134,7 @@ struct WriteOut: Sendable {
         return wasTried ? report.url.scheme.rawValue.uppercased() : nil
     }
 
-    /// The code of the reason that the chain was rejected, or would have been rejected with verification; 0 for none. A
+    /// The code of the error for which the chain was rejected, or was accepted only because of `-k`; 0 for none. A
     /// reused connection has no chain.
     private func verification(_ code: Int, of scheme: HTTPURL.Scheme) -> Int {
         guard code == 0, report.url.scheme == scheme, report.metrics?.isConnectionReused == false,
@@ -153,7 +153,7 @@ struct WriteOut: Sendable {
         return seconds > 0 ? Int(Double(bytes) / seconds) : 0
     }
 
-    /// Times from the beginning of the transfer, before redirects.
+    /// The times of the last request's phases, counted from the start of the transfer's first request.
     private var times: (named: Duration, connected: Duration, secured: Duration, ready: Duration) {
         let metrics = report.metrics ?? HTTPMetrics()
         let begin = report.steps.last.map { $0.hop.ended + $0.hop.delay } ?? .zero
@@ -212,7 +212,7 @@ enum WriteOutValue: JSONRepresentable, Sendable {
 }
 
 extension TLSError {
-    /// OpenSSL's number for the rejection of a chain, the most frequent of several; `nil` for a valid chain.
+    /// OpenSSL's number for the rejection of a chain, the most frequent one if several fit; `nil` for other errors.
     var verificationCode: Int? {
         switch kind {
         case .nameMismatch: 1

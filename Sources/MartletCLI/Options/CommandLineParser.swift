@@ -3,7 +3,7 @@ import Martlet
 /// Reads a command line as curl does: clusters of letters, long names, values as the next word or the rest of
 /// a cluster, options and URLs in any order.
 struct CommandLineParser {
-    /// The maximum depth of files of options that name other files.
+    /// The maximum nesting of option files that name other option files (`-K`).
     private static let configDepthLimit = 8
 
     private(set) var groups: [TransferOptions]
@@ -52,7 +52,7 @@ struct CommandLineParser {
         }
     }
 
-    /// - Parameter attached: The value in the option's own word; without one, a value is the next word.
+    /// - Parameter attached: The value in the option's own word; `nil` if a value is the next word.
     private mutating func apply(_ option: CurlOption, _ attached: String?, _ rest: inout ArraySlice<String>)
         throws(UsageError)
     {
@@ -81,7 +81,7 @@ struct CommandLineParser {
         }
     }
 
-    /// An option by its long name; one that begins with `no-` is the opposite of a flag where curl has such.
+    /// Finds an option by its long name. `no-NAME` is the opposite of the option `NAME`, if it has one.
     private func option(named name: String) throws(UsageError) -> CurlOption {
         if let option = options[name] { return option }
         if name.hasPrefix("no-"), let option = options[String(name.dropFirst(3))] {
@@ -114,7 +114,7 @@ struct CommandLineParser {
     }
 }
 
-/// The options of the whole command line, in any of its groups.
+/// The options that apply to the whole command line, whichever group they are in.
 struct GlobalOptions: Sendable {
     /// The form of progress output for a transfer to a file.
     enum Progress: Sendable {
@@ -132,12 +132,12 @@ struct GlobalOptions: Sendable {
     var harFile: String?
     /// Whether each transfer is followed by a chart of the times of its phases.
     var showsTimeline = false
-    /// Warnings about a command line that is executed nevertheless.
+    /// Warnings about a command line that is executed anyway.
     var warnings: [String] = []
     var showsVersion = false
     var showsHelp = false
 
-    /// The form of the progress of a transfer: the bars of several would be drawn over one another.
+    /// The form to use. Concurrent transfers have lines, because their bars would be drawn over one another.
     var shownProgress: Progress {
         if isSilent { return .none }
         return isParallel && (progress == .auto || progress == .bar) ? .plain : progress
@@ -146,7 +146,7 @@ struct GlobalOptions: Sendable {
     var printsErrors: Bool { !isSilent || showsErrors }
 }
 
-/// A command line that cannot be executed; nothing was sent.
+/// An error that prevents a command from running or from continuing, with its exit code.
 struct UsageError: Error, Sendable, CustomStringConvertible {
     var description: String
     var status: ExitStatus

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Martlet
 
-/// One of curl's options, or of our own.
+/// An option of the command line: curl's or Martlet's own.
 struct CurlOption: Sendable {
     typealias Setting<Value> = any WritableKeyPath<TransferOptions, Value> & Sendable
 
@@ -12,7 +12,7 @@ struct CurlOption: Sendable {
     let kind: OptionKind
     /// One line for the help; empty for options that are not listed there.
     var help: String
-    /// The effect of the name after `--no-`; `nil` if there is no such option.
+    /// The effect of `--no-NAME`; `nil` if there is no such option.
     let opposite: OptionKind.Change?
 
     var takesValue: Bool {
@@ -35,7 +35,7 @@ struct CurlOption: Sendable {
         _ form: String, _ help: String, opposite: OptionKind.Change? = nil, _ apply: @escaping OptionKind.Change
     ) -> CurlOption { CurlOption(form, help, .flag(apply), opposite: opposite) }
 
-    /// An option without a value that sets a setting; `--no-` sets the opposite, if there is one.
+    /// An option that sets a setting to `value`; `--no-NAME` sets it to `opposite`, if that is not `nil`.
     static func flag<Value: Sendable>(
         _ form: String, _ help: String, _ setting: Setting<Value>, _ value: Value, opposite: Value? = nil
     ) -> CurlOption {
@@ -43,12 +43,12 @@ struct CurlOption: Sendable {
         return .flag(form, help, opposite: opposite.map(giving), giving(value))
     }
 
-    /// An option without a value that switches a setting on, and off with `--no-`.
+    /// An option that switches a setting on, and off with `--no-NAME`.
     static func toggle(_ form: String, _ help: String, _ setting: Setting<Bool>) -> CurlOption {
         .flag(form, help, setting, true, opposite: false)
     }
 
-    /// An option that is accepted and has no effect. With `hasOpposite`, so is the name after `--no-`.
+    /// An option that is accepted and has no effect. With `hasOpposite`, the same is true of `--no-NAME`.
     static func ignored(_ form: String, _ help: String = "", hasOpposite: Bool = false) -> CurlOption {
         let nothing: OptionKind.Change = { _ in }
         return .flag(form, help, opposite: hasOpposite ? nothing : nil, nothing)
@@ -58,7 +58,7 @@ struct CurlOption: Sendable {
         CurlOption(form, help, .value(apply))
     }
 
-    /// An option with the value of a setting.
+    /// An option whose value, converted by `read`, becomes the value of a setting.
     static func value<Value>(
         _ form: String, _ help: String, _ setting: Setting<Value>,
         _ read: @escaping @Sendable (String) throws(UsageError) -> Value
@@ -66,17 +66,17 @@ struct CurlOption: Sendable {
         .value(form, help) { (group, text) throws(UsageError) in group[keyPath: setting] = try read(text) }
     }
 
-    /// An option with the value of a setting, as it is given.
+    /// An option whose value becomes the value of a setting unchanged.
     static func value(_ form: String, _ help: String, _ setting: Setting<String?>) -> CurlOption {
         .value(form, help) { $0[keyPath: setting] = $1 }
     }
 
-    /// An option that takes a value for a list of them.
+    /// An option that appends its value to a list.
     static func list<Value>(
         _ form: String, _ help: String, _ setting: Setting<[Value]>, _ make: @escaping @Sendable (String) -> Value
     ) -> CurlOption { .value(form, help) { $0[keyPath: setting].append(make($1)) } }
 
-    /// An option with one of some words, which are added to the help.
+    /// An option whose value is one of some words, which are added to the help.
     static func choice<Value: Sendable>(
         _ form: String, _ help: String, _ setting: Setting<Value>, _ values: KeyValuePairs<String, Value>
     ) -> CurlOption {
@@ -85,32 +85,32 @@ struct CurlOption: Sendable {
         }
     }
 
-    /// An option with a whole number within bounds.
+    /// An option whose value is a whole number within bounds.
     static func number(_ form: String, _ help: String, _ range: ClosedRange<Int>, _ setting: Setting<Int>) -> CurlOption
     { .value(form + " NUMBER", help, setting, OptionValues.number(in: range)) }
 
-    /// An option in seconds; 0 is no limit.
+    /// An option whose value is a number of seconds; 0 means no limit.
     static func seconds(_ form: String, _ help: String, _ setting: Setting<Duration?>) -> CurlOption {
         .value(form + " SECONDS", help, setting, OptionValues.seconds)
     }
 
-    /// An option in bytes; 0 is no limit.
+    /// An option whose value is a number of bytes; 0 means no limit.
     static func size(_ form: String, _ help: String, _ setting: Setting<Int?>) -> CurlOption {
         .value(form + " BYTES", help, setting, OptionValues.size)
     }
 
-    /// An option with a directory, whose name must not be empty.
+    /// An option whose value is a directory; an empty name is rejected.
     static func folder(_ form: String, _ help: String, _ setting: Setting<String?>) -> CurlOption {
         .value(form + " DIR", help, setting) { (text) throws(UsageError) in try OptionValues.text(text, "a directory") }
     }
 
-    /// An option that is known, and rejected.
+    /// An option that is known and rejected, with the reason for the message.
     static func rejected(_ name: String, _ letter: Character?, _ reason: String) -> CurlOption {
         CurlOption(letter.map { "-\($0), --\(name)" } ?? "--\(name)", "", .rejected(reason))
     }
 }
 
-/// The effect of an option. The errors of all effects get the option as a prefix.
+/// The effect of an option. The messages of all errors begin with the option.
 enum OptionKind: Sendable {
     typealias Change = @Sendable (inout TransferOptions) throws(UsageError) -> Void
     typealias Reading = @Sendable (inout TransferOptions, String) throws(UsageError) -> Void
@@ -130,12 +130,12 @@ struct CommandOptions: Sendable {
     let usage: String
     /// The text of the help after the options.
     let notes: String
-    /// The settings without any option.
+    /// The settings if no option is given.
     let defaults: TransferOptions
     private let byName: [String: CurlOption]
     private let byLetter: [Character: CurlOption]
 
-    /// The options of a command; of two with one name or letter the first counts.
+    /// Creates the options of a command. Of two options with the same name or letter, the first counts.
     init(_ all: [CurlOption], usage: String, notes: String = "", defaults: (inout TransferOptions) -> Void = { _ in }) {
         (self.all, self.usage, self.notes) = (all, usage, notes)
         var group = TransferOptions()
@@ -163,7 +163,7 @@ struct CommandOptions: Sendable {
         return (["USAGE: \(usage)", "", "OPTIONS:"] + lines).joined(separator: "\n") + notes
     }
 
-    /// The groups of options that words make. Throws the exit code, or the text of `--help` and `--version`.
+    /// Parses arguments into groups. Throws the exit code of an error, or the text of `--help` and `--version`.
     func groups(of words: [String]) async throws -> [TransferOptions] {
         var reader = CommandLineParser(self)
         do throws(UsageError) { try reader.read(words) } catch { throw await error.printMessage() }
@@ -180,12 +180,12 @@ extension [TransferOptions] {
     var global: GlobalOptions { last?.global ?? GlobalOptions() }
 }
 
-/// A command that reads its words itself, as curl does.
+/// A command that parses its arguments itself, by the rules of curl.
 protocol WordsCommand: AsyncParsableCommand {
-    /// The words of its name after `martlet`.
+    /// The command's name after `martlet`, word by word.
     static var path: [String] { get }
     static var options: CommandOptions { get }
-    /// The words after the command's name.
+    /// The arguments after the command's name.
     var words: [String] { get }
 
     static func run(_ groups: [TransferOptions]) async throws(UsageError) -> ExitStatus
@@ -200,7 +200,7 @@ extension WordsCommand {
             discussion: "“martlet \(path.joined(separator: " ")) --help” lists the options.")
     }
 
-    /// - Throws: The exit code, unless it is that of success.
+    /// Parses the arguments and runs the command. Throws the exit code, unless it is that of success.
     static func carryOut(_ words: [String]) async throws {
         let groups = try await options.groups(of: words)
         let status: ExitStatus

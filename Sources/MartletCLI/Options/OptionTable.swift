@@ -1,6 +1,6 @@
 import Martlet
 
-/// Every option of `get`: curl's supported options, curl's options that are rejected by name, and our own.
+/// Every option of `get`: curl's supported options, curl's options that are rejected by name, and Martlet's own.
 enum OptionTable {
     static let all =
         request + conditions + body + output + redirects + callers + cookies + retries + connection + proxy + security
@@ -71,7 +71,7 @@ enum OptionTable {
         },
         .flag("--fail-with-body", "Fail with exit code 22 on status 400 and above, and write the body") {
             ($0.failsOnStatus, $0.keepsBodyOnFailure) = (true, true)
-        }, .size("--max-filesize", "Refuse larger bodies; suffixes K, M, G", \.sizeLimit),
+        }, .size("--max-filesize", "Reject larger bodies; suffixes K, M, G", \.sizeLimit),
     ]
 
     private static let connection: [CurlOption] = [
@@ -135,10 +135,10 @@ enum OptionTable {
         .value("--capath DIR", "Trust only the authorities in this directory of hashed names", \.authorityFolder),
         .value("-E, --cert FILE[:PASSWORD]", "Use a client certificate", \.certificate),
         .choice(
-            "--cert-type TYPE", "Set its format, PEM by default; P12 includes the key:", \.isPKCS12,
+            "--cert-type TYPE", "Set the format of -E, PEM by default; P12 includes the key:", \.isPKCS12,
             ["PEM": false, "DER": false, "P12": true]),
         .value("--key FILE", "Use this private key of the client certificate", \.privateKey),
-        .value("--key-type TYPE", "Set its format: PEM or DER; detected by default", OptionValues.checkKeyType),
+        .value("--key-type TYPE", "Set the key's format: PEM or DER; detected by default", OptionValues.checkKeyType),
         .value("--pass PHRASE", "Set the passphrase of the private key", \.passphrase),
         .value("--pinnedpubkey FILE|HASHES", "Require a public key: a file, or sha256//BASE64;…", \.pinnedKeys),
         .value("--crlfile FILE", "Use revocation lists of all authorities in the chain", \.revocationLists),
@@ -243,14 +243,14 @@ enum OptionTable {
         names.split(separator: " ").compactMap { GetCommand.options[String($0)] }
     }
 
-    /// The options of opening a connection, except for timeouts and rates.
+    /// The options for opening connections, except for timeouts and rates.
     static let connecting = named(
         "resolve connect-to unix-socket abstract-unix-socket interface ipv4 ipv6 happy-eyeballs-timeout-ms"
             + " no-keepalive keepalive keepalive-time tcp-nodelay")
 
     /// The options of another command: its own, options of `get` with the same meaning (`helps` replaces their help),
-    /// and all others of `get`, which are rejected. The reason is in `reasons` (names are separated by spaces), or that
-    /// of `get`, or `others`.
+    /// and all others of `get`, which are rejected. The reason is that of `get` if it rejects the option as well, else
+    /// the one in `reasons` (names are separated by spaces), else `others`.
     static func rows(
         _ own: [CurlOption], _ shared: [CurlOption], helps: [String: String],
         rejecting reasons: KeyValuePairs<String, String>, others: String

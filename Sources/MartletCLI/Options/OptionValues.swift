@@ -48,7 +48,7 @@ enum OptionValues {
         return bytes == 0 ? nil : bytes
     }
 
-    /// A text that is not empty; the noun with its article names it in the error.
+    /// Returns a text that is not empty. `noun`, with its article, names the value in the error.
     static func text(_ text: String, _ noun: String) throws(UsageError) -> String {
         try check(!text.isEmpty, "needs \(noun)")
         return text
@@ -59,13 +59,13 @@ enum OptionValues {
         return try HeaderLines.checked(text)
     }
 
-    /// The text, or the contents of a file: as in curl, its line breaks are ignored.
+    /// Sets the format of `-w`: the text, or the contents of `@FILE`. As in curl, the file's line breaks are ignored.
     static func writeOut(_ group: inout TransferOptions, _ text: String) throws(UsageError) {
         let format = try InputFile.contents(afterAtOf: text)?.filter { $0 != 10 && $0 != 13 }
         group.writeOut = format.map { String(decoding: $0, as: UTF8.self) } ?? text
     }
 
-    /// Cookies with an equals sign, or the name of a file.
+    /// Adds cookies, if the text contains an equals sign, or the name of a file, which may follow `@`.
     static func cookie(_ group: inout TransferOptions, _ text: String) throws(UsageError) {
         if text.begins(with: "@") {
             group.cookieFiles.append(text.rest(after: text.startIndex))
@@ -88,14 +88,14 @@ enum OptionValues {
         }
     }
 
-    /// A date or the time of a file. Any other value sets no condition, and causes a warning.
+    /// Sets the condition of `-z`. A value that is neither a date nor a file sets no condition, and causes a warning.
     static func timeCondition(_ group: inout TransferOptions, _ text: String) {
         group.timeCondition = TimeCondition(text, now: TimeCondition.present)
         guard group.timeCondition == nil else { return }
         group.global.warnings.append("option -z: “\(text)” is neither a date nor a file: the request has no condition")
     }
 
-    /// `HOST:PORT:ADDRESS[,ADDRESS]…`, optionally after a `+`; `-HOST:PORT` removes the addresses again.
+    /// Reads `HOST:PORT:ADDRESS[,ADDRESS]…`, optionally after a `+`; `-HOST:PORT` removes the addresses again.
     static func resolve(_ group: inout TransferOptions, _ text: String) throws(UsageError) {
         let isRemoval = text.hasPrefix("-")
         let rest = text.hasPrefix("+") || isRemoval ? text.dropFirst() : text[...]
@@ -126,7 +126,7 @@ enum OptionValues {
         group.session.socketOptions.interfaceName = isAddress ? nil : name
     }
 
-    /// `HOST1:PORT1:HOST2:PORT2`; each part may be empty, and an IPv6 address is in brackets.
+    /// Parses `HOST1:PORT1:HOST2:PORT2`; each part may be empty, and an IPv6 address is in brackets.
     static func connectTo(_ text: String) throws(UsageError) -> ConnectOverride {
         let error = UsageError("“\(text)” is not HOST1:PORT1:HOST2:PORT2")
         var parts = [""]
@@ -149,18 +149,18 @@ enum OptionValues {
             fromHost: host(parts[0]), fromPort: try port(parts[1]), toHost: host(parts[2]), toPort: try port(parts[3]))
     }
 
-    /// The value of one of some words, in any case.
+    /// The value for one of some words, in upper or lower case.
     static func choice<Value>(_ text: String, _ values: KeyValuePairs<String, Value>) throws(UsageError) -> Value {
         if let value = values.first(where: { $0.key.lowercased() == text.lowercased() })?.value { return value }
         throw UsageError("“\(text)” is not one of \(values.map(\.key).joined(separator: ", "))")
     }
 
-    /// Checks the format of a private key, which is detected from its contents.
+    /// Checks the value of `--key-type`, which has no effect: the format is detected from the key.
     static func checkKeyType(_: inout TransferOptions, _ text: String) throws(UsageError) {
         try choice(text, ["PEM": (), "DER": ()])
     }
 
-    /// Pins as curl takes them: hashes separated by semicolons, or a file with a key.
+    /// Parses pins in curl's format: hashes separated by semicolons, or a file with a key.
     static func pins(_ text: String) throws(UsageError) -> [PublicKeyPin] {
         let areHashes = text.hasPrefix("sha256//")
         do throws(TLSError) {
@@ -183,7 +183,8 @@ enum SchemeList {
             try check(
                 name == "all" || scheme != nil || others.contains(name),
                 "“\(element)” is not a scheme, which may follow =, + or -")
-            // Other schemes of curl are never followed here: they add and remove nothing.
+            // Redirects to curl's other schemes are never followed: `+ftp` and `-ftp` change nothing, `=ftp` allows
+            // none.
             let named = name == "all" ? Set(HTTPURL.Scheme.allCases) : Set([scheme].compactMap { $0 })
             switch sign {
             case "=": schemes = named

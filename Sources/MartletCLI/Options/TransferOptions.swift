@@ -13,13 +13,13 @@ struct TransferOptions: Sendable {
     enum DataPart: Hashable, Sendable {
         /// `-d`: text, or a file without its line breaks.
         case data(String)
-        /// Data of `--data-raw`: text, taken as it is.
+        /// `--data-raw`: text as it is.
         case raw(String)
         /// `--data-binary`: text, or a file as it is.
         case binary(String)
-        /// Data of `--data-urlencode`: text that is percent-encoded.
+        /// `--data-urlencode`: text that is percent-encoded.
         case encoded(String)
-        /// `--json`: text, or a file as it is, without a separator.
+        /// `--json`: text, or a file as it is; joined to the part before it without a separator.
         case json(String)
     }
 
@@ -36,7 +36,7 @@ struct TransferOptions: Sendable {
         case none
         /// The netrc is used if the URL has no credentials.
         case optional
-        /// The netrc is always used, even if the URL has credentials.
+        /// The netrc is used even if the URL has credentials.
         case required
     }
 
@@ -82,7 +82,7 @@ struct TransferOptions: Sendable {
     var outputFolder: String?
     var usesRemoteNames = false
     var makesFolders = false
-    /// Whether `download` creates missing directories: with `--create-dirs`, and for a given directory.
+    /// Whether `download` creates missing directories: with `--create-dirs`, `--dir` or `--output-dir`.
     var makesDownloadFolders: Bool { makesFolders || download.folder != nil }
     var preservesModificationTime = false
     /// The maximum size of a body, in bytes; `nil` for no limit.
@@ -126,7 +126,7 @@ struct TransferOptions: Sendable {
     var speedLimit = 0
     /// The period over which the speed is measured; zero for never.
     var speedTime = Duration.zero
-    /// The settings of options that only affect a session.
+    /// The session configuration that some options set directly.
     var session = SessionConfiguration.default
     var proxy = ProxyPlan.Options()
 
@@ -149,8 +149,8 @@ struct TransferOptions: Sendable {
 }
 
 extension RedirectPolicy {
-    /// A policy that initially follows no redirects. As in curl, redirects may lead to any host, because secrets are
-    /// only sent to their origin.
+    /// A policy that initially follows no redirects. As in curl, redirects may lead to any host, and from https to
+    /// http, because secrets are sent only to their origin.
     static func curl(limit: Int) -> RedirectPolicy {
         var policy = follow(limit: limit)
         policy.followsRedirects = false

@@ -4,13 +4,15 @@ import MartletTransport
 import Synchronization
 import SystemPackage
 
-/// Standard output and standard error. Each is written in order on its own thread: a slow reader delays only one.
+/// Standard output and standard error. Each is written in order on its own thread, so that a slow reader delays only
+/// one.
 enum Console {
     private static let output = BlockingThreadPool(threadLimit: 1)
     private static let errors = BlockingThreadPool(threadLimit: 1)
-    /// The threads for files, which may be pipes without a reader. As many may block as `-Z` has transfers by default.
+    /// The threads for files, which may be pipes without a reader. Each may block, so there is one for each transfer of
+    /// `-Z` by default.
     private static let files = BlockingThreadPool(threadLimit: 50)
-    /// Held for each write to standard error, which the thread of standard output makes as well.
+    /// Held during each write to standard error: the thread of standard output writes there as well.
     private static let errorTurn = Mutex(())
 
     static var outputIsTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
@@ -25,7 +27,7 @@ enum Console {
 
     static func write(_ text: String) async throws(OutputError) { try await write(Array(text.utf8)) }
 
-    /// Prints a text. A closed pipe ends the program without a message.
+    /// Prints a text. Throws the exit code after a failure; only a closed pipe is not reported.
     static func print(_ text: String) async throws(ExitStatus) {
         do throws(OutputError) { try await write(text) } catch {
             if !error.isClosedPipe { await report("\(error)") }
@@ -42,7 +44,7 @@ enum Console {
     /// Writes a line with the program's name to standard error.
     static func report(_ message: String) async { await printError("martlet: \(message)\n") }
 
-    /// Queues a text for standard error, and does not wait for it as ``flush()`` does.
+    /// Queues a text for standard error. Does not wait until it is written; ``flush()`` does.
     static func post(_ text: String) { errors.submit { try? writeToErrors(text) } }
 
     /// Returns when all output so far is written.
@@ -55,10 +57,10 @@ enum Console {
         try errorTurn.withLock { _ in _ = try FileDescriptor.standardError.writeAll(text.utf8) }
     }
 
-    /// Writes pieces to both in order, each in one piece. A missing reader of standard error is not an error.
+    /// Writes pieces to standard output and to standard error in order. A missing reader of the latter is not an error.
     static func write(_ pieces: [WriteOut.Piece]) async throws(OutputError) {
         let pieces = pieces.filter { !$0.text.isEmpty }
-        // Without a piece for standard output, its reader is not awaited.
+        // Without a piece for standard output, a slow reader of it must not delay the others.
         let workers = pieces.allSatisfy(\.goesToStandardError) ? errors : output
         try await attempt(on: workers, OutputError.standardOutput) {
             for piece in pieces {
@@ -112,7 +114,7 @@ struct OutputError: Error, Sendable, CustomStringConvertible {
     var reason: String
     /// Whether the reader has closed the pipe, which needs no message.
     var isClosedPipe = false
-    /// Whether it was standard output, which is that of the following transfers as well.
+    /// Whether standard output failed, which later transfers would write to as well.
     var isStandardOutput = false
 
     var description: String { "could not write to \(name): \(reason)" }
@@ -129,7 +131,7 @@ extension OutputError {
     }
 }
 
-/// A value with a form in JSON.
+/// A value that can be written as JSON.
 protocol JSONRepresentable { var json: JSONValue { get } }
 
 extension JSONRepresentable {
@@ -148,10 +150,10 @@ extension JSONRepresentable {
 extension JSONValue: JSONRepresentable {
     var json: JSONValue { self }
 
-    /// Bytes as a string: each is the character of its number.
+    /// Bytes as a string: each byte is the character with the same number (Latin-1).
     static func latin1(_ bytes: [UInt8]) -> JSONValue { .string(ByteText.latin1(bytes[...])) }
 
-    /// A number as it is written; null for other texts.
+    /// A number as it is written; null if the text is not a number.
     static func number(_ text: String) -> JSONValue { JSONNumber(text: text).map { .number($0) } ?? .null }
 }
 

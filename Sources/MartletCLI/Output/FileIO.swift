@@ -39,7 +39,7 @@ actor BodyOutput {
         try await Console.write(bytes, to: try await opened(path), named: path)
     }
 
-    /// Changes the name of a file that is not created yet, and that must not replace an existing file.
+    /// Sets a new name for the file before it is created. A file of this name must not exist.
     func place(at path: String) { proposedPath = path }
 
     /// Opens the file to append to it; a missing file is created.
@@ -57,7 +57,7 @@ actor BodyOutput {
         }
     }
 
-    /// Discards the output to a file, for another attempt. Standard output stays.
+    /// Discards the output to a file, for another attempt. Bytes on standard output cannot be discarded.
     func restart() async throws(OutputError) {
         guard let file, let path else { return }
         try await Console.write(to: path) { [start] in
@@ -70,8 +70,8 @@ actor BodyOutput {
         }
     }
 
-    /// Ends the output. If `makesFile`, the file exists afterwards, even if it is empty. Sets its modification time, in
-    /// seconds since 1970, and returns the failure to set it, if any.
+    /// Ends the output. With `makesFile`, the file exists afterwards, even if it is empty. Sets its time to `modified`,
+    /// in seconds since 1970, if that is not `nil`, and returns the failure to set it, if any.
     func finish(makesFile: Bool, modified: Int64?) async throws(OutputError) -> OutputError? {
         guard let path else { return nil }
         if makesFile { _ = try await opened(path) }
@@ -123,7 +123,7 @@ extension FileDescriptor {
         }
     }
 
-    /// Opens a file for writing, and creates it, and if wanted its parent directories, if they are missing. Blocks.
+    /// Opens a file for writing. Creates it if it is missing, with `makesFolders` its parent directories, too. Blocks.
     static func output(_ path: String, _ mode: OpenOptions, makesFolders: Bool = false) throws -> FileDescriptor {
         let parent = FilePath(path).removingLastComponent().string
         if makesFolders, !parent.isEmpty { try createDirectories(parent) }
@@ -133,12 +133,12 @@ extension FileDescriptor {
     }
 }
 
-/// Standard input, or a file from a byte on, in pieces; also files that are not regular, such as pipes, devices,
-/// terminals.
+/// The bytes of standard input, or of a file from an offset on, in pieces. The file may be a pipe, a device or a
+/// terminal.
 struct FileInput: AsyncSequence, Sendable {
     typealias Element = [UInt8]
 
-    /// The threads for these files only: they block until a writer writes, even after their transfer has ended.
+    /// Only for these files, because a read blocks until a writer writes, even after the transfer has ended.
     private static let workers = BlockingThreadPool(threadLimit: 16)
 
     /// An open file that is closed with its last reference.
@@ -187,7 +187,7 @@ struct FileInput: AsyncSequence, Sendable {
         status(of: path).map { [S_IFIFO, S_IFCHR].contains($0.type) } ?? false
     }
 
-    /// The status of a file; `nil` if it does not exist.
+    /// The status of a file; `nil` if it does not exist or is not accessible.
     static func status(of path: String) -> stat? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? status : nil
@@ -195,6 +195,6 @@ struct FileInput: AsyncSequence, Sendable {
 }
 
 extension stat {
-    /// `S_IFREG` for a regular file.
+    /// The type of the file, such as `S_IFREG` for a regular file.
     var type: mode_t { st_mode & S_IFMT }
 }

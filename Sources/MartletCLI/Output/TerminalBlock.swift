@@ -1,8 +1,8 @@
 import Glibc
 
-/// Lines at the bottom of a terminal that are redrawn in place, below lines that stay. Depends only on the arguments.
-/// The cursor is hidden at the end of the last line. Wrapping is off while lines are written: a character that is wider
-/// on the terminal than counted here does not make a second line.
+/// Lines at the bottom of a terminal that are redrawn in place, below lines that stay. Pure: no I/O. The cursor is
+/// hidden at the end of the last line. Wrapping is off while lines are written: a character that is wider on the
+/// terminal than counted here does not make a second line.
 struct TerminalBlock: Sendable {
     private(set) var lineCount = 0
 
@@ -45,7 +45,7 @@ struct TerminalSize: Hashable, Sendable {
     /// Lines, at least 1.
     var rows: Int
 
-    /// The present size: that of the terminal, or of `COLUMNS` and `LINES`, or 80 and 24.
+    /// The current size: that of the terminal, else of `COLUMNS` and `LINES`, else 80 and 24.
     static var current: TerminalSize {
         var size = winsize()
         let isKnown = unsafe ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0
@@ -65,7 +65,7 @@ enum TerminalText {
     /// backslashes.
     static func escaped(_ text: String) -> String { escaped(text) { $0 == "\\" ? "\\\\" : nil } }
 
-    /// As ``escaped(_:)``, but backslashes and tabs stay, for readable output.
+    /// Like ``escaped(_:)``, but backslashes and tabs are unchanged, for readable output.
     static func shown(_ line: String) -> String { escaped(line) { $0 == "\t" ? "\t" : nil } }
 
     private static func escaped(_ text: String, _ special: (Unicode.Scalar) -> String?) -> String {

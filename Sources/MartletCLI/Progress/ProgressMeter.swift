@@ -6,7 +6,7 @@ final class ProgressMeter: Sendable {
     private let form: ProgressStyle
     private let url: String
     private let start = ContinuousClock.now
-    /// Guards all three: the transfer and the task that draws.
+    /// Shared by the transfer and the task that draws.
     private let state: Mutex<(row: DownloadRow, window: RateWindow, block: TerminalBlock)>
 
     init(form: ProgressStyle, name: String, url: String) {
@@ -14,7 +14,7 @@ final class ProgressMeter: Sendable {
         state = Mutex((row: DownloadRow(name: name), window: RateWindow(), block: TerminalBlock()))
     }
 
-    /// Whether programs read the output, so that all of it is JSON.
+    /// Whether all output is JSON, for programs that read it.
     var isJSON: Bool { form.progress == .json }
 
     /// Reports a retry after a delay, in JSON only.
@@ -100,7 +100,7 @@ final class ProgressMeter: Sendable {
 
 /// The form of progress output.
 struct ProgressStyle: Hashable, Sendable {
-    /// The form: not automatic, and one that the terminal can show.
+    /// The form to use: never `auto`, and `bar` only if the terminal can show it.
     let progress: GlobalOptions.Progress
     let printsErrors: Bool
     /// Whether each transient failure is reported, although a bar shows it.
@@ -108,7 +108,7 @@ struct ProgressStyle: Hashable, Sendable {
     let usesUnicode: Bool
     let usesColor: Bool
 
-    /// The form of the options and the environment: no bars or colors without a terminal that can move its cursor.
+    /// Chooses the form by the options and the environment. Bars and colors need a terminal that can move its cursor.
     init(
         _ global: GlobalOptions, isTerminal: Bool = Console.errorIsTerminal, usesUnicode: Bool = Environment.speaksUTF8,
         variable: (String) -> String? = { Environment[$0] }
@@ -141,10 +141,10 @@ enum ProgressText {
         return "\(size(seconds > 0 ? Double(bytes) / seconds : 0))/s"
     }
 
-    /// Bytes for people: `999 B`, `1.5 KiB`, `12.0 MiB`.
+    /// A readable number of bytes: `999 B`, `1.5 KiB`, `12.0 MiB`.
     static func size(_ bytes: Double) -> String { "\(ByteCount(Int(min(max(0, bytes), 9e18))))" }
 
-    /// A duration for people: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 7 min`.
+    /// A readable duration: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 7 min`.
     static func time(_ duration: Duration) -> String {
         let seconds = duration.components.seconds
         if seconds < 10 { return "\(oneDecimal(duration / .seconds(1))) s" }
@@ -165,7 +165,7 @@ struct RateWindow: Sendable {
     private var samples: [(time: Duration, bytes: UInt64)] = []
     private var lastAdvance = Duration.zero
 
-    /// Records the bytes so far. Times are counted from the beginning of the transfer and never fall.
+    /// Records the bytes so far. Times are counted from the start of the transfer and never decrease.
     mutating func note(_ bytes: UInt64, at time: Duration) {
         if samples.last?.bytes != bytes { lastAdvance = time }
         samples.append((time, bytes))

@@ -77,7 +77,7 @@ struct QueueAddCommand: WordsCommand {
             + " data data-ascii data-raw data-binary data-urlencode json form form-string form-escape upload-file"
             + " user oauth2-bearer silent show-error disable version help config")
 
-    /// The options of `queue run`.
+    /// The options of `get` that belong to `queue run`, unless they are in `shared`.
     private static let sending: [CurlOption] =
         OptionTable.callers + OptionTable.cookies + OptionTable.redirects.prefix(4) + OptionTable.connecting
         + OptionTable.proxy + OptionTable.security
@@ -111,7 +111,7 @@ struct QueueAddition: Sendable {
         if queue.submission.key != .automatic, request.headerFields[.idempotencyKey] != nil {
             throw UsageError("options --key and --no-key: -H sets an Idempotency-Key already")
         }
-        // The value is neither sent nor stored: it only shows that a value will be added.
+        // This value is neither sent nor stored: it only marks that `queue run` must add one.
         let hasCaller = options.user != nil || options.bearer != nil || plan.url.user != nil
         if hasCaller, request.headerFields[.authorization] == nil { request.headerFields[.authorization] = "-" }
         (self.request, body, submission) = (request, plan.body, queue.submission)
@@ -147,10 +147,10 @@ struct QueueCommandOptions: Sendable {
     var submission = OfflineSubmission()
     /// The secret header fields in addition to those that are always secret: their names in lower case.
     var secretNames: Set<String> = []
-    /// Whether all header fields are secret: they are the ones that were not stored.
+    /// Whether all fields of `-H` are secret, because `queue run` sets those that were not stored.
     var hasSecretFields = false
     var endsWhenEmpty = false
-    /// Whether the page after a redirect counts as the response to the request.
+    /// Whether the response after a 302 or 303 counts as the response to the request.
     var acceptsRedirectedResults = false
     var isJSON = false
 }

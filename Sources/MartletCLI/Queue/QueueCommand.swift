@@ -30,12 +30,12 @@ struct QueueOptions: ParsableArguments {
         help: ArgumentHelp(
             "Use this directory; by default martlet/queue in $XDG_STATE_HOME or ~/.local/state", valueName: "dir"))
     var queue: String?
-    /// The same for the commands with options like those of `get`.
+    /// The same option for the commands that parse their arguments themselves.
     static let directory = CurlOption.value(
         "--queue DIR", "Use this directory (default: martlet/queue in $XDG_STATE_HOME or ~/.local/state)",
         \.queue.directory)
 
-    /// Runs a function with the idle queue. Reports the events of opening it, and a failure; throws the exit code.
+    /// Runs a function with the idle queue. Reports the events of opening it; throws the exit code of a reported error.
     func open<Value: Sendable>(_ body: (OfflineQueue) async throws(UsageError) -> Value) async throws(ExitStatus)
         -> Value
     {
@@ -66,7 +66,7 @@ struct QueueRetryCommand: AsyncParsableCommand {
 
 /// The directories of queues.
 enum QueueDirectory {
-    /// The directory of a queue: the given one, or that of the user (XDG Base Directory Specification).
+    /// The directory of a queue: `named`, or by default the user's (XDG Base Directory Specification).
     static func path(_ named: String?, variable: (String) -> String? = { Environment[$0] }) throws(UsageError)
         -> FilePath
     {
@@ -110,7 +110,7 @@ enum QueueDirectory {
         return try result.get()
     }
 
-    /// Whether an event is not an effect of the command.
+    /// Whether an event reports something found in the directory, not an effect of the command.
     private static func isFinding(_ event: OfflineEvent) -> Bool {
         switch event {
         case .recordQuarantined, .recordSkipped, .fileFailed, .uncertain, .expired: true
@@ -126,14 +126,14 @@ extension UsageError {
             self.init("\(error)", status: error is CancellationError ? .interrupted : .readFailed)
             return
         }
-        // The limit of the queue is reached.
+        // The queue is full.
         self.init(error.message, status: error.code == .limitExceeded ? .diskFull : ExitStatus(error))
     }
 }
 
 struct QueueListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Print a line for each request, in the order of adding",
+        commandName: "list", abstract: "Print a line for each request, in the order they were added",
         discussion: """
             A line has the number, state (waiting, dead or uncertain), attempts, expiry, body size, method, URL and \
             [tag]; the lane if it is not that of the origin, the fields that are not stored, and the reason for a dead or \
@@ -164,7 +164,7 @@ struct QueueEntryLine {
 
     init(_ entry: OfflineEntry, now: Int64) { (self.entry, self.now) = (entry, now) }
 
-    /// The readable form: number, state, attempts, expiry, size of the body, and the request last.
+    /// The text form: number, state, attempts, expiry, size of the body, request, and details.
     var text: String {
         let columns = [
             ("\(entry.ticket.id)", 4), (state, 9), ("\(entry.attempts) \(entry.attempts == 1 ? "try" : "tries")", 8),
@@ -204,7 +204,7 @@ struct QueueEntryLine {
 }
 
 extension OfflineEntry {
-    /// The name of the state, and the reason if the request is not sent again without a command.
+    /// The name of the state, and the dead letter of a request that is sent again only on command.
     var described: (state: String, letter: OfflineDeadLetter?) {
         switch state {
         case .waiting, .sending: ("waiting", nil)

@@ -1,7 +1,7 @@
 import Martlet
 
-/// An event of a queue as a line. The readable form has the event, the request's number, method, URL and tag, and
-/// details after a colon. The other form is a JSON object.
+/// An event of a queue as a line: either text, with the event, the request's number, method, URL and tag, and details
+/// after a colon, or a JSON object.
 struct QueueEventLine {
     static let help = """
 
@@ -32,7 +32,7 @@ struct QueueEventLine {
     private let ticket: OfflineTicket?
     /// The readable details, escaped for a terminal.
     private let details: String?
-    /// The details in JSON, made only if they are shown.
+    /// Makes the details in JSON, only if they are printed.
     private let makeMembers: () -> JSONMembers
 
     init(_ event: OfflineEvent) {
@@ -115,7 +115,7 @@ struct QueueEventLine {
     }
 }
 
-/// The results of the requests of a queue in one run.
+/// The numbers of requests by their result in one run of a queue.
 struct QueueSummary: Hashable, Sendable {
     private enum Kind: String, CaseIterable { case delivered, dead, uncertain, expired, unreadable }
 
@@ -134,7 +134,8 @@ struct QueueSummary: Hashable, Sendable {
         }
     }
 
-    /// The number of waiting requests, and of dead and uncertain ones of earlier runs; `resting` counts those of all.
+    /// The number of waiting requests, and of dead or uncertain ones of earlier runs. `resting` counts these of all
+    /// runs.
     func left(pending: Int, resting: Int) -> Int { pending + max(0, resting - self[.dead, .uncertain, .expired]) }
 
     /// The exit code: requests that need a decision take precedence over requests that are left.

@@ -21,7 +21,7 @@ struct QueueRunCommand: WordsCommand {
         var options = OfflineQueueOptions()
         options.request = TransferPlan.requestOptions(group)
         options.acceptsRedirectedResults = group.queue.acceptsRedirectedResults
-        // A silent server must not block its lane forever: the other timeouts are those of the session.
+        // Unlike for `get`, the other timeouts are the session's: a silent server must not block its lane forever.
         options.request.timeouts = Timeouts(total: group.totalTimeout)
         if let timeout = group.connectTimeout { options.request.timeouts.connect = timeout }
         let credentials = secrets.apply(to: &options.request, for: origin)
@@ -38,7 +38,7 @@ struct QueueRunCommand: WordsCommand {
         return status
     }
 
-    /// Its own options, those of `get` for credentials, connections and redirects, and its others, rejected by name.
+    /// Its own options, those of `get` for credentials, connections and redirects; the others of `get` are rejected.
     static let options = CommandOptions(
         OptionTable.rows(own, shared, helps: helps, rejecting: reasons, others: "has no meaning for a queue"),
         usage: "martlet queue run [options]", notes: QueueEventLine.help
@@ -96,8 +96,8 @@ struct QueueRunner: Sendable {
     func run(interruption: @escaping @Sendable () async -> Int32) async -> ExitStatus {
         let (ends, end) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let events = queue.events
-        // All three are unstructured: a signal may never arrive, and each task may end the others. The wait for a
-        // signal starts before anything is printed, since the reader of the output may send one.
+        // All three are unstructured: a signal may never arrive, and each of them may end the run. The wait for a
+        // signal starts before anything is printed, because the reader of the output may send one.
         let waiting = Task.immediate {
             _ = await interruption()
             end.yield()
@@ -143,12 +143,12 @@ struct QueueRunner: Sendable {
 
 /// The secrets that `queue run` adds to requests, which are stored without them. Credentials of a netrc and cookies of
 /// a file are for their hosts. All other secrets are for one origin: they are rejected if requests to several origins
-/// wait, since each origin would receive the secrets of the others.
+/// wait, because each origin would receive them.
 struct QueueSecrets: Sendable {
     private let caller: CredentialPlan
     private let fields: HTTPFields
     private let omitted: Set<HTTPField.Name>
-    /// The first option with a value for one origin.
+    /// The option whose secret is for one origin, for messages; `nil` without one.
     private let option: String?
 
     /// Reads the options and the netrc, and prompts for a missing password.

@@ -2,8 +2,8 @@ package import MartletWire
 
 /// The directives of the `Cache-Control` fields of a message (RFC 9111 §5.2, RFC 5861, RFC 8246).
 ///
-/// Names ignore case, arguments may be quoted, unknown directives are skipped. Of repeated or contradictory directives
-/// the strictest counts (RFC 9111 §4.2.1). A malformed number counts as the strictest, and leads to validation.
+/// Names are case-insensitive, arguments may be quoted, and unknown directives are ignored. Of repeated or
+/// contradictory directives the strictest applies (RFC 9111 §4.2.1). A malformed number counts as the strictest value.
 package struct CacheControl: Equatable, Sendable {
     /// `max-age`: seconds, 0…2^31; 0 if malformed.
     package private(set) var maxAge: Int64?
@@ -27,12 +27,11 @@ package struct CacheControl: Equatable, Sendable {
     package private(set) var mustUnderstand = false
     /// Whether `immutable` is set (RFC 8246).
     package private(set) var isImmutable = false
-    /// Whether a request has `only-if-cached`.
     package private(set) var isOnlyIfCached = false
-    /// Whether a quoted argument is not terminated. The parts between its commas count, too, and the response is stale.
+    /// Whether a quoted argument is unterminated. It is then split at its commas, each part counts as a directive, and
+    /// the response is stale.
     package private(set) var isMalformed = false
 
-    /// Creates an empty set of directives.
     package init() {}
 
     /// Parses the directives of a response.
@@ -63,7 +62,7 @@ package struct CacheControl: Equatable, Sendable {
                 add(CacheDirective(element))
                 continue
             }
-            // Only the last element of a field can have an open quote: this is done once.
+            // Only the last element of a field can have an open quote.
             isMalformed = true
             for part in element.split(separator: UInt8(ascii: ",")) { add(CacheDirective(ByteClass.trimmed(part))) }
         }
@@ -125,7 +124,7 @@ struct CacheDirective {
     /// The name in lower case, empty if no known name has its length. Invalid blanks before `=` are ignored.
     var bareName: String {
         let bare = ByteClass.trimmed(name)
-        // The lengths of `public` and `stale-while-revalidate`.
+        // The lengths of the shortest and the longest name: `public` and `stale-while-revalidate`.
         return (6...22).contains(bare.count) ? bare.lowercasedText : ""
     }
 
@@ -135,7 +134,7 @@ struct CacheDirective {
         return DeltaSeconds.value(of: unquoted(argument))
     }
 
-    /// The argument as a list of field names; the whole response without names, or with an invalid one.
+    /// The scope: the fields that the argument names, or the whole response if it names none, or if a name is invalid.
     var scope: FieldScope {
         guard let argument else { return .response }
         var names: Set<String> = []
@@ -170,13 +169,13 @@ struct CacheDirective {
 
 /// The seconds in `Cache-Control` and `Age` (RFC 9111 §1.2.2).
 enum DeltaSeconds {
-    /// The maximum, 2^31: larger numbers, of any length, count as this.
+    /// The maximum, 2^31. Larger numbers, with any number of digits, are clamped to it.
     static let limit: Int64 = 1 << 31
 
     /// A number of seconds, clamped to 0…2^31.
     static func clamped(_ seconds: Int64) -> Int64 { min(max(0, seconds), limit) }
 
-    /// The seconds that digits represent, 0…2^31; `nil` if there is anything else: a sign, a point, a blank.
+    /// The value of decimal digits, 0…2^31; `nil` if the text is empty or has anything else, such as a sign or a blank.
     static func value(of digits: ArraySlice<UInt8>) -> Int64? {
         switch DecimalNumber(digits) {
         case .value(let value): Int64(min(value, UInt64(limit)))

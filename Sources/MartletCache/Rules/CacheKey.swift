@@ -1,16 +1,15 @@
 import MartletWire
 
-/// The key of a stored response: its URL and its owner.
+/// The key of a stored response: its URL and its partition.
 ///
-/// Only responses to GET are stored, so the method is not part of it. Variants of a URL (RFC 9111 §4.1) share a key.
+/// Only responses to GET are stored, so the key has no method. Variants of a URL (RFC 9111 §4.1) share a key.
 package struct CacheKey: Hashable, Sendable {
     /// The URL of the request, without fragment and user info, in its normal form.
     package var url: String
-    /// The owner: empty for everyone, a digest of the credential, or the caller's name. It is stored on disk, so it
-    /// must not be a secret.
+    /// The part of the cache: empty for the part that all share, a digest of the credentials, or a name that the
+    /// program gives. It is stored on disk, so it must not be a secret.
     package var partition: String
 
-    /// Creates the key of a URL in its normal form.
     package init(url: String, partition: String = "") { (self.url, self.partition) = (url, partition) }
 
     /// Creates the key of an http or https URL in any spelling, in normal form (``KeyURL``); `nil` for any other text.

@@ -1,11 +1,11 @@
 package import MartletWire
 
-/// The settings of a cache that messages do not specify. The defaults are those of RFC 9111.
+/// The rules of a cache where neither request nor response has directives. The defaults are those of RFC 9111.
 package struct CachePolicy: Equatable, Sendable {
     /// Lifetimes of responses that specify none; no rules by default.
     package var defaults: DefaultFreshness
-    /// The seconds for which a stale response may replace an error if neither the response nor the request specifies it
-    /// (`stale-if-error`, RFC 5861 §4); 0…2^31. With `nil` (the default), no stale response may.
+    /// The seconds for which a stale response may replace an error if neither the response nor the request has the
+    /// directive `stale-if-error` (RFC 5861 §4); 0…2^31. With `nil` (the default), only that directive allows it.
     package var staleIfError: Int64?
 
     /// Creates a policy; numbers are clamped to their ranges.
@@ -17,25 +17,27 @@ package struct CachePolicy: Equatable, Sendable {
 
 /// The use that a request makes of the cache.
 public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
-    /// As in RFC 9111: a fresh response is served, a stale one is validated.
+    /// As in RFC 9111: a fresh stored response is served, a stale one is validated.
     case standard
-    /// From the network, and stored. Other caches receive `no-cache`, or the request's own `Cache-Control`.
+    /// The response comes from the network, and is stored. `no-cache` is sent to other caches, unless the request has
+    /// its own `Cache-Control`.
     case reload
-    /// The response is validated even when fresh, unless it is fresh and immutable (RFC 8246).
+    /// The stored response is validated even if it is fresh, unless it is also `immutable` (RFC 8246).
     case revalidate
-    /// The stored response, even if stale, or else the network. `no-cache` and `must-revalidate` forbid a stale one.
+    /// The stored response is served, even a stale one, unless it has `no-cache` or `must-revalidate`. Without a usable
+    /// stored response, the network is used.
     case preferCache
-    /// As ``preferCache``, but without the network: status 504 if no stored response may be used.
+    /// Like ``preferCache``, but without the network: the status is 504 if no stored response may be used.
     case onlyIfCached
     /// The response comes from the network; nothing is looked up or stored. `no-store` is sent so that other caches
     /// store nothing either (RFC 9111 §5.2.1.5), unless the request has its own `Cache-Control`.
     case noStore
-    /// The stored response is delivered immediately as a preview, even if it is stale or forbids its use; then the
+    /// The stored response is delivered immediately as a preview, even if it is stale or has `no-cache`; then the
     /// response of the network. There is one delivery if nothing is stored or the stored response is fresh, otherwise
-    /// at most two. Calls without deliveries use ``standard``.
+    /// at most two. Calls that return one response use ``standard``.
     case cacheThenNetwork
-    /// As ``cacheThenNetwork``, but a fresh response is a preview too, and is validated as by ``revalidate``, unless it
-    /// is immutable (RFC 8246). Calls without deliveries use ``revalidate``.
+    /// Like ``cacheThenNetwork``, but a fresh response is a preview too, and is validated as by ``revalidate``, unless
+    /// it is `immutable` (RFC 8246). Calls that return one response use ``revalidate``.
     case cacheThenRevalidate
 
     /// Whether the stored response is delivered before that of the network.

@@ -7,13 +7,13 @@ package final class CacheRequest: Sendable {
     package let key: CacheKey
     /// The fields as they are sent, with cookies and credentials, but without those that the cache adds.
     package let fields: FieldBlock
-    /// The use that it makes of the cache.
+    /// The use that the request makes of the cache.
     package let mode: CacheMode
     /// Computes a digest of a secret field value for the disk. Without it, responses that vary with a secret are not
     /// stored.
     package let keyedDigest: (@Sendable (String) -> String)?
     package let control: CacheControl
-    /// The fields of the request that affect the response.
+    /// The fields of the request that the cache has to consider.
     private let marks: RequestFieldSet
 
     package init(
@@ -25,13 +25,13 @@ package final class CacheRequest: Sendable {
         control = marks.contains(.control) ? CacheControl(request: fields) : CacheControl()
     }
 
-    /// Whether a stored response may be served for it: GET and HEAD.
+    /// Whether a stored response may be served: for GET and HEAD.
     var isLookedUp: Bool { method == "GET" || method == "HEAD" }
-    /// Whether it, or its mode, forbids the cache to store anything.
+    /// Whether the request or its mode forbids the cache to store anything.
     package var isNoStore: Bool { mode == .noStore || control.isNoStore }
-    /// Whether its response may be stored and shared: GET without `no-store`, ranges and conditions.
+    /// Whether the response may be stored and shared: for GET without `no-store`, a range or conditions.
     package var isShareable: Bool { method == "GET" && !isNoStore && !hasRange && !isConditional }
-    /// The `Cache-Control` field that its mode adds for other caches; none if the caller has set one.
+    /// The `Cache-Control` field that the mode adds for other caches; none if the caller has set one.
     package var fieldsForOthers: FieldBlock {
         guard !fields.contains("Cache-Control") else { return FieldBlock() }
         return switch mode {
@@ -40,18 +40,18 @@ package final class CacheRequest: Sendable {
         default: FieldBlock()
         }
     }
-    /// Whether it has credentials for the origin (RFC 9111 §3.5).
+    /// Whether the request has credentials for the origin (RFC 9111 §3.5).
     package var isAuthorized: Bool { marks.contains(.authorization) }
     var hasRange: Bool { marks.contains(.range) }
-    /// Whether it has preconditions that only the origin can evaluate (RFC 9111 §4.3.2).
+    /// Whether the request has preconditions that only the origin can evaluate (RFC 9111 §4.3.2).
     var hasOriginPrecondition: Bool { !marks.isDisjoint(with: .originPreconditions) }
-    /// Whether the caller made it conditional: such a request is sent unchanged.
+    /// Whether the caller made the request conditional. It is then sent unchanged.
     package var isConditional: Bool { !marks.isDisjoint(with: .conditions) }
     /// Whether only the cache may respond.
     package var isOffline: Bool { mode == .onlyIfCached || control.isOnlyIfCached }
 }
 
-/// The fields that affect the response, among those of a request. They are found in one pass: most requests have none.
+/// The fields of a request that a cache has to consider. One pass finds all of them, because most requests have none.
 struct RequestFieldSet: OptionSet, Sendable {
     let rawValue: UInt8
 

@@ -9,11 +9,11 @@ package struct CacheStatus: Equatable, Sendable {
         case method
         /// Nothing is stored for the URL.
         case uriMiss = "uri-miss"
-        /// The stored responses were selected by other request fields.
+        /// The stored responses were selected by other values of the fields in `Vary`.
         case varyMiss = "vary-miss"
         /// The stored response must not be used.
         case miss
-        /// The stored response is fresh, but the request requires the network.
+        /// The request or its mode rejects the stored response.
         case request
         case stale
     }
@@ -24,17 +24,17 @@ package struct CacheStatus: Equatable, Sendable {
     package var forwarding: Forwarding?
     /// The status of the network's response.
     package var forwardStatus: Int?
-    /// The seconds for which the response is still fresh; negative since it became stale.
+    /// The seconds for which the response is still fresh; negative for a stale one.
     package var timeToLive: Int64?
     /// Whether the network's response was stored.
     package var isStored = false
-    /// Whether the network's response was shared with other requests.
+    /// Whether the request shares the response of another request to the network.
     package var isCollapsed = false
     package var detail: String?
     /// A status with only the name of the cache, `martlet`.
     package static let nothing = CacheStatus()
 
-    /// The member of the field: a structured item with parameters (RFC 9211 §2, RFC 8941 §3.3).
+    /// The cache's member of the field: a structured item with parameters (RFC 9211 §2, RFC 8941 §3.3).
     package var text: String {
         var text = "martlet"
         if isHit { text += "; hit" }
@@ -47,7 +47,7 @@ package struct CacheStatus: Equatable, Sendable {
         return text
     }
 
-    /// A string of RFC 8941: visible ASCII and spaces; other bytes become question marks.
+    /// Formats a string (RFC 8941 §3.3.3). Bytes other than visible ASCII and spaces become question marks.
     private static func quoted(_ text: String) -> String {
         var bytes: [UInt8] = [0x22]
         for byte in text.utf8 {

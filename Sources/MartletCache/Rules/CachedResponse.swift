@@ -1,13 +1,13 @@
 package import MartletWire
 
-/// The response to a request, made of a stored response.
+/// A response to a request, made from a stored response.
 package struct CachedResponse: Equatable, Sendable {
-    /// The part of the stored body that it contains.
+    /// The part of the stored body that the response contains.
     package enum Content: Equatable, Sendable {
         /// No content: the response to HEAD, 304 and 416.
         case none
         case whole
-        /// These bytes of it (206); never empty.
+        /// This range of the body (206); never empty.
         case bytes(Range<UInt64>)
     }
 
@@ -83,7 +83,7 @@ package struct CachedResponse: Equatable, Sendable {
 
     // MARK: Ranges (RFC 9110 §14.2, §13.1.5)
 
-    /// Whether a stored response can be served: no range of an encoded body, which could not be decoded.
+    /// Whether a stored response can be served. A range of an encoded body cannot, since nothing could decode it.
     static func canServe(_ request: CacheRequest, _ stored: StoredVariant) -> Bool {
         !request.hasRange || !stored.head.fields.contains("Content-Encoding")
     }
@@ -109,20 +109,20 @@ package struct CachedResponse: Equatable, Sendable {
         guard let date = MessageDates.single("If-Range", in: request.fields, received: received),
             let modified = stored.dates.lastModified
         else { return false }
-        // Within a second of its own date a response may have changed again without a trace (RFC 9110 §8.8.2.2).
+        // Modified within the second of its `Date`, a response may have changed again since (RFC 9110 §8.8.2.2).
         return modified == date && modified < stored.dates.date
     }
 
     // MARK: Conditions (RFC 9111 §4.3.2, RFC 9110 §13.2.2)
 
-    /// Whether the caller has the stored response, a success: by `If-None-Match`, or else `If-Modified-Since`.
+    /// Whether the caller has the stored 2xx response already, by `If-None-Match`, or else by `If-Modified-Since`.
     private static func isNotModified(_ request: CacheRequest, _ stored: StoredVariant) -> Bool {
         guard request.isConditional, (200..<300).contains(stored.head.status) else { return false }
         let tags = request.fields.rawValues(of: "If-None-Match")
         guard tags.isEmpty else { return tags.contains { includes($0, stored.entityTag) } }
         let received = stored.head.responseTime
         let since = MessageDates.single("If-Modified-Since", in: request.fields, received: received)
-        // A response without `Last-Modified` is as old as its `Date`.
+        // A response without `Last-Modified` counts as modified at its `Date`.
         return since.map { (stored.dates.lastModified ?? stored.dates.date) <= $0 } ?? false
     }
 

@@ -12,8 +12,8 @@ package struct Freshening: Equatable, Sendable {
     ///
     /// Each new field replaces all stored fields of its name, except fields of the connection and fields that describe
     /// the stored bytes. A weak tag also stays if the new tag is the same but strong, since a strong tag belongs to
-    /// other bytes (RFC 9110 §8.8.1). `Age` and `Date` belong to their message: without new ones, the old ones are
-    /// removed.
+    /// other bytes (RFC 9110 §8.8.1). Without a new `Age`, the old one is removed; without a new `Date`, the time of
+    /// receipt replaces it.
     /// - Parameter response: the head of a 304, or of a 200 to HEAD.
     package init(
         variant: Int, _ old: StoredHead, by response: ResponseHead, to request: CacheRequest, requestTime: WallTime,
@@ -38,7 +38,7 @@ package struct Freshening: Equatable, Sendable {
         var isKept =
             !request.isNoStore && (!control.isNoStore || control.mustUnderstand) && !isExclusive
             && !StoredFields.connectionNamesRequiredField(response.fields)
-        // The stored selections stay, unless the server now names other fields.
+        // The stored selections stay, unless `Vary` now names other fields.
         if isKept, vary != .fields(old.selections.map(\.name)) {
             if let selections = vary.selections(of: request) { head.selections = selections } else { isKept = false }
         }
@@ -67,7 +67,7 @@ enum FresheningRule {
     /// - Parameter offered: those that the request offered, by index, the selected one first.
     static func selected(by response: ResponseHead, among variants: [StoredVariant], offered: [Int]) -> [Int] {
         let candidates = variants.indices.filter { (200..<300).contains(variants[$0].head.status) }
-        // The offered ones first, in their order; then the newest.
+        // The offered ones first, in their order; then the others, the newest first.
         func ordered(_ found: [Int]) -> [Int] {
             offered.filter(found.contains) + VariantRule.newestFirst(found.filter { !offered.contains($0) }, variants)
         }
@@ -75,10 +75,10 @@ enum FresheningRule {
             let strong = candidates.filter { variants[$0].entityTag?.matchesStrongly(tag) ?? false }
             if !strong.isEmpty { return ordered(strong) }
             let weak = candidates.filter { variants[$0].entityTag?.matchesWeakly(tag) ?? false }
-            // A strong tag does not confirm a response with a weak one, unless only that was offered.
+            // A strong tag does not confirm a response with a weak tag, unless that response alone was offered.
             return tag.isWeak || weak == offered ? Array(ordered(weak).prefix(1)) : []
         }
-        // An invalid tag confirms nothing that has a tag.
+        // With an invalid tag, a 304 confirms nothing if an offered response has a tag.
         if response.fields.contains("ETag"), offered.contains(where: { variants[$0].entityTag != nil }) { return [] }
         if response.fields.contains("Last-Modified") {
             let received = WallTime(milliseconds: 0)
@@ -89,9 +89,10 @@ enum FresheningRule {
         return offered.count == 1 ? offered.filter(candidates.contains) : []
     }
 
-    /// Whether a response to HEAD describes, and so updates, a stored response to GET; otherwise that is out of date.
+    /// Whether a response to HEAD describes, and so updates, a stored response to GET; otherwise the stored response is
+    /// out of date.
     ///
-    /// If it has a tag, a date or a length, these must be equal to those of the stored response.
+    /// If the response has a tag, a date or a length, these must be equal to those of the stored one.
     static func isSame(_ response: ResponseHead, _ stored: StoredVariant) -> Bool {
         let fields = response.fields
         if fields.contains("ETag") {

@@ -26,7 +26,7 @@ package struct Freshness: Equatable, Sendable {
     /// Whether the wall clock was set back since the request: the age is unknown, and the response counts as stale.
     package let isClockSetBack: Bool
 
-    /// The freshness of a stored head.
+    /// Computes the freshness of a stored head.
     ///
     /// `s-maxage` gives no lifetime, since this is a private cache. The age at receipt is the larger of two values: the
     /// age that `Date` implies, and the sum of `Age` and the delay of the request. The time since the receipt is added.
@@ -34,7 +34,7 @@ package struct Freshness: Equatable, Sendable {
         self.init(of: StoredVariant(head: head, bodyLength: 0), now: now, defaults: defaults)
     }
 
-    /// The freshness of a stored response whose fields have been parsed.
+    /// Computes the freshness of a stored response whose fields have been parsed.
     init(of variant: StoredVariant, now: WallTime, defaults: DefaultFreshness) {
         let (head, dates) = (variant.head, variant.dates)
         (lifetime, basis) = Freshness.lifetime(of: variant, defaults: defaults)
@@ -50,7 +50,7 @@ package struct Freshness: Equatable, Sendable {
     /// The age in whole seconds, 0…2^31: the value of `Age` when the response is served.
     package var age: Int64 { min(ageInMilliseconds / 1000, DeltaSeconds.limit) }
 
-    /// The seconds for which it is still fresh; negative since it became stale (`ttl` of RFC 9211).
+    /// The seconds for which the response is still fresh; negative for a stale one (`ttl` of RFC 9211).
     package var timeToLive: Int64 { lifetime - age }
 
     /// Whether it is fresh: its lifetime is longer than its age.
@@ -81,7 +81,7 @@ package struct MessageDates: Equatable, Sendable {
     /// The value of `Expires`.
     package enum Expiry: Equatable, Sendable {
         case none
-        /// The field is not a date (`0`, `-1`), or repeated with another value: it has expired already (RFC 9111 §5.3).
+        /// The field is not a date (`0`, `-1`) or has different values: the response is already stale (RFC 9111 §5.3).
         case past
         /// The time of expiry, in seconds since 1970.
         case at(Int64)

@@ -2,8 +2,8 @@ package import MartletWire
 
 /// The URLs that were invalidated, so that responses to earlier requests are not stored afterwards (RFC 9111 §4.4).
 ///
-/// Code that sends a request takes an ``Epoch`` first, and checks before storing that it still holds. The size of the
-/// log is limited: a URL that was removed from it counts as invalidated for all older requests.
+/// Code that sends a request reads ``epoch`` first, and calls ``holds(_:for:)`` before it stores the response. The size
+/// of the log is limited: when an entry is removed, all URLs count as invalidated at the time of that entry.
 package struct InvalidationLog: Sendable {
     /// A moment between invalidations.
     package struct Epoch: Sendable { fileprivate let number: UInt64 }
@@ -11,7 +11,8 @@ package struct InvalidationLog: Sendable {
     /// The maximum number of URLs, at least 1.
     private let limit: Int
     private var count: UInt64 = 0
-    /// Earlier epochs are invalid for every URL: everything was invalidated, or entries of the log were removed.
+    /// The first epoch that may be valid. Earlier ones are invalid for every URL: everything was invalidated, or
+    /// entries of the log were removed.
     private var floor: UInt64 = 0
     private var latest: [String: UInt64] = [:]
     /// The URLs in the order of their invalidation; a URL that was invalidated again occurs again.
@@ -56,7 +57,7 @@ package struct InvalidationLog: Sendable {
 
 /// The URLs that are out of date after a request that may have changed them (RFC 9111 §4.4).
 package enum InvalidationRule {
-    /// The safe methods (RFC 9110 §9.2.1); all others, known or not, may change resources.
+    /// The safe methods (RFC 9110 §9.2.1), and CONNECT. All others, known or not, may change resources.
     private static let safe: Set<String> = [
         "GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY", "PRI",
     ]

@@ -1,6 +1,6 @@
 package import MartletWire
 
-/// The decision about the response of the network: independent effects. The caller carries out all of them.
+/// The decision about the response of the network. Its effects are independent, and the caller carries out all of them.
 package struct ResponseDecision: Equatable, Sendable {
     /// The response that the caller receives.
     package enum Delivery: Equatable, Sendable {
@@ -21,8 +21,7 @@ package struct ResponseDecision: Equatable, Sendable {
     package private(set) var freshened: [Freshening] = []
     /// The stored responses to remove now, by index: out of date, or not to be stored. Running reads continue.
     package private(set) var removed: [Int] = []
-    /// The stored responses to remove, by index, if there is no space for the new response: they are out of date
-    /// anyway.
+    /// The stored responses, by index, that are out of date, and are removed if the new response is not stored.
     package private(set) var superseded: [Int] = []
     /// The status for `Cache-Status`. ``CacheStatus/isStored`` is based on the head alone.
     package let status: CacheStatus
@@ -66,7 +65,7 @@ package struct CacheUpdateRule: Sendable {
         guard case .store(let head) = storage else {
             return ResponseDecision(storage: storage, removed: superseded, status: status)
         }
-        // The caller receives the response, and its body bypasses the store.
+        // The caller receives the response, and it is not stored.
         if request.isConditional || request.hasRange {
             let rejection: StorageRejection = request.hasRange ? .range : .condition
             return ResponseDecision(storage: .reject(rejection), removed: superseded, status: status)
@@ -96,7 +95,7 @@ package struct CacheUpdateRule: Sendable {
         guard let plan, plan.isConditional else {
             return ResponseDecision(storage: .reject(.status), freshened: kept, removed: removed, status: status)
         }
-        // A server may name a response that was not offered, in a coding that the request does not accept.
+        // The server may confirm a response that was not offered, in a coding that the request does not accept.
         let usable = freshened.first { ContentCodingRule.accepts(variants[$0.variant], request) }
         guard let first = usable else {
             return ResponseDecision(delivery: .repeatUnconditionally, storage: .reject(.status), status: status)
@@ -123,7 +122,7 @@ package struct CacheUpdateRule: Sendable {
     }
 
     /// The stored response that replaces an error.
-    /// - Parameter asked: the status of the request to the network, which is not a hit (RFC 9211 §2.1).
+    /// - Parameter asked: the cache status of the request that went to the network: not a hit (RFC 9211 §2.1).
     private func staleAnswer(now: WallTime, _ asked: CacheStatus) -> CachedResponse? {
         guard let index = plan?.staleOnError, variants.indices.contains(index),
             VariantRule.matching(request, variants).contains(index)

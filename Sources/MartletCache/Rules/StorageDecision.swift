@@ -49,20 +49,20 @@ package enum StorageRejection: String, Equatable, Sendable {
     /// The request, its mode or the response specifies `no-store`.
     case noStore = "no-store"
     case method
-    /// The status is 1xx, 206 or 304, or one that does not satisfy `must-understand`.
+    /// Responses with the status are never stored, or the status is not understood in spite of `must-understand`.
     case status
     case range
-    /// The caller made the request conditional: the response refers to that.
+    /// The caller made the request conditional, so the response depends on the conditions.
     case condition
-    /// The request had credentials, the key is for everyone, and the response does not allow that (RFC 9111 §3.5).
+    /// The request had credentials, the key has no partition, and the response forbids sharing (RFC 9111 §3.5).
     case authorization
-    /// The response varies with everything, with too much, or with a secret of which no digest can be computed.
+    /// The response varies with everything, with too many or too long fields, or with a secret that has no digest.
     case vary
     /// Neither the fields nor the status allow storing (RFC 9111 §3).
     case notCacheable = "not-cacheable"
     /// `Connection` names a field that the use of the response depends on.
     case connection
-    /// The response is an error, and the stored one that it would replace is not.
+    /// The response is a server error, which does not replace a stored response.
     case error
 }
 
@@ -85,8 +85,7 @@ package enum SharingRule {
             return control.maxAge == nil && !control.forbidsStale && !response.head.fields.contains("Expires")
                 && !request.control.isNoCache
         case .reload, .revalidate, .cacheThenRevalidate:
-            // These requests reject stored responses, but this one was not stored: it is as recent as their own would
-            // be.
+            // These modes reject stored responses, but this one is as recent as a response to a separate request.
             return Freshness(of: response, now: now, defaults: policy.defaults).isFresh
         case .onlyIfCached, .noStore: return false
         }
@@ -95,7 +94,7 @@ package enum SharingRule {
 
 /// The status codes that matter to a cache (RFC 9110 §15.1, RFC 9111 §3, RFC 5861 §4).
 enum StatusRule {
-    /// Responses that may be stored, and whose lifetime may be estimated, without explicit permission.
+    /// Statuses of responses that may be stored, with an estimated lifetime, without explicit permission.
     static let heuristicallyCacheable: Set = [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501]
     /// Statuses that are never stored: parts, 304, those of a proxy itself, and those of RFC 6585 §3–6.
     static let neverStored: Set = [206, 304, 407, 428, 429, 431, 511]
@@ -108,8 +107,8 @@ enum StatusRule {
     /// Errors that a stale response may replace (`stale-if-error`).
     static let errorsForStale: Set = [500, 502, 503, 504]
 
-    /// Whether a response to GET makes an older stored one out of date, even if it may not be stored itself: not
-    /// failures, parts, 304 and rejections that concern only the request.
+    /// Whether a response to GET makes an older stored one out of date, even if it may not be stored itself: 2xx, 3xx,
+    /// 404 and 410, but neither 206 nor 304.
     static func supersedes(_ status: Int) -> Bool {
         status == 404 || status == 410 || (200..<400).contains(status) && status != 206 && status != 304
     }

@@ -8,7 +8,7 @@ enum StoredFields {
         "connection", "proxy-connection", "keep-alive", "te", "transfer-encoding", "upgrade", "proxy-authenticate",
         "proxy-authentication-info", "proxy-authorization", "trailer",
     ]
-    /// The fields that the use of a response depends on: if `Connection` names one, it is doubtful (RFC 9110 §7.6.1).
+    /// The fields that a cache depends on: a response whose `Connection` names one is not stored (RFC 9110 §7.6.1).
     private static let needed: Set<String> = [
         "cache-control", "vary", "date", "age", "expires", "etag", "last-modified", "content-type", "content-encoding",
         "content-range", "content-location", "location", "pragma",
@@ -28,7 +28,7 @@ enum StoredFields {
     /// The fields of a response that are stored, with a `Date` if it has no valid one (RFC 9110 §6.6.1).
     static func kept(_ fields: FieldBlock, received: WallTime) -> FieldBlock {
         var dropped = hopByHop.union(connectionNames(fields))
-        // A length together with chunks is not the length of the stored body (RFC 9112 §6.3).
+        // `Transfer-Encoding` overrides the length, which may be wrong (RFC 9112 §6.3).
         if fields.contains("Transfer-Encoding") { dropped.insert("content-length") }
         let hasDate = MessageDates.single("Date", in: fields, received: received) != nil
         if !hasDate { dropped.insert("date") }
@@ -55,12 +55,11 @@ package final class StoredVariant: Sendable {
     package let control: CacheControl
     package let dates: MessageDates
     package let entityTag: EntityTag?
-    /// The codings of its stored body, by their names in lower case; mostly none.
+    /// The negotiated codings of its stored body, in lower case; usually none.
     let codings: [String]
     /// The fields that were served last, and their age. Many hits within one second share them.
     private let served = Mutex<(age: Int64, fields: FieldBlock)?>(nil)
 
-    /// Creates a stored response, and parses its fields.
     package init(head: StoredHead, bodyLength: UInt64) {
         (self.head, self.bodyLength) = (head, bodyLength)
         control = CacheControl(response: head.fields)
@@ -69,7 +68,7 @@ package final class StoredVariant: Sendable {
         codings = ContentCodingRule.codings(of: head.fields)
     }
 
-    /// Its fields with an age in seconds (RFC 9111 §5.1).
+    /// Returns its fields with this `Age`, in seconds (RFC 9111 §5.1).
     func fields(ofAge age: Int64) -> FieldBlock {
         if let fields = served.withLock({ $0.flatMap { $0.age == age ? $0.fields : nil } }) { return fields }
         var fields = head.fields

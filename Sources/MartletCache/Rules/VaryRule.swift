@@ -11,7 +11,7 @@ package enum VaryRule: Equatable, Sendable {
     package static let nameLimit = 32
     /// The maximum size, in bytes, of the request fields that are stored with a response; beyond it, it is not stored.
     package static let selectionLimit = 16_384
-    /// The fields with secrets: only the result of ``CacheRequest/keyedDigest`` is stored.
+    /// The fields with secrets. ``CacheRequest/keyedDigest`` of their values is stored instead of them.
     private static let secretNames: Set<String> = ["authorization", "cookie", "cookie2", "proxy-authorization"]
 
     /// Parses the `Vary` fields of a response.
@@ -29,7 +29,7 @@ package enum VaryRule: Equatable, Sendable {
     }
 
     /// The values, in a request, of the fields that a response is selected by, to be stored with it. `nil` if the
-    /// response answers no other request, or if no digest of a secret can be computed.
+    /// response answers no other request, the values are above ``selectionLimit``, or a secret has no digest.
     package func selections(of request: CacheRequest) -> [StoredHead.Selection]? {
         guard case .fields(let names) = self else { return nil }
         var selections: [StoredHead.Selection] = []
@@ -85,8 +85,8 @@ package enum VariantRule {
         newestFirst(variants.indices.filter { matches(request, variants[$0]) }, variants)
     }
 
-    /// Whether a variant matches a request: it was selected by the same values, and is in an accepted coding. One that
-    /// was made with credentials and is stored for everyone must allow that (RFC 9111 §3.5).
+    /// Whether a variant matches a request: it was selected by the same values, and is in an accepted coding. A variant
+    /// that was requested with credentials, and has no partition, must allow sharing (RFC 9111 §3.5).
     static func matches(_ request: CacheRequest, _ variant: StoredVariant) -> Bool {
         let head = variant.head
         guard head.key == request.key else { return false }
@@ -96,8 +96,9 @@ package enum VariantRule {
 
     /// The variants to remove for a new one, by index: those that it replaces, and, above a limit, the oldest.
     ///
-    /// A response without selections answers every request, so it replaces all others and is replaced by any. Another
-    /// response replaces the one with the same selections, and any response of another key in the same slot.
+    /// A response without selections answers every request, so it replaces all others and is replaced by any. Any other
+    /// response replaces the one with the same selections. Responses of another key, which has the same digest, are
+    /// also replaced.
     /// - Parameter limit: the maximum number of variants, including the new one.
     package static func displaced(by new: StoredHead, in heads: [StoredHead], limit: Int) -> [Int] {
         let displaced = heads.indices.filter { index in
@@ -112,7 +113,7 @@ package enum VariantRule {
         return (displaced + oldestFirst.prefix(excess)).sorted()
     }
 
-    /// Sorts indices by `Date`, then by time of receipt, then by slot, the newest first.
+    /// Sorts indices by `Date`, then by time of receipt, then by index, the newest first.
     static func newestFirst(_ indices: [Int], _ variants: [StoredVariant]) -> [Int] {
         guard indices.count > 1 else { return indices }
         let dated = indices.map { index in (variants[index].dates.date, variants[index].head.responseTime, index) }

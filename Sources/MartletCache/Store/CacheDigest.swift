@@ -9,7 +9,6 @@ struct CacheDigest: Hashable, Sendable {
 }
 
 extension CacheDigest {
-    /// Computes the digest of a key.
     init(_ key: CacheKey) {
         var state = State()
         // The length of the first text precedes both texts, so that different keys have different bytes.
@@ -98,7 +97,7 @@ extension CacheDigest {
     }
 }
 
-/// The checksums of a body, one for each block, so that each block is checked before any of its bytes is returned.
+/// The checksums of a body, one per block. Each block is checked before any of its bytes is returned.
 struct BlockChecksums: Equatable, Sendable {
     /// The size of each block but the last, in bytes.
     static let blockByteCount = 65_536
@@ -108,7 +107,6 @@ struct BlockChecksums: Equatable, Sendable {
     private var current = CastagnoliChecksum()
     private var pendingCount = 0
 
-    /// Creates the checksums of an empty body, to be updated.
     init() {}
 
     init(values: [UInt32]) { self.values = values }

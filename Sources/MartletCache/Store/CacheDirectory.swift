@@ -3,9 +3,9 @@ package import MartletStorage
 
 /// The directory of a cache.
 struct CacheDirectory: Sendable {
-    /// The reason why it cannot be used.
+    /// The reason why the directory cannot be used.
     enum AccessError: Error {
-        /// It belongs to another user or program, or others may read it.
+        /// It belongs to another user or program, or others may read or write it.
         case rejected(CacheDirectoryError)
         /// It is missing and cannot be created, or is not a directory.
         case storage(StorageError)
@@ -32,7 +32,7 @@ struct CacheDirectory: Sendable {
     func allocatedByteCount() throws(StorageError) -> UInt64 { try files.status(at: path + "/.").allocatedByteCount }
 
     /// Creates the directory if it is missing, checks its owner and mode, and returns the kind of its files.
-    /// - Parameter withParents: whether directories above it may be created, too.
+    /// - Parameter withParents: whether missing parent directories may be created, too.
     func prepare(withParents: Bool) throws(AccessError) -> FolderKind.Finding {
         let status = try converting { () throws(StorageError) -> FileStatus in
             // The dot makes the system follow a symbolic link: the user decides where the directory is.
@@ -74,7 +74,7 @@ enum CacheFile: Hashable, Sendable {
     case temporary(UInt64)
     /// The index of the order of use of the entries.
     case index
-    /// The lock, and the amount that is stored.
+    /// The lock, and the number of stored bytes.
     case lock
 
     /// The name in the cache's directory.
@@ -125,7 +125,7 @@ public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConverti
         switch self {
         case .ownedByAnotherUser(let path):
             "\(path): the cache directory belongs to another user; choose a directory that you own"
-        case .accessibleByOthers(let path): "\(path): others may read or write the cache directory; chmod 700 it"
+        case .accessibleByOthers(let path): "\(path): other users can access the cache directory; run chmod 700 on it"
         case .holdsOtherFiles(let path, let reason):
             "\(path): is not a response cache directory (\(reason)); it was not changed; choose a new or an empty one"
         }
@@ -144,7 +144,6 @@ package enum CacheOpeningError: Error, Hashable, Sendable, CustomStringConvertib
     /// It cannot be inspected.
     case storage(StorageError)
 
-    /// Converts an error of the file system.
     init(_ error: StorageError, _ path: String) {
         switch error.code {
         case ENOENT: self = .missing(path: path)

@@ -8,28 +8,28 @@ import Synchronization
 final class CacheLock: Sendable {
     /// The maximum time that a process waits for a lock of another one.
     private static let maximumWait = Duration.seconds(1)
-    /// The time after which a lock counts as blocked. Until then, another process is probably storing a response.
+    /// The time after which a lock counts as held up. Until then, another process is probably storing a response.
     private static let blockedThreshold = Duration.milliseconds(50)
-    /// The moments since which other processes have held the locks of directories, by path, for all caches.
+    /// The times at which a lock was first found to be held by another process, by directory, for all caches.
     private static let heldSince = Mutex<[String: ContinuousClock.Instant]>([:])
 
     private let folder: CacheDirectory
-    /// The lock file, once it was opened. Held by the thread that has the lock, not by threads that wait for another
-    /// process.
+    /// The lock file, once it is open. The thread that has the lock holds this mutex, too, but not while it waits for
+    /// another process.
     private let file = Mutex<OpenFile?>(nil)
 
     init(_ folder: CacheDirectory) { self.folder = folder }
 
-    /// Whether another process holds the lock for longer than storing takes. It does not block.
+    /// Whether another process has held the lock for longer than storing takes. It does not block.
     var isHeldUp: Bool {
         let since = CacheLock.heldSince.withLock { $0.isEmpty ? nil : $0[folder.path] }
         return since.map { $0.duration(to: .now) > CacheLock.blockedThreshold } ?? false
     }
 
-    /// Runs a closure with exclusive access to the directory. It must not acquire the lock again.
+    /// Runs a closure with exclusive access to the directory. The closure must not acquire the lock again.
     /// - Throws: the closure's error; the error of opening the lock file; `EWOULDBLOCK` if another process, stopped or
-    ///   with a hanging disk, holds the lock. The first such error comes after a second, later ones immediately, until
-    ///   a call succeeds.
+    ///   with a hanging disk, holds the lock. The first such error is thrown after a second, later ones immediately,
+    ///   until a call succeeds.
     func withLock<Value: Sendable>(_ body: (inout CacheUsage) throws(StorageError) -> Value) throws(StorageError)
         -> Value
     {
@@ -96,7 +96,7 @@ final class CacheLock: Sendable {
         throw StorageError(operation: "lock", path: path, code: ENOENT)
     }
 
-    /// Opens the lock file of a cache's directory, and marks the directory as one. All writes come after this, so that
+    /// Opens the lock file, and marks the directory as a cache's. All writes to the directory come after this, so that
     /// nothing is written to the directory of another program.
     private func open(_ path: String) throws(StorageError) -> OpenFile {
         let finding: FolderKind.Finding
@@ -110,8 +110,8 @@ final class CacheLock: Sendable {
         if finding == .unmarked {
             // Another process may write the same bytes at the same time.
             try folder.files.write(all: FolderKind.cache.mark, to: file, at: 0)
-            // Only the mark is synced, so that after a power cut the directory is still a cache's, even if it has files
-            // of others. Some file systems cannot sync; then the cache's files identify the directory.
+            // Only the mark is synced: it identifies the directory after a power failure, even beside files of other
+            // programs. Some file systems cannot sync; then the cache's files identify the directory.
             try? folder.files.sync(file)
             try? folder.files.syncFolder(folder.path)
         }

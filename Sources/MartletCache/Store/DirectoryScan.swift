@@ -13,7 +13,7 @@ struct DirectoryScan: Sendable {
     /// The size of the directory itself, which grows with the names in it.
     let directoryByteCount: UInt64
 
-    /// Scans all files. Files of others, and files that disappear during the scan, are skipped.
+    /// Scans all files. Files of other programs, and files that disappear during the scan, are skipped.
     init(_ folder: CacheDirectory) throws(StorageError) {
         let files = folder.files
         directoryByteCount = try folder.allocatedByteCount()
@@ -51,9 +51,9 @@ struct DirectoryScan: Sendable {
     }
 }
 
-/// The amount that is stored, shared by all processes that use the directory: in the lock file, under the lock.
+/// The number of stored bytes, in the lock file, for all processes that use the directory. The lock guards it.
 ///
-/// Additions are written before anything is stored, subtractions after it was removed. So a process that is killed
+/// Additions are written before bytes are stored, and subtractions after bytes are removed. So a process that is killed
 /// leaves a number that is too high, never too low, until the directory is scanned again.
 struct CacheUsage: Sendable {
     private static let magic = FolderKind.cache.mark
@@ -105,7 +105,7 @@ struct CacheUsage: Sendable {
         isChanged = true
     }
 
-    /// Replaces reserved bytes by those that are occupied.
+    /// Replaces a number of reserved bytes by the number of allocated ones.
     mutating func settle(reserved: UInt64, allocated: UInt64) throws(StorageError) {
         if allocated > reserved { try add(allocated - reserved) } else { subtract(reserved - allocated) }
     }

@@ -2,8 +2,8 @@ import MartletStorage
 import Synchronization
 
 extension DiskCache {
-    /// Completes the index and the count of stored bytes, and removes leftovers of processes that ended. To be called
-    /// once, in the background, while others may use the cache. After an error, a later scan repeats it.
+    /// Completes the index and the count of stored bytes, and removes leftovers of processes that ended. Call it once,
+    /// in the background, while other threads may use the cache. After an error, a later scan does the same.
     package func load() {
         noting { () throws(StorageError) in
             let saved = savedIndex()
@@ -35,7 +35,7 @@ extension DiskCache {
                     return (state.index.saved, state.statistics.isIndexComplete)
                 }
                 var records = Dictionary(own.map { ($0.name, $0) }) { _, last in last }
-                // Another process may have used an entry later than this one.
+                // Another process may have used an entry later than this process.
                 for other in others {
                     guard let own = records[other.name] else {
                         if !isComplete { records[other.name] = other }
@@ -95,7 +95,7 @@ extension DiskCache {
         return IndexCodec.decode(bytes)
     }
 
-    /// Scans the directory while nothing can be stored.
+    /// Scans the directory under the lock, so that the stored bytes and the index become exact.
     func reconcile(_ ledger: inout CacheUsage) throws(StorageError) {
         let isLoaded = state.withLock { $0.statistics.isIndexComplete }
         let saved = isLoaded ? nil : savedIndex()
@@ -126,7 +126,7 @@ extension DiskCache {
         var hasRemoved = false
         for number in scan.temporaries {
             let path = folder.path(of: .temporary(number))
-            // Its writer has locked it, and the lock ends with that process.
+            // A writer locks its file, and the kernel releases that lock when the process ends.
             guard let file = try? files.open(path, for: .reading), try files.tryLock(file) else { continue }
             try discard(path: path, &ledger)
             hasRemoved = true

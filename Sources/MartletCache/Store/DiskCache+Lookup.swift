@@ -3,7 +3,7 @@ package import MartletStorage
 import Synchronization
 
 extension DiskCache {
-    /// Records which variant of a key was served. It counts as used; no variant counts as a miss.
+    /// Records that a variant was served, which counts as a use; `nil` counts as a miss.
     package func noteUse(of reader: EntryReader?) {
         state.withLock { state in
             guard let reader else {
@@ -15,13 +15,14 @@ extension DiskCache {
         }
     }
 
-    /// Records the use of an entry that was served from memory, so that it is not evicted as unused. It does not block.
+    /// Records the use of an entry that memory served, so that the disk does not evict it as unused. It does not block.
     func noteUse(ofEntry name: EntryName) { state.withLock { _ = $0.index.touch(name) } }
 
     /// All variants of a key. They do not count as used until ``noteUse(of:)``.
     package func variants(of key: CacheKey) -> [EntryReader] { readers(of: key) { open($0) } }
 
-    /// The result of ``variants(of:)``, without waiting for a disk; `nil` if it might have to wait, or one is damaged.
+    /// The result of ``variants(of:)``, without waiting for the disk; `nil` if that is impossible, or a variant is
+    /// damaged.
     package func variantsNonBlocking(of key: CacheKey) -> [EntryReader]? {
         guard let nonBlockingFiles else { return nil }
         return try? readers(of: key) { (name) throws(EntryReader.OpenError) in
@@ -70,7 +71,7 @@ extension DiskCache {
         emit(.damaged(file: CacheFile.entry(name).name, error))
     }
 
-    /// The size on disk, in allocated blocks, of the directory and the cache's files, determined without the lock.
+    /// The bytes that the directory and the cache's files occupy on disk. It does not take the lock.
     package func occupiedByteCount() throws(StorageError) -> UInt64 {
         let scan = try DirectoryScan(folder)
         return scan.byteCount &+ scan.directoryByteCount
@@ -105,7 +106,7 @@ extension DiskCache {
 
     /// Inspects an entry, which neither counts as used nor is removed if it is damaged; `nil` if it does not exist.
     package func inspect(_ name: EntryName) -> EntryInspection? {
-        // A larger body may be removed, with its entry, between the opening of the two files.
+        // Tried twice: a larger body may be removed, with its entry, between the opening of the two files.
         for isLast in [false, true] {
             do throws(EntryReader.OpenError) { return .whole(try EntryReader(name, of: self, from: files)) } catch {
                 let file = CacheFile.entry(name).name

@@ -3,8 +3,8 @@ import MartletStorage
 import Synchronization
 
 extension DiskCache {
-    /// Removes all variants of a key. They are misses from then on, even if the disk is read-only. A response that is
-    /// being written must not be committed: see ``EntryWriter/commit(trailers:if:)``.
+    /// Removes all variants of a key. They are misses from then on, even if the disk is read-only. The caller must
+    /// prevent the commit of a response that is being written (``EntryWriter/commit(trailers:if:)``).
     package func remove(_ key: CacheKey) {
         let digest = CacheDigest(key)
         let names = EntryName.all(of: digest)
@@ -20,8 +20,9 @@ extension DiskCache {
         remove(reader.head.key, generation: reader.entry.generation, among: [reader.name])
     }
 
-    /// Removes the variant of a key that has a body, if it exists; otherwise as ``remove(_:)-(EntryReader)``.
-    /// - Parameter names: the names among which it is; `nil` for all variants of the key.
+    /// Removes the variant of a key whose body has this generation, if it exists; otherwise like
+    /// ``remove(_:)-(EntryReader)``.
+    /// - Parameter names: the entries to search; `nil` for all variants of the key.
     /// - Returns: whether it no longer exists.
     @discardableResult func remove(_ key: CacheKey, generation: UInt64, among names: [EntryName]? = nil) -> Bool {
         let digest = CacheDigest(key)
@@ -59,11 +60,11 @@ extension DiskCache {
     }
 
     /// Removes everything that is stored; files that are not the cache's stay.
-    /// - Returns: whether nothing is left; otherwise nothing is served until it could be removed.
+    /// - Returns: whether everything was removed. If not, nothing is served until a later call succeeds.
     @discardableResult package func removeAll() -> Bool { removeAllCounting() != nil }
 
-    /// Removes everything that is stored, as ``removeAll()`` does.
-    /// - Returns: the number of removed entries, and the size on disk of all files; `nil` if something is left.
+    /// Removes everything that is stored, like ``removeAll()``.
+    /// - Returns: the number of removed entries, and the size on disk of all removed files; `nil` after an error.
     package func removeAllCounting() -> (entryCount: Int, byteCount: UInt64)? {
         let removed = noting { () throws(StorageError) in
             try withLedger { (ledger) throws(StorageError) -> (entryCount: Int, byteCount: UInt64) in
@@ -94,7 +95,7 @@ extension DiskCache {
         return removed
     }
 
-    /// Evicts entries until a number of additional bytes is within the limit; false if that is not possible.
+    /// Evicts entries until this number of additional bytes fits the limit; false if that is not possible.
     func makeRoom(for byteCount: UInt64, _ ledger: inout CacheUsage) throws(StorageError) -> Bool {
         let limit = state.withLock { $0.statistics.limit }
         guard byteCount <= limit else { return false }
@@ -105,7 +106,7 @@ extension DiskCache {
         var wasCounted = !ledger.isKnown
         if wasCounted { try reconcile(&ledger) }
         guard ledger.used > most else { return true }
-        // Entries of other processes are not known here. They are included once their size is significant.
+        // The index lacks entries that other processes have stored. A scan adds them once their size is significant.
         let added = ledger.added
         let (others, isComplete) = state.withLock { state in
             (added &- state.addedAtScan &- state.ownAdded, state.statistics.isIndexComplete)
@@ -137,7 +138,7 @@ extension DiskCache {
         return true
     }
 
-    /// Removes an entry and its body. They stay readable for their readers.
+    /// Removes an entry and its body. Open readers can still read both.
     func discard(_ name: EntryName, _ ledger: inout CacheUsage) throws(StorageError) {
         let path = folder.path(of: .entry(name))
         let record = state.withLock { $0.index.remove(name) }

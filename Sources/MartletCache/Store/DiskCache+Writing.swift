@@ -7,8 +7,8 @@ extension DiskCache {
     /// - Parameters:
     ///   - expectedByteCount: the length of the body, if it is known: its space is reserved, and a body of another
     ///     length is not stored.
-    ///   - generation: the number of its body; drawn if it is `nil`.
-    /// - Returns: the writer; `nil` for a body that is known to be too large (an event), and with a limit of 0.
+    ///   - generation: the number of the body; `nil` for a random one.
+    /// - Returns: the writer; `nil` if the body is known to be too large, which an event reports, or if the limit is 0.
     package func begin(_ head: StoredHead, expectedByteCount: UInt64? = nil, generation: UInt64? = nil) -> EntryWriter?
     {
         let limit = bodyLimit
@@ -56,7 +56,7 @@ extension DiskCache {
         if byteCount > Self.preallocationThreshold { try files.allocate(byteCount, for: file) }
     }
 
-    /// Counts bytes while a closure reserves them; `nil` without space.
+    /// Counts bytes as stored, and calls a closure that reserves them; `nil` without space.
     private func reserving<Value: Sendable>(_ byteCount: UInt64, _ body: () throws(StorageError) -> Value)
         throws(StorageError) -> Value?
     {
@@ -89,10 +89,10 @@ extension DiskCache {
 
     /// Stores an entry, and returns its name; `nil` without space, or if the entry is out of date.
     /// - Parameters:
-    ///   - body: the path of a larger body that waits for its entry.
-    ///   - displaced: receives the larger body that was replaced. Closing it takes time, which callers should not wait
-    ///     for.
-    ///   - isCurrent: called under the lock, which is also needed for removal.
+    ///   - body: the path of the temporary file of a larger body; `nil` for an inline body.
+    ///   - displaced: receives the replaced larger body, still open. Closing it takes time, which callers should not
+    ///     wait for.
+    ///   - isCurrent: whether the response may be served. Called under the lock, which removals take, too.
     func commit(_ entry: StoredEntry, _ body: String?, displaced: inout OpenFile?, if isCurrent: () -> Bool)
         throws(StorageError) -> EntryName?
     {
@@ -119,7 +119,7 @@ extension DiskCache {
     }
 
     /// Replaces the head of an entry by that of a 304, without its body (RFC 9111 §4.3.4).
-    /// - Parameter isCurrent: called at the last moment, before anything can be removed: whether it may be found.
+    /// - Parameter isCurrent: whether the entry may still be served. Called under the lock, which removals take, too.
     /// - Returns: whether it was replaced; false if the entry has been removed or replaced since.
     package func updateHead(of reader: EntryReader, to head: StoredHead, if isCurrent: () -> Bool = { true }) -> Bool {
         var entry = reader.entry
@@ -161,7 +161,8 @@ extension DiskCache {
         return (name, replaced.filter { $0 != name })
     }
 
-    /// Renames an entry to its name, and its body first; the previous entry of the name is removed.
+    /// Writes an entry's file. Then the body, and after it the entry, are renamed to their names; the old entry is
+    /// removed.
     private func put(
         _ bytes: [UInt8], _ entry: StoredEntry, _ body: String?, as name: EntryName, _ ledger: inout CacheUsage,
         displaced: inout OpenFile?
@@ -175,7 +176,7 @@ extension DiskCache {
         do throws(StorageError) {
             if let body { try files.rename(body, to: bodyPath) }
             do throws(StorageError) { try files.rename(written.path, to: path) } catch {
-                // The body still counts as its writer's, which removes it by its old name.
+                // The writer still owns the body, and removes it by its old name.
                 if let body { try? files.rename(bodyPath, to: body) }
                 throw error
             }

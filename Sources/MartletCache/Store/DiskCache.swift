@@ -1,11 +1,11 @@
 package import MartletStorage
 import Synchronization
 
-/// Responses in a directory, which processes may share.
+/// A cache of responses in a directory that several processes may share.
 ///
-/// All calls block on files and belong on a worker. No call fails because of the disk: an unreadable entry is a miss,
-/// and an event reports it. A new cache serves immediately, since a key's digest is the name of its file. Call
-/// ``load()`` in the background to complete the index, which only eviction needs.
+/// Unless stated otherwise, calls block on files, so they must run on a worker thread. No call fails because of the
+/// disk: an unreadable entry is a miss, and an event reports it. A new cache serves immediately, since a key's digest
+/// is the name of its file. Call ``load()`` in the background to complete the index, which only eviction needs.
 ///
 /// | file | content |
 /// |---|---|
@@ -26,7 +26,7 @@ package final class DiskCache: Sendable {
         var hidesAll = false
         /// The errno that was reported last, until the disk works again.
         var lastErrorCode: Int32?
-        /// The size of the directory itself at the last scan, which no ledger counts.
+        /// The last known size of the directory itself, which ``CacheUsage`` does not include.
         var directoryByteCount: UInt64 = 0
         /// The additions in the ledger at the last scan of the directory, and those of this process since then.
         var addedAtScan: UInt64 = 0
@@ -40,7 +40,7 @@ package final class DiskCache: Sendable {
     let emit: @Sendable (DiskCacheEvent) -> Void
     /// Read and written by any thread, never while it waits for a file.
     let state: Mutex<State>
-    /// Called with each body that is removed; set once, when a store takes the cache.
+    /// Called with each body that is removed; set by ``onBodyRemoved(_:)``.
     private let endHandler = Mutex<(@Sendable (CacheKey, UInt64) -> Void)?>(nil)
 
     var files: any FileSystem { folder.files }
@@ -48,7 +48,8 @@ package final class DiskCache: Sendable {
     /// Creates a cache in a directory, which is created with its parents if it is missing.
     /// - Parameters:
     ///   - directory: a new or empty one becomes the cache's; files that others put there later are ignored.
-    ///   - limit: the maximum size on disk in bytes, in allocated blocks, with the cache's own files; 0 stores nothing.
+    ///   - limit: the maximum size of allocated blocks on disk, in bytes, including the cache's own files; 0 stores
+    ///     nothing.
     ///   - onEvent: called immediately, on any thread that uses the cache. It must return quickly and must not call the
     ///     cache.
     /// - Throws: if the directory belongs to another user, others may read or write it, or it has files and is not a
@@ -77,8 +78,8 @@ package final class DiskCache: Sendable {
 
     /// Opens an existing cache, to inspect or to clear it while others may use it.
     ///
-    /// The directory is not created, and is not changed until something is removed. There is no limit, since that of
-    /// others is not known, and nothing is evicted.
+    /// The directory is not created, and is not changed until something is removed. No limit applies, since that of
+    /// other users is not known, and nothing is evicted.
     /// - Throws: if there is no directory, or it is not a cache's, belongs to another user or is open to others.
     package init(
         existing directory: String, files: any FileSystem = LinuxFileSystem(),
@@ -99,7 +100,6 @@ package final class DiskCache: Sendable {
         if case .foreign(let reason) = finding { throw .noCache(path: directory, reason: reason) }
     }
 
-    /// The content and the use of the cache.
     package var statistics: DiskStatistics {
         state.withLock { state in
             var statistics = state.statistics
@@ -125,10 +125,9 @@ package final class DiskCache: Sendable {
         isWatched ? names.compactMap { EntryIdentity.read(folder, $0)?.generation } : []
     }
 
-    /// Whether removed bodies are reported.
     var isWatched: Bool { endHandler.withLock { $0 != nil } }
 
-    /// Records that the directory cannot be used.
+    /// Records an error of the file system. An event reports it, unless the previous error was the same.
     func note(_ error: StorageError) {
         let isNew = state.withLock { state in
             defer { state.lastErrorCode = error.code }
@@ -137,7 +136,7 @@ package final class DiskCache: Sendable {
         if isNew { emit(.unavailable(error)) }
     }
 
-    /// Records that something was stored.
+    /// Records that something was stored. After an error, an event reports the recovery.
     func noteSuccess() { if state.withLock({ $0.lastErrorCode.take() }) != nil { emit(.recovered) } }
 
     /// Runs a closure that uses files. After an error, which is recorded unless it is expected, it returns `nil`.
@@ -185,7 +184,6 @@ package enum DiskCacheEvent: Sendable, Equatable {
     /// The directory cannot be used as intended; reported once, until that changes.
     case unavailable(StorageError)
     case recovered
-    /// Entries were evicted.
     case evicted(count: Int, byteCount: UInt64)
     /// The index is complete: the number of entries, and whether an index file contained their order.
     case indexed(count: Int, hadFile: Bool)

@@ -1,6 +1,5 @@
 /// The entries that are known to be stored, and the order of their eviction.
 struct DiskIndex: Sendable {
-    /// The properties of an entry.
     struct Record: Sendable {
         var name: EntryName
         /// The size on disk in bytes, including the larger body.

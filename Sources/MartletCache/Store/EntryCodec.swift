@@ -202,7 +202,7 @@ package enum EntryCodec {
 /// The content of an entry's file.
 package struct StoredEntry: Equatable, Sendable {
     package var head: StoredHead
-    /// A number drawn for each body that is stored. It is part of the name of a larger body's file.
+    /// A random number that identifies the stored body. It is part of the name of a larger body's file.
     package var generation: UInt64
     /// The length of the body in bytes.
     package var bodyByteCount: UInt64
@@ -211,7 +211,7 @@ package struct StoredEntry: Equatable, Sendable {
     var checksums: BlockChecksums
 }
 
-/// The body that an entry's file names, read from its first bytes and not checked.
+/// The number of an entry's body, read from the first bytes of the entry's file. No checksum is verified.
 struct EntryIdentity: Equatable, Sendable {
     let generation: UInt64
     /// The generation if the body has its own file; otherwise `nil`.
@@ -246,11 +246,11 @@ package struct EntryName: Hashable, Sendable {
     }
 }
 
-/// The reason why a file is not a valid entry. In each case the response does not exist.
+/// The reason why a file is not a valid entry. In each case the response counts as missing.
 package enum EntryFormatError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The first bytes are not those of an entry.
     case foreign
-    /// It was written by another version of Martlet.
+    /// It has another version of the format.
     case version(UInt16)
     /// It is shorter or longer than its lengths specify.
     case length

@@ -13,7 +13,7 @@ package final class EntryReader: Sendable {
     /// The size of its files on disk, in bytes.
     package let storedByteCount: UInt64
     private let body: OpenFile?
-    /// The number of the entry's file.
+    /// The inode of the entry's file.
     private let identity: UInt64
     private let cache: DiskCache
 
@@ -78,7 +78,7 @@ package final class EntryReader: Sendable {
 
     /// Reads bytes of the body from an offset: at least one and at most `limit`; empty at the end. Blocks of 64 KiB are
     /// read and checked; with limits that are multiples of that, no block is read twice.
-    /// - Throws: the error. The entry is then removed, unless it is an error of the file system.
+    /// - Throws: ``EntryFormatError``. A damaged entry is removed, but not after an error of the file system.
     package func read(at offset: UInt64, limit: Int) throws(EntryFormatError) -> [UInt8] {
         do throws(EntryFormatError) { return try read(at: offset, limit: limit, from: cache.files) } catch {
             if case .unreadable(let error) = error {
@@ -90,7 +90,7 @@ package final class EntryReader: Sendable {
         }
     }
 
-    /// Reads as ``read(at:limit:)`` does, without waiting for a disk; `nil` if that is not possible, or after an error.
+    /// Like ``read(at:limit:)``, without waiting for the disk; `nil` if that is impossible, or after an error.
     package func readNonBlocking(at offset: UInt64, limit: Int) -> [UInt8]? {
         guard let files = cache.nonBlockingFiles else { return nil }
         return try? read(at: offset, limit: limit, from: files)
@@ -125,7 +125,7 @@ package final class EntryReader: Sendable {
     }
 
     /// Reads the whole body.
-    /// - Throws: as ``read(at:limit:)`` does; ``EntryFormatError/length`` if it is longer than the limit.
+    /// - Throws: the errors of ``read(at:limit:)``; ``EntryFormatError/length`` if the body is longer than the limit.
     package func contents(limit: Int) throws(EntryFormatError) -> [UInt8] {
         guard byteCount <= UInt64(max(0, limit)) else { throw .length }
         var bytes = try read(at: 0, limit: Self.readLimit)
@@ -148,7 +148,7 @@ package enum EntryInspection: Sendable {
         /// The name of the file in the cache's directory.
         package let file: String
         package let error: EntryFormatError
-        /// The number of the file that was read.
+        /// The inode of the file that was read.
         let identity: UInt64
     }
 }

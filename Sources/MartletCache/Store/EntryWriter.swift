@@ -4,10 +4,9 @@ import Synchronization
 
 /// A response that is being written to disk, as its body is received.
 ///
-/// Up to 32 KiB are held in memory; a longer body is written to a temporary file. Calls block, and belong on a worker.
-/// The response cannot be found before it is committed, and is abandoned if the writer is released before that.
+/// Up to 32 KiB are held in memory; a longer body is written to a temporary file. Calls block, and must run on a
+/// worker. The response cannot be found before it is committed, and is abandoned if the writer is released before that.
 package final class EntryWriter: Sendable {
-    /// The progress of a writer.
     package enum Phase: Sendable, Equatable {
         case writing
         case committed
@@ -35,7 +34,7 @@ package final class EntryWriter: Sendable {
     private let expectedByteCount: UInt64?
     private let generation: UInt64
     private let cache: DiskCache
-    /// Held while a piece is written, and by readers during a read.
+    /// Held while the response is written or committed, but not while a reader reads the file.
     private let state = Mutex(State())
 
     init(_ head: StoredHead, expectedByteCount: UInt64?, generation: UInt64, in cache: DiskCache) {
@@ -105,8 +104,8 @@ package final class EntryWriter: Sendable {
     }
 
     /// Stores the response once its body is complete.
-    /// - Parameter isCurrent: called at the last moment, before anything can be removed: whether it may be found.
-    /// - Returns: whether it is stored; not if the body is shorter than announced.
+    /// - Parameter isCurrent: whether the response may be served. Called under the lock, which removals take, too.
+    /// - Returns: whether the response is stored; false if the body is shorter than announced.
     @discardableResult package func commit(trailers: FieldBlock? = nil, if isCurrent: () -> Bool = { true }) -> Bool {
         state.withLock { state in
             guard state.phase == .writing else { return state.phase == .committed }

@@ -1,15 +1,14 @@
 /// The order of eviction from a full cache.
 package enum EvictionOrder: Sendable, CaseIterable {
-    /// The least recently used first.
     case leastRecentlyUsed
     /// SIEVE (Zhang et al., NSDI 2024): a hand moves from the oldest entry to the newest, and evicts the first entry
-    /// that was not used since the last pass. A single pass over many entries, as by a crawler, evicts fewer useful
-    /// entries.
+    /// that was not used since the last pass. Many entries that are used only once, such as a crawler's, then evict
+    /// fewer useful entries.
     case sieve
 }
 
 /// The entries of a cache in the order of their eviction. Entries are small, dense numbers, in a doubly linked list;
-/// each call takes constant time.
+/// each call takes amortized constant time.
 package struct EvictionPolicy: Sendable {
     private struct Link {
         var newer: Int?
@@ -40,7 +39,6 @@ package struct EvictionPolicy: Sendable {
         oldest = oldest ?? entry
     }
 
-    /// Records that an entry was used.
     package mutating func touch(_ entry: Int) {
         guard link(entry) != nil else { return }
         switch order {

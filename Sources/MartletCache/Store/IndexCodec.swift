@@ -1,8 +1,8 @@
 import MartletStorage
 
-/// The format of the index file: 12 bytes, and 32 for each entry, each with its own checksum.
+/// The format of the index file: a header of 12 bytes, and a record of 32 bytes for each entry, all with checksums.
 ///
-/// It only holds the order of use. A damaged record loses the position of one entry, a damaged file those of all
+/// It only holds the order of use. A damaged record loses the position of one entry, a damaged header those of all
 /// entries.
 package enum IndexCodec {
     private static let magic: [UInt8] = [0x4D, 0x52, 0x54, 0x69]
@@ -63,8 +63,8 @@ package enum IndexCodec {
 /// The properties of an entry that the index file holds.
 package struct IndexRecord: Hashable, Sendable {
     var name: EntryName
-    /// The last use, or the time of storing, depending on the policy: a count of uses, not a time.
+    /// The counter of uses (not a time) at the last use of the entry, or, with SIEVE, at its storing.
     var tick: UInt64
-    /// Whether the policy had marked it.
+    /// Whether SIEVE has marked the entry as used.
     var isMarked: Bool
 }

@@ -3,10 +3,9 @@ import Synchronization
 
 /// Responses in memory, bounded by their cost in bytes.
 ///
-/// Calls take a lock and do not block: they may be made from anywhere. Evicted entries that are not on disk are
-/// returned to the caller, who may write them there.
+/// Calls only take a lock briefly, so any thread may make them. Evicted entries that are not on disk are returned to
+/// the caller, who may write them there.
 package final class MemoryCache: Sendable {
-    /// The content and the use of the cache.
     package struct Statistics: Equatable, Sendable {
         /// Entries, each variant separately.
         package var entryCount = 0
@@ -93,7 +92,6 @@ package final class MemoryCache: Sendable {
         state = Mutex(State(policy: EvictionPolicy(order)))
     }
 
-    /// The content and the use of the cache.
     package var statistics: Statistics { state.withLock { $0.statistics } }
 
     // MARK: Lookup
@@ -117,8 +115,7 @@ package final class MemoryCache: Sendable {
         variants(of: key).first { $0.representation == representation }
     }
 
-    /// Records which variant of a key was served. It counts as used, if it is still stored; no variant counts as a
-    /// miss.
+    /// Records that a variant was served, which counts as a use if it is still stored; `nil` counts as a miss.
     /// - Parameter hint: the position where it was found.
     package func noteUse(of entry: MemoryEntry?, at hint: Int? = nil) {
         state.withLock { state in
@@ -138,7 +135,7 @@ package final class MemoryCache: Sendable {
         }
     }
 
-    /// The maximum length of a body with a head; `nil` if none is stored.
+    /// The maximum length of a body for a head; `nil` if even an empty body would be too large.
     func bodyLimit(for head: StoredHead) -> Int? {
         let rest = limit / 8 - MemoryEntry.cost(of: head)
         return rest >= 0 ? rest : nil
@@ -153,9 +150,10 @@ package final class MemoryCache: Sendable {
 
     /// Stores an entry. Those that it replaces (``VariantRule``) are removed even if it is too large to be stored.
     /// - Parameters:
-    ///   - isOnDisk: whether it need not be written to disk when it is evicted.
-    ///   - isComplete: whether all variants of its key that the disk has are in memory then; `nil` for no change.
-    /// - Returns: the evicted entries that are not on disk, oldest first.
+    ///   - isOnDisk: whether the disk has the entry, so that it need not be written when it is evicted.
+    ///   - isComplete: whether memory then has all variants of the key that the disk has; `nil` for no change.
+    /// - Returns: the evicted entries that are not on disk, oldest first; or the entry itself, if it is too large and
+    ///   not on disk.
     @discardableResult package func insert(_ entry: MemoryEntry, isOnDisk: Bool, isComplete: Bool? = nil)
         -> [MemoryEntry]
     {
@@ -216,7 +214,7 @@ package final class MemoryCache: Sendable {
         state.withLock { state in if let place = state.place(of: entry) { end(place, &state) } }
     }
 
-    /// Removes one variant whose body is stored elsewhere, unless it was replaced.
+    /// Removes one variant, unless it was replaced. Does not call `onEnd`, because the disk has the same body.
     func drop(_ entry: MemoryEntry) {
         state.withLock { state in if let place = state.place(of: entry) { state.remove(place) } }
     }
@@ -260,7 +258,7 @@ package final class MemoryCache: Sendable {
 
 /// A complete response in memory, which never changes.
 package final class MemoryEntry: Sendable {
-    /// The head, with its fields parsed, so that a hit parses none.
+    /// The head, with its fields parsed, so that a hit does not parse them.
     package let variant: StoredVariant
     package var head: StoredHead { variant.head }
     package let body: [UInt8]
@@ -268,7 +266,7 @@ package final class MemoryEntry: Sendable {
     package let cost: Int
     /// The number of the body: the generation of the entry on disk, if there is one.
     package let representation: UInt64
-    /// The name on disk; `nil` if it is not there, or that is not known.
+    /// The name on disk; `nil` if the entry is not there, or the name is not known.
     let name: EntryName?
 
     /// Creates an entry of a new body.

@@ -5,7 +5,7 @@ extension ResponseStore {
     /// Starts to store a response.
     /// - Parameters:
     ///   - expectedByteCount: the length of the body, if it is known; a body of another length is not stored.
-    ///   - epoch: the time of the request: if its URL is invalidated since, the response is not stored.
+    ///   - epoch: the epoch of the request. If its URL was invalidated since then, the response is not stored.
     /// - Returns: the writer; `nil` if no tier can store the response.
     package func begin(_ head: StoredHead, expectedByteCount: UInt64?, epoch: InvalidationLog.Epoch) -> ResponseWriter?
     {
@@ -13,7 +13,7 @@ extension ResponseStore {
         let limit = memory.bodyLimit(for: head).flatMap { expected <= UInt64($0) ? $0 : nil }
         let representation = UInt64.random(in: 1 ... .max)
         var writer: EntryWriter?
-        // A body that is too large for the disk is an event, unless memory stores it.
+        // An event reports a body that is too large for the disk, unless memory can store it.
         if let disk, limit == nil || expected <= disk.bodyLimit {
             writer = disk.begin(head, expectedByteCount: expectedByteCount, generation: representation)
         }
@@ -23,7 +23,7 @@ extension ResponseStore {
             memoryLimit: limit, entryWriter: writer, in: self)
     }
 
-    /// Stores a response whose body is complete: gathered if memory can store it, in a writer if the disk can.
+    /// Stores a response whose body is complete: memory the `gathered` body, the disk that of the writer, if any.
     func commit(
         _ head: StoredHead, gathered: [UInt8]?, _ writer: EntryWriter?, trailers: FieldBlock?, representation: UInt64,
         epoch: InvalidationLog.Epoch
@@ -59,8 +59,8 @@ extension ResponseStore {
 
     /// Replaces the head of a response by that of a 304, in both tiers, without its body (RFC 9111 §4.3.4).
     ///
-    /// Nothing is stored if it was removed or replaced, or its URL invalidated since the epoch. It blocks on files.
-    /// - Returns: the response with the new head, whether that is stored or not.
+    /// Nothing is stored if the response was removed or replaced, or its URL invalidated since. It blocks on files.
+    /// - Returns: the response with the new head, even if that was not stored.
     package func freshen(_ response: StoredResponse, to head: StoredHead, epoch: InvalidationLog.Epoch)
         -> StoredResponse
     {
@@ -90,8 +90,8 @@ extension ResponseStore {
         return freshened ?? StoredResponse(response, head: head)
     }
 
-    /// Records that the stored responses of a URL have changed, as the last step of a change: responses that are found
-    /// during it must not be promoted to memory afterwards.
+    /// Records that the stored responses of a URL have changed, as the last step of a change: a response that was found
+    /// during the change must not be promoted to memory after it.
     @discardableResult func noteChange(_ url: String) -> InvalidationLog.Epoch {
         changes.withLock { changes in
             changes.invalidate(url)
@@ -123,8 +123,9 @@ extension ResponseStore {
 /// The URLs that unsafe requests have made out of date, with the times, for responses that cannot be found by their URL
 /// alone: those stored for other credentials, or in other partitions (RFC 9111 §4.4).
 ///
-/// If a URL is removed from this table, its responses in other partitions are used again. Times are those of the wall
-/// clock: if it is set back, responses of such a URL are not used until it has reached that time again.
+/// If a URL is removed from this table, its responses in other partitions are used again. The times are compared with
+/// those of other processes: if the clock of a process is behind, its responses of such a URL are not used until that
+/// clock has reached the time in the table.
 typealias InvalidatedURLs = RecentKeys<String, WallTime>
 
 extension InvalidatedURLs {

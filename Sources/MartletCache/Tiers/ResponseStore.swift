@@ -11,8 +11,9 @@ package final class ResponseStore: Sendable {
     let memory: MemoryCache
     let disk: DiskCache?
     let ends: RepresentationRemovalObservers
-    /// Entries that memory has evicted and that are not on disk yet. Held while both tiers are changed, files included:
-    /// by workers, and by others only if it is free. Taken before the locks of the tiers, never within them.
+    /// Entries that memory has evicted and that are not on disk yet. The lock is held while both tiers are changed,
+    /// including their files. Workers wait for it; other threads take it only if it is free. It is taken before the
+    /// locks of the tiers, never while one of them is held.
     let changing = Mutex<[MemoryEntry]>([])
     /// The URLs that are out of date. Used by any thread, also under the locks of the tiers.
     let ledger = Mutex(InvalidationLog())
@@ -33,17 +34,15 @@ package final class ResponseStore: Sendable {
         (self.ends, self.disk) = (ends, disk)
     }
 
-    /// Whether there is a second tier.
     package var hasDisk: Bool { disk != nil }
 
-    /// Whether another process keeps the second tier locked. Responses must then not wait for it. It does not block.
+    /// Whether another process blocks the disk by its lock. Responses must then not wait for the disk. Does not block.
     package var isHeldUp: Bool { disk?.lock.isHeldUp ?? false }
 
-    /// The content and the use of both tiers.
     package var statistics: TierStatistics { TierStatistics(memory: memory.statistics, disk: disk?.statistics) }
 
     /// Adds a closure to call with each body that this process replaces, removes or invalidates, but does not evict,
-    /// until it returns false. It is called under the locks of the tiers: it must return quickly and must not call the
+    /// until the closure returns false. The locks of the tiers are held: it must return quickly and must not call the
     /// store.
     package func onRepresentationRemoved(_ body: @escaping @Sendable (CacheKey, UInt64) -> Bool) {
         ends.add(body)
@@ -82,8 +81,8 @@ package final class ResponseStore: Sendable {
 
     /// All variants of a key in both tiers. They do not count as used. It blocks on files.
     ///
-    /// Of two variants for the same requests the later one is used, since another process may have stored it; otherwise
-    /// the one in memory.
+    /// Of two variants for the same requests, the one in memory is used, unless the one on disk is later: another
+    /// process may have stored it.
     package func all(_ key: CacheKey) -> [StoredResponse] {
         guard let disk else { return inMemory(key) }
         _ = changing.withLockIfAvailable { persist(&$0) }
@@ -96,7 +95,7 @@ package final class ResponseStore: Sendable {
         return join(memory.variants(of: key), readers, seen: seen)
     }
 
-    /// All variants of a key as by ``all(_:)``, without waiting; `nil` if that might have to wait.
+    /// Like ``all(_:)``, without waiting; `nil` if that is not possible.
     package func allNonBlocking(_ key: CacheKey) -> [StoredResponse]? {
         guard let disk else { return inMemory(key) }
         // Evicted entries that are not on disk yet cannot be found: they have to be written first.
@@ -127,8 +126,8 @@ package final class ResponseStore: Sendable {
         return held.map { StoredResponse($0) } + readers.map { StoredResponse($0, seen: seen, isLastOnDisk: isLast) }
     }
 
-    /// Records the response of a request, once. It counts as used in both tiers; no response counts as a miss. It does
-    /// not block.
+    /// Records that a stored response was served, which counts as a use in both tiers; `nil` counts as a miss. Called
+    /// once per request. It does not block.
     package func noteUse(of response: StoredResponse?) {
         if let entry = response?.entry {
             memory.noteUse(of: entry, at: response?.place)
@@ -191,7 +190,7 @@ package final class ResponseStore: Sendable {
         if let reader = readers.first(where: { $0.entry.generation == entry.representation }) {
             return disk.updateHead(of: reader, to: entry.head) ? reader.name : nil
         }
-        // Another process may have stored a later one.
+        // Another process may have stored a later response.
         let rivals = VariantRule.displaced(by: entry.head, in: readers.map(\.head), limit: .max)
         guard rivals.allSatisfy({ readers[$0].head.responseTime <= entry.head.responseTime }),
             let writer = disk.begin(
@@ -218,8 +217,8 @@ package final class ResponseStore: Sendable {
         }
     }
 
-    /// Invalidates the responses of a key's URL (RFC 9111 §4.4): those of the key and of the URL's common key are
-    /// removed, and those to earlier requests are not stored afterwards. It blocks on files.
+    /// Invalidates the responses of a key's URL (RFC 9111 §4.4): those of the key, and those of the URL without a
+    /// partition, are removed, and those to earlier requests are not stored afterwards. It blocks on files.
     /// - Parameter others: the current time, if the responses of other keys of the URL, which are not known, must
     ///   become invalid too. With `nil` they stay.
     package func invalidate(_ key: CacheKey, others: WallTime? = nil) {
@@ -241,7 +240,7 @@ package final class ResponseStore: Sendable {
         }
     }
 
-    /// Prevents responses to requests for a URL until now from being found, in all partitions. It does not block.
+    /// Prevents responses to earlier requests for a URL from being found, in all partitions. It does not block.
     package func noteOutdated(_ url: String, at now: WallTime) { outdated.withLock { _ = $0.update(now, for: url) } }
 
     /// Removes the responses of a URL in all partitions. It blocks: the head of each entry on disk is read.

@@ -41,7 +41,7 @@ package final class ResponseWriter: Sendable {
     private let memoryLimit: Int
     private let entryWriter: EntryWriter?
     package let store: ResponseStore
-    /// Held while a piece is written or the response is stored, so that both tiers get the same.
+    /// Held while a piece is written or the response is stored, so that both tiers get the same bytes.
     private let turn = Mutex(())
     /// Used by any thread; never held during a file operation.
     private let state: Mutex<State>
@@ -132,22 +132,22 @@ package final class ResponseWriter: Sendable {
         }
     }
 
-    /// Releases the space of the replaced body when no caller waits any more. It blocks on files.
+    /// Releases the space of the replaced body. It blocks on files, so it is called when no caller waits any more.
     package func releaseReplacedBody() { entryWriter?.releaseReplacedBody() }
 
     // MARK: Abandoning
 
-    /// Abandons the response, unless it is stored or being stored. It blocks on files. Readers keep the received bytes.
+    /// Abandons the response, unless it is stored or being stored. It blocks on files. Received bytes stay readable.
     package func abandon() { if end(from: .writing) { entryWriter?.abandon() } }
 
-    /// Abandons the response during a write, which then removes what was written. It does not block.
+    /// Abandons the response without blocking. A running write, or else `deinit`, removes the written bytes.
     package func abandonNonBlocking() { end(from: .writing) }
 
-    /// Abandons an invalid response, even a stored one. It blocks on files. Readers keep the received bytes.
+    /// Abandons the response, and removes it if it is stored. It blocks on files. Received bytes stay readable.
     /// - Returns: whether it was stored.
     @discardableResult package func withdraw() -> Bool {
         abandon()
-        // After a commit that is in progress.
+        // Waits for a commit that is in progress.
         let isStored = turn.withLock { _ in end(from: .committed) }
         if isStored { store.remove(head.key, representation: representation) }
         return isStored
@@ -173,7 +173,7 @@ package final class ResponseWriter: Sendable {
         let (piece, readable) = state.withLock { state -> ([UInt8], UInt64) in
             let gathered = state.gathered
             guard offset < UInt64(gathered.count) else { return ([], state.readableByteCount) }
-            // Before it is stored, the array still grows, and a reader that holds it would cause a copy.
+            // Before the commit the array still grows: if a reader shared its storage, appending would copy it.
             let isSettled = state.phase == .committed && offset == 0 && limit >= gathered.count
             return (isSettled ? gathered : Array(gathered[Int(offset)...].prefix(limit)), 0)
         }

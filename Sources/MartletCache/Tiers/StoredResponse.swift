@@ -25,20 +25,20 @@ package final class StoredResponse: Sendable {
     let place: Int?
     /// Its entry on disk; `nil` if it was found in memory.
     let reader: EntryReader?
-    /// The epoch of changes at the lookup; `nil` if this object does not represent the stored response.
+    /// The epoch of ``ResponseStore/changes`` at the lookup on disk; `nil` for a response that is never promoted.
     let seen: InvalidationLog.Epoch?
     /// Whether the disk had no other variant of its key that memory did not have.
     let isLastOnDisk: Bool
 
     package var head: StoredHead { variant.head }
 
-    /// A response that was found in memory.
+    /// Creates a response that was found in memory.
     init(_ entry: MemoryEntry, at place: Int? = nil) {
         (variant, representation, body) = (entry.variant, entry.representation, .bytes(entry.body))
         (self.entry, self.place, reader, seen, isLastOnDisk) = (entry, place, nil, nil, true)
     }
 
-    /// A response that was found on disk.
+    /// Creates a response that was found on disk.
     init(_ reader: EntryReader, seen: InvalidationLog.Epoch?, isLastOnDisk: Bool = false) {
         variant = StoredVariant(head: reader.head, bodyLength: reader.byteCount)
         representation = reader.entry.generation
@@ -46,7 +46,7 @@ package final class StoredResponse: Sendable {
         (entry, place, self.reader, self.seen, self.isLastOnDisk) = (nil, nil, reader, seen, isLastOnDisk)
     }
 
-    /// The body of another response, with a head that is not stored.
+    /// Creates a response with the body of another one, and a head that is not stored.
     package init(_ other: StoredResponse, head: StoredHead) {
         variant = StoredVariant(head: head, bodyLength: other.variant.bodyLength)
         (representation, body) = (other.representation, other.body)
@@ -66,7 +66,6 @@ package struct StoredHead: Equatable, Sendable {
         package init(name: String, value: String?) { (self.name, self.value) = (name, value) }
     }
 
-    /// The key: URL and owner.
     package var key: CacheKey
     package var status: Int
     /// The reason phrase, as received; empty if it was not UTF-8.
@@ -94,9 +93,9 @@ package struct StoredHead: Equatable, Sendable {
     }
 }
 
-/// Notifies listeners of bodies that are no longer stored under a key.
+/// The listeners that are notified of bodies that are no longer stored under a key.
 ///
-/// Both tiers report removed bodies; each body is reported once, as long as it is among the last thousand.
+/// Both tiers report removed bodies. A body is not reported again as long as it is among the last 1024 reported ones.
 final class RepresentationRemovalObservers: Sendable {
     /// Receives the key and the number of a body; returns whether it continues to listen.
     typealias Listener = @Sendable (CacheKey, UInt64) -> Bool
@@ -117,21 +116,21 @@ final class RepresentationRemovalObservers: Sendable {
         }
     }
 
-    /// Notifies all listeners that a body was removed, unless they were notified.
+    /// Notifies all listeners that a body was removed, unless it was reported before.
     func note(_ key: CacheKey, _ representation: UInt64) {
         let listeners = state.withLock { state -> [UInt64: Listener] in
             guard !state.listeners.isEmpty, state.reported.update((), for: representation) else { return [:] }
             return state.listeners
         }
         for (number, listener) in listeners where !listener(key, representation) {
-            // Released outside of the lock, since it may hold the last reference to something.
+            // Released outside of the lock, since the closure may hold the last reference to an object.
             let gone = state.withLock { $0.listeners.removeValue(forKey: number) }
             withExtendedLifetime(gone) {}
         }
     }
 }
 
-/// Values by key. Of more than a thousand keys, the one that was added first is removed.
+/// Values of at most ``limit`` keys. The key that was added first is removed for a new one.
 package struct RecentKeys<Key: Hashable, Value> {
     package static var limit: Int { 1024 }
 

@@ -76,7 +76,7 @@ public final class DecodedCache<Value: Sendable>: Sendable {
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
                 message:
-                    "a DecodedCache over a session without a response cache would keep no value: set configuration.cache, such as to .memoryOnly()"
+                    "a DecodedCache needs a session with a response cache: set configuration.cache, for example to .memoryOnly()"
             )
         }
         self.init(
@@ -131,9 +131,10 @@ public final class DecodedCache<Value: Sendable>: Sendable {
 
     /// The value of a URL or a request.
     /// - Parameters:
-    ///   - target: The URL, with a user name and password for its origin, or a request with a method and header fields.
+    ///   - target: The URL, which may have a user name and password for its origin, or a request with a method and
+    ///     header fields.
     ///   - headers: Fields that replace those of the request.
-    ///   - options: Its priority and order determine which request is sent first while connections are busy.
+    ///   - options: The options. Their priority and order determine when the request is sent if connections are busy.
     /// - Throws: An ``HTTPError``, also for a status that is not 2xx; the error of decoding; `CancellationError`.
     public func value(
         for target: some HTTPTarget, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions = RequestOptions()
@@ -280,7 +281,7 @@ struct DecodedCall: Sendable {
         self.options = options
     }
 
-    /// Sends it through a session.
+    /// Sends the request through a session.
     /// - Throws: An ``HTTPError``; `CancellationError`.
     func send(through session: HTTPSession) async throws -> HTTPExchange {
         let request = resource.request
@@ -294,11 +295,10 @@ struct DecodedResource: Hashable, Sendable {
     let request: HTTPRequest
     /// The URL with its user name and password; `nil` if it has none.
     let secretURL: HTTPURL?
-    /// Whether content codings are decoded, and whether the body is wanted as received, or up to the end of the
-    /// connection; the fields that are not sent: `Accept-Encoding` affects the form of the body.
+    /// The options that affect the form of the body: whether content codings are decoded, whether the body is returned
+    /// raw, whether its length is ignored, and the fields that are not sent, such as `Accept-Encoding`.
     private let form: HashableValues
 
-    /// Creates the resource of a request with these options.
     init(_ request: HTTPRequest, secretURL: HTTPURL? = nil, options: RequestOptions) {
         self.request = request
         self.secretURL = secretURL

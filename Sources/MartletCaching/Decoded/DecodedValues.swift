@@ -65,7 +65,7 @@ struct DecodedValues<Value: Sendable>: Sendable {
         slots[place] = Slot(key: key, value: value, cost: cost)
         places[key.representation, default: []].append(place)
         order.insert(place)
-        // It cannot overflow: the sum was reduced to the limit less this.
+        // No overflow: the sum was reduced to at most the limit minus this cost.
         self.cost += cost
         return dropped
     }
@@ -117,7 +117,7 @@ struct DecodedValueKey: Hashable, Sendable {
     let representation: UInt64
 }
 
-/// The key by which identical requests share a response: all that may affect it, its time, or its visibility.
+/// The key by which identical requests share a response: all that may affect the response, its time, or who may see it.
 struct DecodedSharingKey: Hashable, Sendable {
     private let values: HashableValues
 

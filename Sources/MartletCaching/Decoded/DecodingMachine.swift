@@ -4,30 +4,31 @@ import MartletCore
 
 /// The state machine of requests and decodings, and of the callers that share them; it also holds the stored values.
 ///
-/// A *flight* is a request that is sent once for all callers with identical requests. After its response they get a
-/// stored value, or wait for a *decoding*, with the number of its flight: their own, or a running one of the body.
+/// A *flight* is a request that is sent once for all callers with identical requests. After its response these callers
+/// get a stored value, or wait for a *decoding*: a running one of the same body, or a new one. A decoding has the
+/// number of the flight that started it.
 struct DecodingMachine<Value: Sendable>: Sendable {
     private struct Flight {
         /// The key by which callers join it, until its response is received.
         let sharing: DecodedSharingKey?
         let resource: DecodedResource
-        /// The number of callers; without any it is removed.
+        /// The number of callers. A flight without callers is removed.
         var waiterCount = 1
-        /// The decoding of its value; `nil` before the response.
+        /// The decoding that gives its value; `nil` before the response.
         var decoding: UInt64?
     }
 
-    /// The key of the value, `nil` if it is not stored and no flight joins, and the flights that get the value. Without
-    /// any flight the decoding is removed.
+    /// The key of the value, and the flights that get it. With a `nil` key the value is not stored, and no flight
+    /// joins. A decoding without flights is removed.
     private typealias Decoding = (key: DecodedValueKey?, flights: [UInt64])
 
-    /// The result of a response to a flight.
+    /// The action after the response to a flight.
     enum ResponseAction {
-        /// Its callers get a stored value.
+        /// The flight's callers get a stored value.
         case taken(Value)
-        /// They get the value of a running decoding.
+        /// The callers get the value of a running decoding.
         case joined
-        /// The response is decoded, for them and for flights that join.
+        /// The response is decoded, for the callers and for flights that join.
         case decode
         case abandoned
     }
@@ -35,13 +36,13 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     /// The result of a call.
     struct RequestAction: Equatable {
         var flight: UInt64
-        /// Whether that has to be started.
+        /// Whether the flight has to be started.
         var isNew: Bool
     }
 
     /// The result of a cancelled call.
     struct CancellationAction: Equatable {
-        /// Whether its flight has lost its last caller.
+        /// Whether the flight has lost its last caller.
         var isGone = false
         /// The flight to cancel, since no caller waits for it any more.
         var cancelled: UInt64?
@@ -54,12 +55,11 @@ struct DecodingMachine<Value: Sendable>: Sendable {
     private var decodingsToJoin: [DecodedValueKey: UInt64] = [:]
     private var fetchCount = 0
     private var lastFlight: UInt64 = 0
-    /// The last flight that had started when a body was removed, for flights that bring one of these bodies. If a body
-    /// is removed from this table, its value only occupies memory until it is evicted; no request is ever answered with
-    /// it.
+    /// By removed body, the last flight that had started at that time. If this flight or an earlier one gets the body,
+    /// its value is not stored. If a body is dropped from this table, such a value only occupies memory until it is
+    /// evicted; no request gets it.
     private var removals = RecentKeys<UInt64, UInt64>()
 
-    /// Creates a machine without flights and values.
     init(limit: Int, countLimit: Int) { values = DecodedValues(limit: limit, countLimit: countLimit) }
 
     /// The number of stored values, and their cost.
@@ -85,7 +85,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         return RequestAction(flight: lastFlight, isNew: true)
     }
 
-    /// Handles the response to a flight: later callers start another.
+    /// Handles the response to a flight. Later callers start another flight.
     /// - Parameter representation: The body that the response cache has stored; `nil` if it is not stored.
     mutating func responseReceived(_ number: UInt64, representation: UInt64?) -> ResponseAction {
         guard let flight = flights[number], flight.decoding == nil else { return .abandoned }
@@ -146,7 +146,7 @@ struct DecodingMachine<Value: Sendable>: Sendable {
         return CancellationAction(isGone: true, cancelled: running)
     }
 
-    /// Removes the values of a body that the response cache stores no longer, or considers invalid.
+    /// Removes the values of a body that the response cache no longer stores, or considers invalid.
     /// - Returns: The removed values.
     mutating func ended(_ representation: UInt64) -> [Value] {
         if fetchCount > 0 { removals.update(lastFlight, for: representation) }

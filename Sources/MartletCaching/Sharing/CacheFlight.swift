@@ -5,11 +5,11 @@ import Synchronization
 /// A request to the network that several calls share, and the transfer of its response into the store.
 ///
 /// A separate task sends the request and receives the body, at the pace of the fastest reader, and stops when no member
-/// is left. About a mebibyte of the body is held in memory; slower readers read the rest back from the store.
+/// is left. At most about 1 MiB of the body is held in memory; slower readers read the rest back from the store.
 final class CacheFlight: Sendable {
     /// The number of bytes that are received ahead of the fastest reader.
     private static let readAhead: UInt64 = 256 * 1024
-    /// The number of the member for which the request is made.
+    /// The number of the member that has started the flight.
     private static let firstMember: UInt64 = 1
     /// The minimum and the maximum number of bytes that are held for readers.
     private static let (least, most) = (256 * 1024, 1024 * 1024)
@@ -18,10 +18,10 @@ final class CacheFlight: Sendable {
 
     let loop: EventLoop
     let control: TransferControl
-    /// Pauses the exchange once a call that may pause has taken it.
+    /// Pauses the exchange once a call that may pause has taken it over.
     let gate = FlightGate()
     let state = Mutex(State())
-    /// Whether it continues without members.
+    /// Whether the flight continues without members, as a background validation.
     let isUnattended: Bool
     /// Whether its response may be served to requests that are made now: nothing was invalidated since it was started.
     let isCurrent: @Sendable () -> Bool
@@ -54,7 +54,8 @@ final class CacheFlight: Sendable {
 
     // MARK: Members
 
-    /// Joins; `nil` if no member was left, the first bytes are lost, the resource has changed, or the request failed.
+    /// Joins; `nil` if all members have left, the first bytes are lost, the resource has changed, or the request
+    /// failed.
     func join() -> FlightMember? {
         guard isCurrent() else { return nil }
         let number = state.withLock { state -> UInt64? in
@@ -117,7 +118,7 @@ final class CacheFlight: Sendable {
     // MARK: Outcome
 
     /// Sets the outcome of the request, and notifies the members.
-    /// - Returns: Whether there are any.
+    /// - Returns: Whether the flight has members.
     @discardableResult func decide(_ outcome: Outcome) -> Bool {
         update { state in
             state.decide(outcome)
@@ -135,7 +136,7 @@ final class CacheFlight: Sendable {
         }
     }
 
-    /// Records that the body is complete. The closure is called when all of it was written: it must end the body.
+    /// Records that the body is complete. The closure is called when all bytes are written, and must call ``end(_:)``.
     func noteWhole(_ finish: @escaping @Sendable () -> Void) {
         let writes = update { state in
             state.advance(to: .whole)
@@ -153,7 +154,7 @@ final class CacheFlight: Sendable {
         }
     }
 
-    /// Releases the readers that have read the whole body before it is stored. Requests until then join.
+    /// Ends the body for readers that have read all of it, although it is not stored yet. Requests can still join.
     func release() {
         update { state in
             if case .decided(.transfer(_, .whole)) = state.stage { state.advance(to: .released) }
@@ -174,8 +175,8 @@ final class CacheFlight: Sendable {
 
     // MARK: Receiving
 
-    /// Starts to store a body. One whose length is known and brief is written when it is complete: passing a piece to a
-    /// worker costs as much as writing a hundred kilobytes.
+    /// Starts to store a body. A body whose length is known and brief is written when it is complete: passing a piece
+    /// to a worker costs as much as writing a hundred kilobytes.
     func begin(_ writer: ResponseWriter, byteCount: UInt64?) {
         state.withLock { state in
             state.writer = writer
@@ -319,7 +320,7 @@ final class CacheFlight: Sendable {
     }
 }
 
-/// Lets the call that takes over an exchange pause it.
+/// A gate through which the call that takes over an exchange pauses it.
 final class FlightGate: TransferPauseGate {
     /// Set when the exchange is taken over, read by its tasks.
     private let holder = Mutex<TransferControl?>(nil)

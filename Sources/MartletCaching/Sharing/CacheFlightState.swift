@@ -29,7 +29,6 @@ extension CacheFlight {
         var pump: OneShot<Void>?
     }
 
-    /// The stage of the request.
     enum Stage {
         case asking
         /// The head was not received yet, and no member is left.
@@ -52,7 +51,7 @@ extension CacheFlight {
     struct Offer {
         let network: StreamedResponse
         let status: CacheStatus
-        /// Whether a stored response may replace it, an error, for other members; otherwise they send requests.
+        /// Whether the response is an error that a stored one may replace for other members; else these send requests.
         var hasStaleFallback = false
     }
 
@@ -63,14 +62,13 @@ extension CacheFlight {
         let status: CacheStatus
     }
 
-    /// The progress of a transfer's body.
     enum Progress {
         case coming
         /// All members left before it was complete, so receiving stops.
         case abandoned
         /// The exchange is over, and the body complete. It is being stored.
         case whole
-        /// The same, but readers do not wait until it is stored.
+        /// Like ``whole``, but readers do not wait until the body is stored.
         case released
         case ended(BodyOutcome)
     }
@@ -82,7 +80,7 @@ extension CacheFlight {
         case failed(any Error)
     }
 
-    /// A member that reads at the pace of the others.
+    /// The state of a member.
     struct Reader {
         /// Whether it joined before the head was received.
         let wasEarly: Bool
@@ -95,7 +93,7 @@ extension CacheFlight {
 
     /// The way the body is held in memory.
     enum Holding {
-        /// In pieces that are released.
+        /// In pieces, which are released when they are not needed.
         case pieces
         /// Whole until it is stored in one step: a brief body, whose length is known and within the limit.
         case brief(Int)
@@ -107,7 +105,6 @@ extension CacheFlight {
         var isGathered: Bool { if case .gathered = self { true } else { false } }
     }
 
-    /// The state of writing the body.
     enum Writing {
         case idle
         case busy
@@ -121,7 +118,7 @@ extension CacheFlight {
     enum Admission {
         /// The body is held, or can be read back, from its beginning.
         case open
-        /// All received bytes are held: some of them could not be read back.
+        /// All received bytes are held in memory. This is required after stored bytes could not be read back.
         case whileHeld
         /// No request may join: the body cannot be decoded.
         case closed
@@ -181,7 +178,7 @@ extension CacheFlight.State {
         if wasAbandoned { advance(to: .abandoned) }
     }
 
-    /// Ends the waits of all members that meet a condition, and returns them.
+    /// Removes the waits of all members that meet a condition, and returns them to be resumed.
     mutating func takeWaiters(where predicate: (CacheFlight.Reader) -> Bool = { _ in true }) -> [OneShot<Void>] {
         var waiters: [OneShot<Void>] = []
         // A list of the indices would share the table, which would be copied when it is changed.
@@ -195,7 +192,7 @@ extension CacheFlight.State {
         return waiters
     }
 
-    /// Ends the waits of the members that wait for more of the body, and returns them.
+    /// Removes the waits of the members that wait for more of the body, and returns them to be resumed.
     mutating func takeReaders() -> [OneShot<Void>] {
         let isBrief = holding.isBrief
         return takeWaiters { !isBrief || !$0.isCollecting }
@@ -230,7 +227,7 @@ extension CacheFlight.State {
 private let gatheredByteCount = 16 * 1024
 
 extension [[UInt8]] {
-    /// Adds a piece, to the last one if both are small.
+    /// Appends a piece; adds its bytes to the last piece if both are small.
     mutating func gather(_ bytes: [UInt8]) {
         guard let last = indices.last, self[last].count + bytes.count <= gatheredByteCount else { return append(bytes) }
         self[last] += bytes

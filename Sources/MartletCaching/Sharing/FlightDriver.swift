@@ -3,7 +3,7 @@ import MartletCore
 import MartletCache
 import Synchronization
 
-/// Sends the request of a shared transfer and receives its body, in a separate task.
+/// The code that sends the request of a shared transfer and receives its body, in a separate task.
 struct FlightDriver: Sendable {
     let flight: CacheFlight
     let cache: ResponseCache
@@ -32,7 +32,7 @@ struct FlightDriver: Sendable {
         cache.emit(.revalidationFailed(url: request.key.url))
     }
 
-    /// - Returns: Whether the body is still being stored; `ended` is called after that.
+    /// - Returns: Whether the code that stores the body calls `ended`; if not, the caller has to.
     private func request(_ ended: @escaping @Sendable () -> Void) async throws -> Bool {
         var fields = decision.plan?.fields ?? FieldBlock()
         let decider = cache.decider(request, after: decision, found)
@@ -54,7 +54,7 @@ struct FlightDriver: Sendable {
                 isRepeated = true
                 continue
             case .repeatUnconditionally:
-                // A server that sends 304 to a request without conditions would repeat it forever.
+                // A server that always responds with 304, even without conditions, would cause endless repetition.
                 noteFailure()
                 hand(over: CacheFlight.Offer(network: network, status: decided.status))
             case .stored(let answer):
@@ -113,7 +113,7 @@ struct FlightDriver: Sendable {
                 } else {
                     cache.removeNow(superseded)
                 }
-                // Called first, so that no later request for another response gets this one.
+                // Called before the waits end, so that no later request for another response joins this transfer.
                 ended()
                 flight.end(.complete(stored))
                 writer?.releaseReplacedBody()

@@ -28,12 +28,11 @@ final class FlightRegistry: Sendable {
         }
     }
 
-    /// The decision about a request.
     enum Decision {
         case joined(FlightMember)
         /// It is the first member of a new transfer, which the caller must start.
         case first(FlightMember)
-        /// A similar transfer ended since the lookup in the store, where its response may be now.
+        /// A transfer with the same key may have ended since the lookup, so the store may have its response now.
         case repeatLookup
     }
 
@@ -66,7 +65,7 @@ final class FlightRegistry: Sendable {
     private static let countLimit = 256
     /// The time for which requests are not shared after a response that could not be shared.
     private static let unshareableTime = Duration.seconds(60)
-    /// Guards the above: requests that begin, and transfers that end.
+    /// Shared by requests that start, and transfers that end.
     private let state = Mutex(State())
 
     /// The number of transfers that have ended: to be read before a lookup in the store.
@@ -97,7 +96,7 @@ final class FlightRegistry: Sendable {
 
     var all: [CacheFlight] { state.withLock { $0.flights.values.flatMap { $0.values } } }
 
-    /// Joins a transfer of a stored key, but not a background validation, whose stale response may be served.
+    /// Joins a transfer of a cache key, but not a background validation: the stale response may be served instead.
     /// - Parameter key: Creates the key of the request, which is only needed if there is a transfer of the response.
     func join(_ stored: CacheKey, _ key: () -> Key) -> FlightMember? {
         guard let flights = state.withLock({ $0.flights[stored] }), let flight = flights[key()], !flight.isUnattended,
@@ -148,7 +147,7 @@ final class FlightRegistry: Sendable {
     }
 }
 
-/// Values that are compared and hashed together, each with the one at its position.
+/// Values that are compared and hashed together, position by position.
 struct HashableValues: Hashable, Sendable {
     private let values: [any Hashable & Sendable]
 

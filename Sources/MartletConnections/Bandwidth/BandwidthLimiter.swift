@@ -1,8 +1,8 @@
 package import MartletTransport
 import Synchronization
 
-/// Applies bandwidth limits: each read and each write requests the number of bytes that it may move now. Without
-/// limits, this check costs the load of one flag.
+/// A limiter of the bandwidth of transfers: each read and each write requests the number of bytes that it may move now.
+/// Without limits, this check only loads one flag.
 package final class BandwidthLimiter: TimerTarget {
     /// The wait of a transfer for the number of bytes that it is granted. Cancelling the transfer interrupts it.
     package typealias Wait = OneShot<Int>
@@ -29,7 +29,7 @@ package final class BandwidthLimiter: TimerTarget {
     }
 
     private let loop: EventLoop
-    /// Guards the state: transfers, the timer, and changes of limits.
+    /// Shared by transfers, the timer, and changes of limits.
     private let state = Mutex(State())
     /// The directions with a limit, as bits.
     private let active = Atomic(0)
@@ -39,7 +39,7 @@ package final class BandwidthLimiter: TimerTarget {
     /// Creates a limiter.
     /// - Parameters:
     ///   - limits: The initial limits.
-    ///   - loop: Its timer wakes the transfers that wait.
+    ///   - loop: The event loop whose timer wakes waiting transfers.
     package init(limits: BandwidthLimits = .none, loop: EventLoop) {
         self.loop = loop
         if limits != .none { setLimits(limits) }
@@ -54,7 +54,7 @@ package final class BandwidthLimiter: TimerTarget {
 
     // MARK: Limits
 
-    /// Changes the limits for all and for each host, also for transfers that wait.
+    /// Changes the limit of all transfers together and of each host. It also applies to transfers that wait.
     package func setLimits(_ limits: BandwidthLimits) {
         for direction in TransferDirection.allCases {
             change { state, now in
@@ -64,7 +64,7 @@ package final class BandwidthLimiter: TimerTarget {
         }
     }
 
-    /// Returns the number of a new transfer with its own limit; it ends with ``leave(_:)``.
+    /// Registers a new transfer with its own limit, and returns its number. ``leave(_:)`` ends the transfer.
     package func enter(_ limit: BandwidthLimit) -> UInt64 {
         let number = state.withLock { $0.nextNumber() }
         transferCount.add(1, ordering: .relaxed)
@@ -167,7 +167,7 @@ package final class BandwidthLimiter: TimerTarget {
     }
 }
 
-/// The effect of a transfer's own limit, or of a group's, since it was last queried.
+/// The effect of the limits on a transfer, or on a group of transfers with one number, since the last query.
 package enum BandwidthThrottling: Equatable, Sendable {
     case unlimited
     /// No bytes were requested, and no request waits: the transfer is not limited by bandwidth.
@@ -202,7 +202,7 @@ package struct TransferRateLimit: Sendable {
     }
 }
 
-/// The limits of the bandwidth of bodies in a session, all together and for each host.
+/// The bandwidth limits for bodies of a session, for all together and for each host.
 ///
 /// They count the bytes of bodies as they are on the wire, without heads and chunk framing. Delayed bytes are not read,
 /// or not written: the TCP window slows the peer down (RFC 9293 §3.8.6). During a delay the idle timeout is suspended,
@@ -251,9 +251,10 @@ public struct BandwidthLimit: Hashable, Sendable, Codable {
 public struct BandwidthRate: Hashable, Sendable, Codable {
     /// Bytes per second; at least 1, and at most 1 TB. To stop a transfer, pause its task.
     public var bytesPerSecond: Int
-    /// The number of bytes that may pass immediately after an idle time; `nil`, the default, for those of 50 ms.
+    /// The number of bytes that may pass immediately after an idle time; `nil` (the default) for the bytes of 50 ms.
     ///
-    /// At least those of 20 ms, so that a transfer need not be woken more often. A burst exceeds the rate once.
+    /// The minimum is the bytes of 20 ms or 256 KiB, whichever is less: a transfer need not be woken more often. A
+    /// burst exceeds the rate once.
     public var burst: Int?
 
     /// Creates a rate.
@@ -265,7 +266,7 @@ public struct BandwidthRate: Hashable, Sendable, Codable {
     /// The rate of this number of bytes per second.
     public static func bytesPerSecond(_ count: Int) -> BandwidthRate { BandwidthRate(bytesPerSecond: count) }
 
-    /// Reads a rate.
+    /// Decodes a rate.
     /// - Throws: `DecodingError.dataCorrupted` for numbers below 1.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -280,7 +281,7 @@ public struct BandwidthRate: Hashable, Sendable, Codable {
     /// The rate within its bounds.
     var effectiveRate: Double { Self.bounded(bytesPerSecond) }
 
-    /// The number of bytes that are granted together: those of 20 ms, at most a quarter of a MiB.
+    /// The number of bytes that are granted together: the bytes of 20 ms, at most 256 KiB.
     var portion: Int { min(max(1, Int(effectiveRate / 50)), 256 << 10) }
 
     /// The capacity of the bucket, in bytes.

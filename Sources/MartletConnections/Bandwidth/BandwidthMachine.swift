@@ -1,11 +1,11 @@
 package import MartletTransport
 
-/// Decides when each transfer may move how many bytes, in one direction. There is a token bucket for all, one for each
-/// host, and one for each transfer with its own limit.
+/// The state machine that decides when each transfer may move how many bytes, in one direction. There is a token bucket
+/// for all transfers, one for each host, and one for each transfer with its own limit.
 ///
 /// Requests are queued. Each pass serves, in order, the requests whose buckets all hold a portion. A bucket that is too
-/// empty for one request serves no later one, so that small requests do not overtake. A served request that needs more
-/// is queued at the end again. Time is passed in; the waiting is done by the owner.
+/// empty for one request serves no later one, so that small requests do not overtake. A transfer that needs more bytes
+/// makes another request, at the end of the queue. Time is passed in; the owner does the waiting.
 package struct BandwidthMachine: Sendable {
     package struct Effects: Sendable {
         /// The requests that were granted, and the numbers of bytes.
@@ -26,7 +26,7 @@ package struct BandwidthMachine: Sendable {
 
     /// The minimum time between two passes. It limits the work if many buckets become ready one after the other.
     private static let leastInterval = Duration.milliseconds(5)
-    /// The number of buckets above which the full ones of hosts, which hold no information, are removed.
+    /// The number of buckets from which full ones of hosts are removed: a full bucket is equivalent to a new one.
     private static let sweepCount = 64
 
     private var buckets: [BucketKey: TokenBucket] = [:]
@@ -122,7 +122,7 @@ package struct BandwidthMachine: Sendable {
 
     // MARK: Serving
 
-    /// The number of bytes that a request gets; `nil` if it has to wait, and its buckets are closed to later ones.
+    /// The number of bytes that a request gets; `nil` if it has to wait. Buckets too empty for it close to others.
     /// - Parameter isAlone: Whether no other request waits, so that it may have everything.
     private mutating func serve(_ request: Request, _ now: MonotonicTime, isAlone: Bool) -> Int? {
         if let perHost, let host = request.scope.host, buckets[.host(host)] == nil {

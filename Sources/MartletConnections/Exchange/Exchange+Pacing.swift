@@ -30,7 +30,7 @@ extension Exchange {
 
     package func isHeldBack(_ direction: TransferDirection) -> Bool { pace?.limiter.isActive(direction) ?? false }
 
-    /// Waits until some of the body may be read. The idle timeout is suspended; the total timeout continues to run.
+    /// Waits until the bandwidth limits permit reading. Suspends the idle timeout, but not the total timeout.
     /// Granted bytes that are not read are returned by ``refund(_:)``.
     /// - Returns: The number of bytes that may be read now, at least 1.
     package func allowance(of wanted: Int) async throws(ExchangeError) -> Int {
@@ -71,8 +71,8 @@ extension Exchange {
     }
 }
 
-/// Pauses a transfer; queried before each write and each read. A paused transfer reads nothing, so that the TCP window
-/// stops the peer (RFC 9293 §3.8.6).
+/// A gate that pauses a transfer; queried before each write and each read. A paused transfer reads nothing, so that the
+/// TCP window stops the peer (RFC 9293 §3.8.6).
 package protocol TransferPauseGate: AnyObject, Sendable {
     var isPaused: Bool { get }
 

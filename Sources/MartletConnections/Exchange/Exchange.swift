@@ -5,20 +5,20 @@ import Synchronization
 /// One request and its response on a leased connection (RFC 9112 §9).
 ///
 /// Its methods are called in order: ``send(_:)``, ``tryReceiveHead()``, ``tryReadBody(into:)`` until it reports the
-/// end, then ``finish()``, which may be called at any moment, never waits, and must be the last call.
-/// ``cancel()`` may be called from any thread at any time. An exchange that is dropped is finished.
+/// end, then ``finish()``. ``finish()`` may come earlier, never waits, and must be the last call; deallocation has the
+/// same effect. ``cancel()`` may be called from any thread at any time.
 package final class Exchange: Sendable {
     /// The state of the exchange: running, or the way it ended. In the last three states the connection has been
     /// returned.
     fileprivate enum Stage: UInt8 {
         case running
-        /// An error was reported, or the response was rejected: the rest of a body is not read to save the connection.
+        /// An error was reported, or the response was rejected: the rest of a body is not read for the sake of reuse.
         case failed
         case cancelled
         case complete
         /// The response was not read to its end; it can still turn out to be complete.
         case incomplete
-        /// The exchange was cancelled before it ended.
+        /// The exchange was cancelled, and then ended.
         case released
     }
 
@@ -75,7 +75,7 @@ package final class Exchange: Sendable {
     let pace: TransferRateLimit?
     private let givenTimeouts: ExchangeTimeouts
     private let onUpload: (@Sendable (Int) -> Void)?
-    /// Guards the state: the exchange's task, the writer's, and the thread that cancels.
+    /// Shared by the exchange's task, the writer's task, and the thread that cancels.
     let state = Mutex(State())
     /// Whether a part of the body was read ahead. Read without the lock, since it is `false` for most exchanges.
     let hasReadAhead = Atomic(false)
@@ -102,7 +102,7 @@ package final class Exchange: Sendable {
 
     // MARK: Sending
 
-    /// Sends as much of the request as the socket takes immediately; the rest is written while the response is awaited.
+    /// Sends what the socket accepts immediately; the rest of the request is written while the response is awaited.
     package func send(_ request: ExchangeRequest) throws(ExchangeError) {
         // The call may have been cancelled while it acquired its connection. Its response is then not awaited.
         if state.withLock({ $0.isCancelled }) { throw failure(.cancelled) }
@@ -263,8 +263,8 @@ package final class Exchange: Sendable {
         }
     }
 
-    /// Reads the received part of a short body, without waiting, into an array of its size. If that is the whole, the
-    /// exchange is over; else the rest is read by ``tryReadBody(into:)``.
+    /// Reads the received part of a short body, without waiting, into an array of at most `length` bytes. If the body
+    /// is then complete, the exchange has ended; otherwise ``tryReadBody(into:)`` reads the rest.
     package func readBodyAtOnce(upTo length: Int) throws(ExchangeError) -> [UInt8] {
         // Space for one byte even if no byte is expected, because the end must be read as well.
         let room = max(1, length)
@@ -334,7 +334,7 @@ package final class Exchange: Sendable {
         return writer?.byteCount
     }
 
-    /// Waits until bytes have arrived, or the deadline of that timeout has passed.
+    /// Waits until bytes have arrived. Throws at the deadline; during a pause, only if it is that of the total timeout.
     package func wait(until deadline: MonotonicTime, _ timeout: ExchangeError.Timeout) async throws(ExchangeError) {
         if try await isReadable(by: deadline) { return }
         // A paused transfer is silent on purpose.
@@ -364,12 +364,12 @@ package final class Exchange: Sendable {
     // MARK: The end
 
     private func complete() {
-        // Read before the connection is returned: the next exchange resets them, and may receive others.
+        // The trailers are read before the connection is returned, because the next exchange resets them.
         finish(at: MonotonicTime.now(), trailers: connection.trailers)
     }
 
-    /// Ends the exchange. The connection is returned to the pool if it is reusable; otherwise it is closed. If the rest
-    /// of the body is small, a task that is not awaited reads it; otherwise the connection is closed.
+    /// Ends the exchange, and returns the connection to the pool, or closes it if it is not reusable. A small unread
+    /// rest of the body is read first, in a task that is not awaited, so that the connection can be reused.
     package func finish() { finish(at: nil) }
 
     /// - Parameters:
@@ -420,7 +420,7 @@ package final class Exchange: Sendable {
         connection.stream.interrupt()
     }
 
-    /// The error of this exchange with a cause. Not inlined, so that it does not enlarge the frames of waits.
+    /// Records that the exchange failed, and returns its error. Not inlined: that would enlarge the frames of waits.
     @inline(never) func failure(_ cause: ExchangeError.Cause) -> ExchangeError {
         let state = state.withLock { state in
             state.fail()
@@ -471,6 +471,6 @@ package final class Exchange: Sendable {
 
     package var hasReceivedAnyByte: Bool { connection.hasReceivedAnyByte }
 
-    /// Whether the connection has carried another exchange before.
+    /// Whether the connection was already open: it was idle, or another request released it.
     package var isReused: Bool { lease.isReused }
 }

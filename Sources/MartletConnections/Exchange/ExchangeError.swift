@@ -96,7 +96,7 @@ package struct ExchangeError: Error, Sendable {
     }
 
     /// Creates the error of a connection that could not be opened.
-    /// - Parameter proxy: The proxy that it was opened to; `nil` for the server.
+    /// - Parameter proxy: The proxy that the connection was opened to; `nil` for the server.
     package init(_ error: DialError, proxy: ProxyServer? = nil) {
         let phase: Phase =
             switch error.phase {

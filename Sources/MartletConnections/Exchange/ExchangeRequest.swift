@@ -52,7 +52,7 @@ package enum OutgoingBody: Sendable {
     /// No body, and no framing field.
     case none
     case bytes([UInt8])
-    /// Bytes from a source: framed by an exact length, else in chunks.
+    /// Bytes from a source: framed by the length, or in chunks if it is `nil`.
     case source(any RequestBodySource, length: UInt64?)
 }
 

@@ -6,17 +6,17 @@ import Synchronization
 /// at a time owns it. Each step runs completely under the lock; the exchange waits between steps.
 package final class HTTP1Connection: Sendable {
     package let stream: any ByteStream
-    /// The times of the steps of opening it.
+    /// The times of the steps that opened the connection.
     package let timings: DialTimings
     /// The heads of a proxy's responses to CONNECT, if the connection leads through its tunnel.
     package let tunnelHeads: [ResponseHead]
-    /// Guards machine and buffer: the exchange's reader, its writer at its end, and the pool between exchanges.
+    /// Shared by the exchange's reader, its writer at the end of the request, and the pool between exchanges.
     private let state: Mutex<State>
     /// The end of the last exchange, in nanoseconds of the monotonic clock.
     private let lastExchangeEnd = Atomic<UInt64>(0)
     private let isAddressLost = Atomic(false)
     private let currentUse = Atomic(ConnectionUse.sending.rawValue)
-    /// The service-class code point that its holder set last; 255 for that of its socket's options.
+    /// The code point of the service class that an exchange set last; 255 for the class of the socket's options.
     private let codePoint = Atomic<UInt8>(.max)
 
     package init(stream: any ByteStream, timings: DialTimings, tunnelHeads: [ResponseHead] = [], limits: WireLimits) {
@@ -26,16 +26,16 @@ package final class HTTP1Connection: Sendable {
         state = Mutex(State(machine: ClientMachine(limits: limits)))
     }
 
-    /// Whether an exchange has ended on it.
+    /// Whether an exchange has ended on the connection.
     package var hasCarriedExchange: Bool { lastExchangeEnd.load(ordering: .relaxed) != 0 }
 
-    /// Ends the connection, also while it is in use: its address on this machine is lost.
+    /// Closes the connection, even if it is in use, because this machine has lost its local address.
     func closeForLostAddress() {
         isAddressLost.store(true, ordering: .releasing)
         stream.close()
     }
 
-    /// The reason why this side closed the connection; `nil` if its user closed it.
+    /// `.addressLost` if the connection was closed because its local address was lost; else `nil`.
     var localAddressError: TransportError? { isAddressLost.load(ordering: .acquiring) ? .addressLost : nil }
 
     /// The current use of the connection, for errors of requests that wait for it.
@@ -89,7 +89,7 @@ package final class HTTP1Connection: Sendable {
 
     var hasReceivedAnyByte: Bool { state.withLock { $0.machine.hasReceivedAnyByte } }
 
-    /// The maximum number of bytes that are left of the body: the rest of a length, else `Int.max`.
+    /// An upper bound of the remaining bytes of the body: the rest of a known length, else `Int.max`.
     var payloadByteCountBound: Int {
         state.withLock { state in
             guard let left = state.machine.remainingLength, !state.isRaw else { return .max }
@@ -103,7 +103,7 @@ package final class HTTP1Connection: Sendable {
         return count == .max ? nil : count
     }
 
-    /// Reads and discards the received part of the rest of a body, without waiting.
+    /// Reads and discards the bytes of the body that have been received, without waiting.
     /// - Parameter left: The number of bytes that may still be read.
     /// - Returns: Whether the body ended within the limit; `nil` if more bytes must arrive.
     func drainReceived(limit left: inout Int) -> Bool? {
@@ -155,14 +155,14 @@ package final class HTTP1Connection: Sendable {
     /// The maximum time between two exchanges without a check of the socket, in nanoseconds.
     private static let followUp: UInt64 = 50_000
 
-    /// Whether the connection can carry another exchange: open, without unsolicited bytes (RFC 9112 §9.3). Ends the
-    /// watch.
+    /// Whether the connection can carry another exchange: open, without unsolicited bytes (RFC 9112 §9.3). Stops
+    /// observing the idle stream.
     ///
-    /// The check of the socket is a system call. It is omitted if the last exchange has just ended and no edge has come
-    /// since: bytes sent in those microseconds could equally arrive right after the check.
+    /// The check of the socket is a system call. It is omitted if the last exchange has just ended and the stream has
+    /// not become readable since: bytes sent in those microseconds could equally arrive right after the check.
     ///
-    /// But an end of stream in the same segment as the response causes no edge of its own. So the check is not omitted
-    /// for a request that must not be sent again.
+    /// But an end of stream in the same segment as the response does not make the stream readable again. So the check
+    /// is not omitted for a request that must not be sent again.
     /// - Parameter alwaysChecksSocket: Whether the check is never omitted.
     func isQuiet(at now: MonotonicTime, alwaysChecksSocket: Bool = false) -> Bool {
         let hasReadEdge = stream.stopObservingIdle()
@@ -188,7 +188,7 @@ extension HTTP1Connection {
         case bytes(Int, isLast: Bool)
         case wait
         case end
-        /// The stream ended, and with it a body that lasts until then.
+        /// The stream ended, and with it a body that extends to the end of the stream.
         case closed
         case failure(ExchangeError.Cause)
     }

@@ -68,7 +68,7 @@ import Synchronization
         return unsafe larger
     }
 
-    /// Releases the memory; bytes that were left are lost.
+    /// Releases the memory; unused bytes are lost.
     mutating func release() {
         if let storage = unsafe storage { unsafe ReceiveMemory.give(storage) }
         unsafe storage = nil
@@ -88,7 +88,7 @@ enum ReceiveMemory {
     /// A slot for a block: its address, or zero.
     private final class Slot: Sendable { let address = Atomic<UInt>(0) }
 
-    /// The number of threads that are expected to receive at the same time.
+    /// One slot for each thread that is expected to receive at the same time.
     private static let slots = (0..<4).map { _ in Slot() }
 
     /// Returns an uninitialized block of at least that many bytes. Return it with ``give(_:)``.

@@ -1,7 +1,7 @@
 import MartletTransport
 import Synchronization
 
-/// The number of bytes of a fast body that are awaited together.
+/// The state machine that decides how many bytes of a body are awaited together.
 ///
 /// A reader that keeps up with a fast sender is woken for every packet, and waking costs more than copying the bytes.
 /// If the last quarter of a megabyte came fast, the socket wakes its reader only for a batch of bytes (`SO_RCVLOWAT`).
@@ -46,7 +46,7 @@ struct ReceiveLowWaterMachine: Sendable {
     mutating func waitTimedOut() { self = ReceiveLowWaterMachine() }
 }
 
-/// Decides when a single request spins while it waits for its response.
+/// The state of a session that decides which requests poll the socket (spin) while they wait for the response.
 ///
 /// A sleeping thread wakes ten to thirty microseconds late. If a session has one request at a time and responses arrive
 /// sooner (for example from the same machine), polling the socket is faster. It costs no more processor time than
@@ -56,9 +56,9 @@ package final class AdaptiveSpinWait: Sendable {
     /// The maximum duration of a wait.
     fileprivate static let limit = Duration.microseconds(60)
     private static let mostSkipped = 1024
-    /// The number of requests until the next attempt.
+    /// The number of next requests that do not spin.
     private let left = Atomic<Int>(0)
-    /// The number of requests that are skipped after the next failure.
+    /// The number of requests that were skipped after the last failure; the next failure doubles it.
     private let skipped = Atomic<Int>(1)
 
     /// Creates the state of one session, whose next request spins.
@@ -80,7 +80,7 @@ package final class AdaptiveSpinWait: Sendable {
 }
 
 extension Exchange {
-    /// Waits a few microseconds for bytes, without releasing its thread.
+    /// Polls the socket for up to 60 µs, without releasing the thread.
     /// - Returns: Whether bytes have arrived.
     package func arrives(within wait: AdaptiveSpinWait) -> Bool {
         let end = MonotonicTime.now().advanced(by: AdaptiveSpinWait.limit)

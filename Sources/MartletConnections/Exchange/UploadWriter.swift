@@ -2,9 +2,9 @@ import MartletTransport
 import MartletWire
 import Synchronization
 
-/// Writes the rest of a request while the exchange already reads: the rest of a body too large for one write, or a body
-/// whose source is read piece by piece. Reading while writing prevents a deadlock if request and response are both
-/// larger than the sockets' buffers. It also detects an early rejection (RFC 9112 §9.5).
+/// A writer for the rest of a request while the exchange already reads: the rest of a body too large for one write, or
+/// a body whose source is read piece by piece. Reading while writing prevents a deadlock if request and response are
+/// both larger than the sockets' buffers. It also detects an early rejection (RFC 9112 §9.5).
 final class UploadWriter: Sendable {
     /// The outcome of writing. Outcomes other than ``finished`` are thrown.
     enum Outcome: Error {
@@ -12,15 +12,15 @@ final class UploadWriter: Sendable {
         case finished
         /// The writer was stopped, or was not allowed to start.
         case stopped
-        /// It failed. Indirect, so that the frames of functions that may throw it stay small.
+        /// Writing failed. Indirect, so that the frames of functions that may throw it stay small.
         indirect case failed(ExchangeError.Cause)
     }
 
     private enum Phase {
         case writing
-        /// It waits for a bandwidth limit.
+        /// Waiting for a bandwidth limit.
         case heldBack
-        /// It is stopping, and has not ended.
+        /// Stopping; the task has not ended.
         case stopping
         /// The last byte of the request is sent; the task has not ended.
         case written
@@ -30,7 +30,7 @@ final class UploadWriter: Sendable {
     private struct State {
         var phase = Phase.writing
         var byteCount: UInt64 = 0
-        /// The error of the failing write.
+        /// The error of the write that failed.
         var sendError: TransportError?
         var task: Task<Void, Never>?
 
@@ -47,9 +47,9 @@ final class UploadWriter: Sendable {
     private let onProgress: (@Sendable (Int) -> Void)?
     private let transferGate: (any TransferPauseGate)?
     private let pace: TransferRateLimit?
-    /// Opened by the 100, by a final head (then nothing is sent), or by a timeout.
+    /// The wait for a 100: `true` once it arrives, `false` if the body must not be sent.
     private let gate = OneShot<Bool>()
-    /// Guards the outcome and the count: the writing task, the exchange, and the thread that cancels.
+    /// Shared by the writing task, the exchange, and the thread that cancels.
     private let state = Mutex(State())
     /// Held while bytes are passed to the socket and counted, so that the end of the exchange sees the count of all
     /// sent bytes.
@@ -58,7 +58,7 @@ final class UploadWriter: Sendable {
     /// Creates a writer that has not started.
     /// - Parameters:
     ///   - rest: The part of the head, and of a body in memory, that the first write did not send.
-    ///   - restPayload: The bytes of it that are the body's.
+    ///   - restPayload: The range of `rest` that belongs to the body.
     init(
         connection: HTTP1Connection, request: ExchangeRequest, rest: [UInt8], restPayload: Range<Int>,
         timeouts: ExchangeTimeouts, loop: EventLoop, onProgress: (@Sendable (Int) -> Void)?,
@@ -104,7 +104,7 @@ final class UploadWriter: Sendable {
     func permitBody() { gate.fulfill(true) }
 
     /// Discards a body that still waits for the 100, because a final head has arrived.
-    /// - Returns: Whether it was still waiting.
+    /// - Returns: Whether the body was still waiting.
     func rejectBody() -> Bool { request.expectsContinue && gate.fulfill(false) }
 
     // MARK: Properties
@@ -138,7 +138,7 @@ final class UploadWriter: Sendable {
 
     var byteCount: UInt64 { state.withLock { $0.byteCount } }
 
-    /// Whether it is silent because of a bandwidth limit.
+    /// Whether the writer waits for a bandwidth limit.
     var isHeldBack: Bool { state.withLock { $0.isHeldBack } }
 
     private var isStopping: Bool { state.withLock { $0.isStopping } }
@@ -194,7 +194,7 @@ final class UploadWriter: Sendable {
             try await write(chunk, payload: 0..<chunk.count)
         }
         guard total == length else { throw .failed(.lengthMismatch(announced: length, actual: total)) }
-        // The body is empty, so its head was the last part to be sent.
+        // The body is empty, so the head was the last part to be sent.
         noteWritten(0, 0..<0, isLast: true)
     }
 
@@ -284,7 +284,7 @@ final class UploadWriter: Sendable {
     /// Writes as much as the socket accepts without waiting. The lock is held during the call, so that its result is
     /// recorded before its effects, such as the peer's response, can be seen.
     ///
-    /// It is not inlined into the function that waits, where each part would have a copy.
+    /// Not inlined: the compiler would copy the code into each part of the function that waits.
     @inline(never) private func tryWriting(
         _ bytes: [UInt8], from offset: Int, upTo limit: Int, payload: Range<Int>, isLast: Bool
     ) throws(TransportError) -> Int {

@@ -2,8 +2,8 @@ import MartletTransport
 
 /// The limits of the number and the lifetime of connections.
 ///
-/// A "host" here is everything that keeps connections apart: scheme, host, port, proxy, TLS identity and trust. Numbers
-/// below their range are raised to its lower end, negative durations to zero.
+/// Connections to one “host” here have the same scheme, host, port, proxy, TLS identity and trust. A number below its
+/// range counts as the minimum, a negative duration as zero.
 public struct PoolLimits: Hashable, Codable, Sendable {
     /// The maximum number of connections to one host: dialing, in use and idle together. At least 1; 16 by default.
     ///
@@ -22,8 +22,8 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     public var connectionsToHosts: [String: Int]
     /// The maximum number of connections to all hosts together: dialing, in use and idle. At least 1; 256 by default.
     ///
-    /// OkHttp runs 64 requests at once, httpx 100 connections; Go sets no limit. The limit keeps the process well below
-    /// the usual 1,024 descriptors. When it prevents a dial, the longest idle connection of another host is closed.
+    /// OkHttp allows 64 concurrent requests, httpx 100 connections, Go any number. The process stays well below the
+    /// usual 1,024 descriptors. At the limit, a new connection replaces the least recently used idle one.
     public var totalConnections: Int
     /// The maximum number of idle connections to one host; 16 by default. Go keeps 2, httpx 20 in all.
     ///
@@ -33,8 +33,8 @@ public struct PoolLimits: Hashable, Codable, Sendable {
     public var idleConnections: Int
     /// The time after which an idle connection is closed; 60 seconds by default.
     ///
-    /// It should be shorter than that of servers (nginx 75 s). Then the client closes first, and no request uses a
-    /// connection that is being closed. Go waits 90 s, OkHttp 5 min, httpx 5 s.
+    /// It should be shorter than the keep-alive timeout of servers (nginx 75 s). Then the client closes first, and no
+    /// request uses a connection that is being closed. Go waits 90 s, OkHttp 5 min, httpx 5 s.
     public var idleLifetime: Duration
     /// The age after which a connection carries no further request; `nil`, the default, for no limit.
     ///
@@ -107,13 +107,13 @@ struct PoolAmounts: Sendable {
         aging = limits.agingInterval.map(Self.nanoseconds) ?? Self.forever
     }
 
-    /// The time at which a connection released at `now` counts as closed by its server; never without a timeout.
+    /// The time at which a connection released at `now` counts as closed by its server; `.max` without a timeout.
     func serverDeadline(_ timeout: UInt64?, now: UInt64) -> UInt64 {
         guard let timeout else { return .max }
         return Self.sum(now, timeout - min(margin, timeout / 2))
     }
 
-    /// The sum of an instant and a time, at most the end of all times.
+    /// The sum of an instant and a duration; `.max` if it overflows.
     static func sum(_ instant: UInt64, _ time: UInt64) -> UInt64 {
         let (sum, isTooLate) = instant.addingReportingOverflow(time)
         return isTooLate ? .max : sum
@@ -153,8 +153,8 @@ public enum QueueOrder: String, Hashable, Codable, Sendable, CaseIterable {
     case firstComeFirstServed
     /// Last come, first served: for content that the user currently sees, such as the pictures of a scrolled list.
     ///
-    /// It holds among requests of one priority that came within one ``PoolLimits/agingInterval``: a request that has
-    /// waited longer is more urgent, so no request is passed over indefinitely. With an interval of `nil`, new requests
-    /// always go first; with zero they never do.
+    /// This order applies to requests of one priority that arrived within one ``PoolLimits/agingInterval``: a request
+    /// that has waited longer is more urgent, so no request is passed over indefinitely. With an interval of `nil`, new
+    /// requests always go first; with zero they never do.
     case lastComeFirstServed
 }

@@ -145,7 +145,7 @@ extension PoolMachine {
         connections.records[index].uses &+= 1
     }
 
-    /// Takes a connection from its request. The caller then sets its state, or drops it.
+    /// Separates a connection from its request. The caller then sets the connection's state, or drops it.
     mutating func endLease(_ index: Int) {
         let waiter = connections.records[index].waiter
         if waiter != PoolIndex.none {
@@ -177,7 +177,7 @@ extension PoolMachine {
         idle.append(index, .pool, &connections)
     }
 
-    /// The time from which a connection must not carry another request, by the server's `Keep-Alive` and its age.
+    /// The time from which a connection must not carry another request, by its age and the server's `Keep-Alive`.
     func useDeadline(_ index: Int) -> Instant {
         let oldAge = PoolAmounts.sum(connections.records[index].openedAt, amounts.age)
         return min(oldAge, connections.records[index].serverDeadline)
@@ -189,7 +189,7 @@ extension PoolMachine {
         return min(idleEnd, useDeadline(index))
     }
 
-    /// Takes a connection out of the lists of idle ones. The caller then sets its state, or drops it.
+    /// Removes a connection from the lists of idle ones. The caller then sets its state, or drops it.
     mutating func endIdle(_ index: Int) {
         hosts.records[connections.records[index].host].idle.remove(index, .host, &connections)
         idle.remove(index, .pool, &connections)
@@ -289,8 +289,8 @@ extension PoolMachine {
         }
     }
 
-    /// The minimum lead of a request to another host, in nanoseconds. The slot of a free connection goes to it if it
-    /// arrived that much earlier than the first request of the connection's host. Without this time, two busy hosts
+    /// The minimum lead with which a request to another host gets the slot of a free connection, in nanoseconds: it
+    /// arrived that much earlier than the first request of the connection's host. Without a minimum, two busy hosts
     /// would open a connection for each request.
     static var minimumLead: UInt64 { 1_000_000_000 }
 

@@ -25,7 +25,7 @@ extension PoolMachine {
         reconsider(connections.records[index].host)
     }
 
-    /// Counts an exempt connection again. Its host has yet to be reconsidered.
+    /// Counts an exempt connection again. The caller then has to reconsider its host.
     mutating func count(_ index: Int) {
         connections.records[index].isExempt = false
         hosts.records[connections.records[index].host].exempt -= 1
@@ -36,13 +36,13 @@ extension PoolMachine {
 /// Requests made while a connection is held. Examples are a request in the closure of a stream, and a resolver's
 /// request while a connection is being opened.
 ///
-/// Those calls return their connections only when the request is done. If it waited for a slot below the limits, calls
-/// could wait for each other forever. So it is served before all others, and each held connection lends one slot above
-/// the limits to one such request at a time. For each level of nesting there are at most twice as many connections as
+/// A call that holds a connection returns it only when the request is done. If the request waited for a slot below the
+/// limits, calls could wait for each other forever. So it is served before all others, and each held connection lends
+/// one slot above the limits to one such request at a time. Each level of nesting adds at most as many connections as
 /// the limits permit, for any number of requests.
 extension PoolMachine {
-    /// Records that calls with connections made a waiting request. Ignored if the request no longer waits, or the
-    /// connections are no longer held.
+    /// Records that a waiting request was made by calls that hold connections. Ignored if the request no longer waits,
+    /// or the connections are no longer held.
     mutating func nest(_ waiter: PoolWaiterID, in holders: [PoolConnectionID]) -> Effects {
         var effects = Effects()
         guard let index = waiters.index(of: waiter), waiters.records[index].connection == nil,

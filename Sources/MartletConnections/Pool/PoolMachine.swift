@@ -1,4 +1,4 @@
-/// Decides which request may use which connection: reuse, dial, wait, close.
+/// The state machine that decides which request may use which connection: reuse, dial, wait or close.
 ///
 /// The machine never sees a socket, a clock or a continuation. Each event is one `mutating` function that receives the
 /// time if needed and returns the required actions (``Effects``). The machine is not safe for concurrent use: its owner
@@ -6,17 +6,17 @@
 ///
 /// The rules, in order:
 /// 1. A request gets the idle connection of its host that was used last (last in, first out), if it is still usable.
-/// 2. Otherwise it waits, and a dial is made for it unless a limit prevents that. If only the total limit does, the
-///    longest idle connection of another host is closed to make room.
+/// 2. Otherwise the request waits, and a dial is made for it unless a limit prevents that. If only the total limit
+///    does, the least recently used idle connection of another host is closed to make room.
 /// 3. A free or new connection is granted to the first waiting request of its host, even if another request caused its
 ///    dial. Rule 4 is the exception. The order is first come, first served within a priority, or last come, first
 ///    served for requests with that ``QueueOrder``. Waiting raises the priority (``PoolLimits/agingInterval``), and the
 ///    priority of a waiting request can be changed.
-/// 4. A slot that becomes free below the total limit goes to the first request without a dial, of all hosts. A free
-///    connection is closed for an earlier request to another host if that is more urgent, or arrived ``minimumLead``
-///    earlier: hosts with many requests do not keep the slots for themselves.
-/// 5. A dial that fails is reported to the request that caused it, if that still waits. A request that took over the
-///    dial is not notified: a new dial is made for it as soon as the limits permit.
+/// 4. A slot that becomes free below the total limit goes to the first request without a dial, of all hosts. For such a
+///    request, a free connection of another host is closed if the first request waiting for that host is less urgent,
+///    or arrived ``minimumLead`` later: hosts with many requests do not keep the slots for themselves.
+/// 5. A dial that fails is reported to the request that caused it, if that request still waits. A request that adopted
+///    the dial is not notified: a new dial is made for it as soon as the limits permit.
 ///
 /// So every request makes progress: either its host has a dial or a connection in use, or other dials and connections
 /// in use occupy all slots of the total limit.
@@ -24,8 +24,8 @@
 /// A request that finds an idle connection costs at most a dictionary look-up, and a release costs none; neither
 /// allocates memory.
 struct PoolMachine<Key: Hashable & Sendable>: Sendable {
-    /// Nanoseconds of a clock that runs while the computer is suspended (`CLOCK_BOOTTIME`), so that a connection that
-    /// was suspended too long is never used. An integer: comparing `Duration`s costs more than a hot event.
+    /// Nanoseconds of a clock that also runs while the computer is suspended (`CLOCK_BOOTTIME`), so that a connection
+    /// that expired by then is never used. An integer: comparing `Duration`s costs more than a frequent event.
     typealias Instant = UInt64
 
     /// The limits in force.
@@ -67,9 +67,9 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         self.amounts = PoolAmounts(limits)
     }
 
-    /// The time at which ``expire(now:)`` has to be called next; `nil` if nothing is idle. One timer suffices: it is
-    /// set when this is earlier than its time, and after each firing. The time may be too early, if the connection is
-    /// in use by then; ``expire(now:)`` then only finds the next time.
+    /// The time at which ``expire(now:)`` has to be called next; `nil` if nothing is idle. One timer suffices: the
+    /// owner sets it when this time is earlier than the timer's, and after each firing. The time is too early if the
+    /// connection is in use by then; ``expire(now:)`` then only computes the next time.
     var nextDeadline: Instant? { idle.count == 0 ? nil : earliestDeadline }
 
     /// The counts of all hosts together, in constant time.
@@ -147,7 +147,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
     }
 
     /// Removes a request that no longer needs a connection from the queue.
-    /// - Returns: `nil` if it does not wait: it was granted a connection, which it has to release, or was removed.
+    /// - Returns: `nil` if the request is not queued: it has a connection, which it has to release, or was removed.
     mutating func cancelWaiter(_ waiter: PoolWaiterID) -> Effects? {
         guard let index = waiters.index(of: waiter), waiters.records[index].connection == nil else { return nil }
         var effects = Effects()
@@ -180,7 +180,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         var effects = Effects()
         guard let (index, host, owner, isOwn) = takeEndedDial(connection) else { return effects }
         connections.records[index].openedAt = now
-        // The request that caused a dial was the first of all hosts at that time; this does not hold for an adopted dial.
+        // A request's own dial keeps its slot: the request was the first of all hosts. Other dials may yield.
         if isShutDown || isOverLimit(host) || (!isOwn && yieldsSlot(host)) {
             drop(index, &effects)
         } else if let waiter = hosts.records[host].queue.first?.index {
@@ -209,8 +209,8 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// Ends a dial. Returns the indexes of its connection, host and waiter, and whether that waiter caused it and did not
-    /// adopt it; `nil` if no such dial runs.
+    /// Ends a dial. Returns the indexes of its connection, host and waiter, and whether that waiter caused the dial;
+    /// `nil` if no such dial runs.
     private mutating func takeEndedDial(_ connection: PoolConnectionID) -> (
         index: Int, host: Int, owner: Int, isOwn: Bool
     )? {
@@ -259,7 +259,7 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
         return effects
     }
 
-    /// Closes all idle connections of a key. Called when one of them was found dead: the others are as old.
+    /// Closes all idle connections of a key. Called when one was found dead: the others are probably dead, too.
     mutating func closeIdle(_ key: Key) -> Effects {
         var effects = Effects()
         guard let host = hostIndexes[key] else { return effects }
@@ -389,29 +389,29 @@ struct PoolMachine<Key: Hashable & Sendable>: Sendable {
 
 extension PoolMachine {
     struct Dial: Equatable, Sendable {
-        /// The connection. The end of the dial is reported with `dialSucceeded` or `dialFailed`, exactly once.
+        /// The connection. The owner reports the end of the dial with `dialSucceeded` or `dialFailed`, exactly once.
         let connection: PoolConnectionID
         let key: Key
     }
 
-    /// The actions of the pool's owner after an event, outside of the lock, independent of each other.
+    /// The actions that the machine's owner performs after an event, outside of the lock, independent of each other.
     struct Effects: Equatable, Sendable {
         /// An action in addition to the grant.
         enum Order: Equatable, Sendable {
-            /// A request stops waiting and fails: the failed dial was its own, or the pool shuts down.
+            /// A request stops waiting and fails, because the dial that it caused failed, or the pool shuts down.
             case fail(PoolWaiterID)
             /// A connection is closed; the machine has removed its record.
             case close(PoolConnectionID)
             case dial(Dial)
             /// A dial is cancelled. Its end is reported as for every dial, and it counts against the limits until then.
-            /// If it opens a connection nevertheless, that is used.
+            /// If it opens a connection nevertheless, the connection is used.
             case abandon(PoolConnectionID)
             /// The timeouts of a waiting request change: another request's dial is now made for it, or no dial at all;
             /// see ``PoolMachine/isDialing(for:)``.
             case dialAssignmentChanged(PoolWaiterID)
         }
 
-        /// The request that gets a connection by this event, and now holds it.
+        /// The connection that this event grants, and the request that now holds it.
         var grant: PoolGrant?
         /// The other actions; empty, and so without allocated memory, after the most common events.
         var orders: [Order] = []

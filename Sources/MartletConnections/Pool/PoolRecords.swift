@@ -1,19 +1,19 @@
 struct PoolConnectionRecord: Sendable {
     /// The state of a connection. The first four are states of a dial.
     enum State: UInt8, Sendable {
-        /// It is opened for the request that caused the dial.
+        /// Being opened for the request that caused the dial.
         case dialing
-        /// It is opened for a request that took the dial over from another request.
+        /// Being opened for a request that adopted the dial of another request.
         case adopted
-        /// It is opened without a request: it will be idle, or serve a request that arrives in time.
+        /// Being opened without a request: the connection will be idle, or serve a request that arrives in time.
         case spare
-        /// The pool's owner has to cancel the dial, and has not yet reported its end.
+        /// Being cancelled: the machine's owner has to cancel the dial, and has not yet reported its end.
         case abandoned
-        /// It waits for a request, in the lists of its host and of the pool.
+        /// Waiting for a request, in the lists of its host and of the pool.
         case idle
-        /// A request holds it.
+        /// Held by a request.
         case leased
-        /// It is closed; its slot in the table is vacant.
+        /// Closed; the connection's slot in the table is vacant.
         case gone
 
         var isDialing: Bool { rawValue <= State.abandoned.rawValue }
@@ -22,20 +22,20 @@ struct PoolConnectionRecord: Sendable {
     var state = State.dialing
     /// The index of its host.
     var host: Int
-    /// The waiter that it is opened for, or was granted to while leased; or none.
+    /// The waiter that the dial is made for, or that the leased connection was granted to; or none.
     var waiter = PoolIndex.none
     /// Whether a leased connection does not count against the limits; see ``PoolMachine/exempt(_:)``.
     var isExempt = false
     /// The waiter that borrows a slot above the limits from this connection, which is leased or being opened; or none.
     var borrower = PoolIndex.none
-    /// The number of requests that have held it.
+    /// The number of requests that have held the connection.
     var uses = 0
     var openedAt: UInt64 = 0
     /// The time at which it became idle.
     var idleSince: UInt64 = 0
     /// The time at which the server closes it, less the margin; `UInt64.max` if it is not known.
     var serverDeadline = UInt64.max
-    /// The time from which it must not be used, while idle.
+    /// The time at which the idle connection must be closed.
     var deadline = UInt64.max
     /// The position of the request that holds it, while leased.
     var place = PoolWaiterPosition(arrival: 0, sequence: 0, priority: .normal)
@@ -73,11 +73,11 @@ struct PoolHostRecord<Key: Hashable & Sendable>: Sendable {
 /// The record of a request that had to wait.
 struct PoolWaiterRecord: Sendable {
     enum State: Sendable {
-        /// It waits, and no connection is opened for it.
+        /// The request waits, and no connection is opened for it.
         case withoutDial
-        /// It waits, and this connection is opened for it.
+        /// The request waits, and this connection is opened for it.
         case withDial(Int)
-        /// It holds this connection.
+        /// The request holds this connection.
         case granted(Int)
     }
 
@@ -87,7 +87,7 @@ struct PoolWaiterRecord: Sendable {
     var state = State.withoutDial
     /// The connections of the calls that made the request, the outermost first; see ``PoolMachine/nest(_:in:)``.
     var holders: [PoolConnectionID] = []
-    /// The holder that lends it a slot above the limits, also while it has a connection; or none.
+    /// The holder that lends the request a slot above the limits, even after the request has a connection; or none.
     var lender = PoolIndex.none
 
     var isWithoutDial: Bool { if case .withoutDial = state { true } else { false } }
@@ -297,8 +297,8 @@ struct PoolWaiterPosition: Sendable {
     /// aging`. Whether one such level is above another does not depend on t. So arrival plus one `aging` for each
     /// level below the highest gives the same order, and never has to be computed again.
     ///
-    /// A request of ``QueueOrder/lastComeFirstServed`` counts as the first of its aging interval. So it is never ahead
-    /// of one that has waited an interval longer.
+    /// A request of ``QueueOrder/lastComeFirstServed`` counts as if it had arrived at the start of its aging interval.
+    /// So it is never ahead of one that has waited an interval longer.
     func rank(aging: UInt64) -> PoolRank {
         if isNested { return PoolRank(due: 0, behind: 0, turn: sequence) }
         let behind = UInt64(RequestPriority.highest.rawValue - priority.rawValue)

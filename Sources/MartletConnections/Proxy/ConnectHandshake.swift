@@ -7,7 +7,7 @@ struct ConnectHandshake {
     enum Outcome {
         /// The tunnel is established; the heads of the proxy, interim ones first.
         case open([ResponseHead])
-        /// The proxy rejected the request, and whether it can be repeated on this connection.
+        /// The proxy rejected the request. If `isReusable`, the request can be repeated on this connection.
         case rejected(TunnelRejection, isReusable: Bool)
     }
 
@@ -19,7 +19,7 @@ struct ConnectHandshake {
     let limits: WireLimits
     /// The time by which the tunnel must be established.
     let deadline: MonotonicTime
-    /// The maximum wait for a rejection's body. It is only informative, and must not use up the connect timeout.
+    /// The maximum wait for a rejection's body, which is only informative and must not use up the connect timeout.
     private static let bodyTimeout = Duration.seconds(1)
     /// The maximum size of a head in bytes. Heads are short, and are read byte by byte.
     private static let headLimit = 64 * 1024
@@ -27,7 +27,7 @@ struct ConnectHandshake {
     /// Sends the request, and waits for the response.
     /// - Parameter authorization: The value of `Proxy-Authorization`.
     /// - Returns: The outcome. The stream is left open.
-    /// - Throws: The reason why there is no response.
+    /// - Throws: The reason why no valid response arrived.
     func ask(authorization: String?) async throws(ProxyHandshakeError) -> Outcome {
         var headLimits = limits
         headLimits.headByteLimit = min(limits.headByteLimit, ConnectHandshake.headLimit)
@@ -55,7 +55,7 @@ struct ConnectHandshake {
         return encoder.bytes
     }
 
-    /// The final head, and before it the interim ones, up to their limit.
+    /// Reads the interim heads, up to their limit, and the final head after them.
     private func heads(_ machine: inout ClientMachine) async throws(ProxyHandshakeError) -> [ResponseHead] {
         var heads: [ResponseHead] = []
         var unread: [UInt8] = []
@@ -118,7 +118,7 @@ struct ConnectHandshake {
                 }
             }
         } catch {
-            // The head has the facts; the body is only informative.
+            // The head suffices; the body is only informative.
             rejection.isBodyComplete = false
         }
         return .rejected(rejection, isReusable: rejection.isBodyComplete && machine.isReusable)
@@ -128,7 +128,7 @@ struct ConnectHandshake {
 /// A proxy's response to CONNECT that opened no tunnel. It is never treated as the server's response.
 package struct TunnelRejection: Sendable {
     package var head: ResponseHead
-    /// The heads before it: interim ones, and those of responses after which the request was repeated.
+    /// The heads received before ``head``: interim ones, and those of responses after which the request was repeated.
     package var earlier: [ResponseHead] = []
     /// The received part of the body, at most ``bodyLimit`` bytes.
     package var body: [UInt8]
@@ -149,7 +149,7 @@ package enum ProxyHandshakeError: Error, Sendable, CustomStringConvertible {
     /// The connection to the proxy was lost before the tunnel was established.
     case lost(TransportError)
 
-    /// Whether the connection ended or failed before a byte of a response.
+    /// Whether the connection was lost. After an idle time, the proxy may simply have closed it.
     var isConnectionLoss: Bool {
         switch self {
         case .lost(.system), .lost(.closed), .lost(.tls): true
@@ -158,7 +158,7 @@ package enum ProxyHandshakeError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The failure. Of the proxy's response it contains only the status.
+    /// The failure as text, with only the status of the proxy's response.
     package var description: String {
         switch self {
         case .rejected(let rejection) where rejection.head.status == 407:

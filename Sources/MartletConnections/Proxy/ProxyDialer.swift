@@ -1,8 +1,8 @@
 import MartletTransport
 import MartletWire
 
-/// Opens a connection through a proxy: the connection to the proxy, its handshake, and TLS with the server inside the
-/// tunnel. One deadline covers all steps. Cancelling the task interrupts every wait and closes everything.
+/// The opening of a connection through a proxy: the connection to the proxy, its handshake, and TLS with the server
+/// inside the tunnel. One deadline covers all steps. Cancelling the task closes the connection.
 struct ProxyDialer {
     let dialer: Dialer
     let proxy: ProxyServer
@@ -189,7 +189,7 @@ struct ProxyDialer {
 
     // MARK: The tunnel
 
-    /// The tunnel, with TLS in it if the server needs that.
+    /// Returns the tunnel, with TLS in it if the destination is secure.
     /// - Parameter heads: The proxy's responses to CONNECT.
     private func secured(_ tunnel: Dialer.Connected, after heads: [ResponseHead] = []) async throws(ExchangeError)
         -> Dialer.Connected
@@ -226,6 +226,6 @@ struct ProxyDialer {
 }
 
 extension Dialer.Connected {
-    /// The connection as an error reports it.
+    /// The properties of the connection, for an error.
     fileprivate var reached: ReachedConnection { ReachedConnection(information: stream.information, timings: timings) }
 }

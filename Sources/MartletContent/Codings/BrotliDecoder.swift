@@ -2,8 +2,8 @@
     import CBrotli
 
     /// A decoder for Brotli (RFC 7932) that works incrementally with libbrotlidec. It stores the stream's window, at
-    /// most 16 MiB: the larger windows of the format's extension are rejected. No bytes may follow the end of the
-    /// stream. Brotli has no checksum: a change that leaves the stream valid is not detected.
+    /// most 16 MiB; the format's large-window extension is rejected. No bytes may follow the end of the stream. Brotli
+    /// has no checksum: corruption that leaves the stream valid is not detected.
     @safe final class BrotliDecoder: CodingDecoder {
         let coding = ContentCoding.brotli
         var state = CodingState.outside

@@ -26,11 +26,11 @@ package enum ContentCoding: String, Hashable, Sendable, CaseIterable {
     package static let acceptedNames = allCases.map(\.rawValue).joined(separator: ", ")
 }
 
-/// The codings to decode for the values of `Content-Encoding`, in order (RFC 9110 §8.4).
+/// The codings of a body in the order of decoding, from the values of `Content-Encoding` (RFC 9110 §8.4).
 package struct ContentCodingPlan: Hashable, Sendable {
     /// The handling of a body with an unknown coding.
     package enum UnknownCoding: Hashable, Sendable {
-        /// The body is returned as received, with all its codings, and `Content-Encoding` stays true.
+        /// The body is returned as received, with all its codings, and `Content-Encoding` remains correct.
         case passedThrough
         /// The body is rejected.
         case rejected
@@ -69,7 +69,7 @@ package struct ContentCodingPlan: Hashable, Sendable {
 
 /// A body that could not be decoded. All errors are caused by the peer, except ``outOfMemory``.
 package enum ContentDecodingError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The body ended before its coding did, even if `Content-Length` was correct.
+    /// The body ended before its compressed data was complete, even if `Content-Length` was correct.
     case truncated(ContentCoding)
     /// The first bytes are not those of the coding.
     case invalidHeader(ContentCoding)
@@ -128,9 +128,9 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
     public var maximumByteCount: Int?
     /// The maximum number of decoded bytes for each received byte; 100 by default.
     ///
-    /// It applies above ``ratioThreshold``, to each coding of a nested body against the bytes received. Deflate cannot
-    /// exceed about 1,030 in one layer, so larger values disable the limit for it; Brotli and Zstandard have no such
-    /// bound. Values below 1 count as 1.
+    /// It applies above ``ratioThreshold``. The output of each coding is compared with the bytes received. One layer of
+    /// deflate cannot exceed a ratio of about 1,030, so larger values disable the limit for it; Brotli and Zstandard
+    /// have no such bound. Values below 1 count as 1.
     public var maximumRatio: Int
     /// The number of decoded bytes below which the ratio is ignored, because small bodies of zeros or blanks are
     /// legitimate; 10 MiB by default. Values below 0 count as 0.
@@ -158,14 +158,14 @@ public struct DecompressionLimits: Hashable, Sendable, Codable {
 }
 
 /// A decoder of one content coding that works incrementally, and never produces more than the buffer it is given. One
-/// consumer owns it. A coding implements the use of its library; ``step(_:endOfInput:into:)`` is the same for all. An
-/// empty body decodes to an empty one, as in curl and Go, because servers label empty bodies with a coding.
+/// consumer owns it. Each conforming type wraps one library; ``step(_:endOfInput:into:)`` is shared by all. An empty
+/// body decodes to an empty one, as in curl and Go, because servers label empty bodies with a coding.
 protocol CodingDecoder: AnyObject {
     var coding: ContentCoding { get }
     /// The state of the decoder; ``CodingState/outside`` at first.
     var state: CodingState { get set }
 
-    /// Consumes bytes outside compressed data, of at least one byte. It may change the state.
+    /// Consumes input outside compressed data. The input is not empty. It may change the state.
     /// - Returns: The number of bytes consumed.
     func takeOutside(_ input: UnsafeRawBufferPointer) -> Int
 

@@ -1,6 +1,6 @@
-/// A decoder of the content codings of one body as it streams, under limits. Each call consumes as much of the input as
-/// it can and never returns more than requested. Each pair of nested codings shares a buffer of 16 KiB; nothing else is
-/// stored. One consumer owns it.
+/// A streaming decoder of the content codings of one body, with limits on its expansion. Each call consumes as much of
+/// the input as it can and never returns more than requested. It holds the state of each coding, and a buffer of 16 KiB
+/// between two nested codings. One consumer owns it.
 package final class ContentDecoder {
     /// A piece of a decoded body.
     package struct Piece: Hashable, Sendable {
@@ -46,8 +46,8 @@ package final class ContentDecoder {
 
     /// Decodes a piece of the body.
     ///
-    /// Call it until the piece is finished. A call that neither consumes nor produces any bytes needs more input. Bytes
-    /// decoded before an error are returned first; after that, every call throws the error.
+    /// Call it until ``Piece/isFinished`` is true. A call that neither consumes nor produces any bytes needs more
+    /// input. Bytes decoded before an error are returned first; after that, every call throws the error.
     /// - Parameters:
     ///   - input: The received bytes that are not consumed yet.
     ///   - endOfInput: Whether the body ends with this input; once true, it stays true.
@@ -90,7 +90,7 @@ package final class ContentDecoder {
         return Piece(bytes: bytes, consumed: consumed, isFinished: isFinished)
     }
 
-    /// Runs one stage, and the stages before it as far as it needs their bytes.
+    /// Runs one stage, and the earlier stages as far as this stage needs their bytes.
     /// - Returns: The number of bytes that the stage wrote.
     private func run(
         _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool, into output: UnsafeMutableRawBufferPointer,
@@ -130,7 +130,7 @@ package final class ContentDecoder {
     }
 
     /// Runs a stage on the buffered bytes of the previous one. The previous stage runs only if no other bytes are left.
-    /// So its error is reported after all bytes before it are decoded, for any output size.
+    /// So an error of the previous stage is reported after all bytes before the error are decoded, for any output size.
     private func drainOrRefill(
         _ index: Int, _ input: UnsafeRawBufferPointer, _ endOfInput: Bool, into output: UnsafeMutableRawBufferPointer,
         _ consumed: inout Int
@@ -148,7 +148,7 @@ package final class ContentDecoder {
     {
         let stage = stages[index]
         guard stage.unread.isEmpty, !stage.isFinished else { return }
-        // Moved out while it is written, so that it is neither copied nor accessed twice.
+        // The buffer is moved out while it is written, so that it is neither copied nor accessed twice.
         var buffer: [UInt8] = []
         swap(&buffer, &stage.buffer)
         defer { swap(&buffer, &stage.buffer) }

@@ -72,8 +72,7 @@ import CZlib
         }
         guard status == Z_OK else { return fail(.outOfMemory) }
         state = .inside
-        // Room for one byte, because zlib requires some. At most two bytes of a header or of a block's head do not fill
-        // it.
+        // zlib requires room for output, but one or two bytes of a header, or of a block's head, produce none.
         var scratch: UInt8 = 0
         var step = CodingStep()
         unsafe prefix.withUnsafeBytes { bytes in
@@ -119,7 +118,7 @@ import CZlib
         return false
     }
 
-    /// Returns the error for a data error of zlib, which only its text identifies.
+    /// Returns the error for a data error of zlib. Only the text distinguishes zlib's data errors.
     private func makeError(_ reason: String) -> ContentDecodingError {
         switch reason {
         case "incorrect header check": hasMember ? .trailingData(coding) : .invalidHeader(coding)

@@ -14,7 +14,7 @@
         private var context: OpaquePointer?
         /// Whether the first frame is complete.
         private var hasFrame = false
-        /// Whether the library may hold output that did not fit.
+        /// Whether the library may hold output that did not fit into the last buffer.
         private var mayHoldOutput = false
 
         deinit { close() }

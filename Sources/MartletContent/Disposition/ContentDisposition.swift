@@ -10,11 +10,10 @@ public struct ContentDisposition: Hashable, Sendable {
     public let type: String
     /// The `filename` parameter as received: neither percent-decoded nor safe.
     public let filename: String?
-    /// The `filename*` parameter, decoded (RFC 8187); it precedes ``filename``. Not safe.
+    /// The `filename*` parameter, decoded (RFC 8187); it takes precedence over ``filename``. Not safe.
     public let extendedFilename: String?
 
-    /// Parses a field value; `nil` if it does not begin with a word, as the quoted name without a type from old
-    /// servers.
+    /// Parses a field value; `nil` if it has no type, such as the bare quoted name that some old servers send.
     public init?(_ text: String) {
         var reader = FieldValueParser(text)
         reader.skipBlanks()
@@ -38,7 +37,7 @@ public struct ContentDisposition: Hashable, Sendable {
     }
 
     /// Decodes a value with its character encoding and percent-encoded bytes, such as `UTF-8'en'%e2%82%ac` (RFC 8187
-    /// §3.2); `nil` if it is malformed, in an encoding other than UTF-8 and ISO-8859-1, or invalid in its own.
+    /// §3.2); `nil` if it is malformed, neither UTF-8 nor ISO-8859-1, or invalid in its encoding.
     private static func decoded(_ value: String) -> String? {
         let parts = value.utf8.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }

@@ -10,12 +10,12 @@ public import HTTPTypes
 /// §5.1), a value if it contains a line break, a NUL or another control character except a tab. With an invalid field,
 /// the call throws an `HTTPError` with the code `.invalidHeader` before anything is sent.
 ///
-/// `HTTPFields`, the type of received fields and of an `HTTPRequest`, replaces such characters by spaces when a value
+/// `HTTPFields`, the type of received fields and of an `HTTPRequest`, replaces such characters with spaces when a value
 /// is set.
 public struct HTTPHeaders: Hashable, Sendable {
     /// The valid fields, in order.
     package var fields: HTTPFields
-    /// The rejected fields, in the order they were given.
+    /// The fields that cannot be sent, in the order of their addition.
     private var rejections: [Rejection] = []
 
     /// A name or a value that cannot be sent. The value is not stored: it may be a secret.
@@ -157,16 +157,16 @@ extension HTTPHeaders {
         /// The parsed name; `nil` if the text is not a token.
         fileprivate let name: HTTPField.Name?
 
-        /// Creates a name; the call reports an invalid one.
+        /// Creates a name. With an invalid name the call throws an `HTTPError` with the code `.invalidHeader`.
         public init(stringLiteral text: String) { self.init(text) }
 
-        /// Creates a name; the call reports an invalid one.
+        /// Creates a name. With an invalid name the call throws an `HTTPError` with the code `.invalidHeader`.
         public init(_ text: String) {
             self.text = text
             name = HTTPField.Name(text)
         }
 
-        /// Creates a name from one of the package HTTPTypes.
+        /// Creates a name from an `HTTPField.Name` of the package HTTPTypes.
         public init(_ name: HTTPField.Name) {
             text = name.rawName
             self.name = name
@@ -235,7 +235,7 @@ extension HTTPHeaders.Name {
 }
 
 extension HTTPFields {
-    /// The value of the field with a name, in any case, as `response.headers["X-Name"]`. Several values are joined by
-    /// commas, those of `Cookie` by semicolons. `nil` without such a field, and for a text that is not a name.
+    /// The value of the field with a name in any case, such as `response.headers["X-Name"]`. Several values are joined
+    /// by commas, those of `Cookie` by semicolons. `nil` without such a field, and for an invalid name.
     public subscript(name: String) -> String? { HTTPField.Name(name).flatMap { self[$0] } }
 }

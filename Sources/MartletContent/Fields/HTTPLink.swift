@@ -7,11 +7,11 @@ public struct HTTPLink: Hashable, Sendable {
     public let url: HTTPURL
     /// The relation types, in lower case: `next`, `prev`, `last`.
     public let relations: [String]
-    /// The parameters by their names in lower case, such as `title`; the first of several with one name.
+    /// The parameters by name in lower case, such as `title`. Of a repeated parameter, the first is used.
     public let parameters: [String: String]
 
-    /// Returns the links of field values, in order. Malformed links are skipped, and those of another context
-    /// (`anchor`).
+    /// Returns the links of field values, in order. Malformed links are skipped, and so are links with an `anchor`,
+    /// whose context is another resource (RFC 8288 §3.2).
     package static func links(in values: [String], base: HTTPURL) -> [HTTPLink] {
         values.flatMap(elements).compactMap { HTTPLink($0, base: base) }
     }

@@ -1,7 +1,7 @@
 package import HTTPTypes
 package import MartletWire
 
-/// The conversion of heads to the types of the public API.
+/// The conversion of parsed heads to the types of HTTPTypes, which the public API uses.
 package enum HeadConversion {
     /// Returns a response. The parser has checked all conditions that would trap in HTTPTypes: the status has three
     /// digits and is at least 100, names are tokens, and the number of fields is limited.
@@ -11,7 +11,7 @@ package enum HeadConversion {
         )
     }
 
-    /// Names that most responses have, in their usual case: a lookup is faster than creating one.
+    /// The names of common response fields, in their usual case and in lower case. A lookup is faster than parsing.
     private static let commonNames: [String: HTTPField.Name] = {
         let names = [
             "Accept-Ranges", "Access-Control-Allow-Origin", "Age", "Allow", "Alt-Svc", "Cache-Control", "Connection",
@@ -26,7 +26,8 @@ package enum HeadConversion {
         return table
     }()
 
-    /// Returns the fields of a block, in order. Names that are not tokens are omitted; no parser accepts them.
+    /// Returns the fields of a block, in order, without those whose names are not tokens. No parser accepts such
+    /// fields.
     package static func fields(_ block: FieldBlock) -> HTTPFields {
         var fields = HTTPFields()
         fields.reserveCapacity(block.count)

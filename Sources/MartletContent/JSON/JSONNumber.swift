@@ -25,9 +25,9 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
     /// Creates a number that the parser has read.
     init(read text: String) { self.text = text }
 
-    /// The integer, also for 1.0 and 1e2; `nil` for other numbers, and if it does not fit.
+    /// The integer, also for 1.0 and 1e2; `nil` for other numbers, and for an integer that does not fit.
     public var int: Int? { Int(text) ?? JSONDigits(text).integerText.flatMap { Int($0) } }
-    /// The unsigned integer; `nil` if it is negative or does not fit, and for other numbers.
+    /// The unsigned integer; `nil` for other numbers, and for an integer that does not fit or is negative.
     public var uint64: UInt64? { UInt64(text) ?? JSONDigits(text).integerText.flatMap { UInt64($0) } }
     /// The nearest `Double`; `nil` beyond the largest finite one.
     public var double: Double? { Double(text).flatMap { $0.isFinite ? $0 : nil } }
@@ -46,7 +46,7 @@ public struct JSONNumber: Hashable, Sendable, CustomStringConvertible {
 extension JSONNumber: ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral {
     /// Creates a number from an integer literal.
     public init(integerLiteral value: Int) { self.init(value) }
-    /// Creates a number; 0 for a literal beyond the largest `Double`.
+    /// Creates a number from a literal; 0 for a literal beyond the largest `Double`.
     public init(floatLiteral value: Double) { text = value.isFinite ? value.description : "0" }
 }
 

@@ -49,7 +49,7 @@ public struct JSONObject: Sendable {
     /// The names of the members, in order.
     public var names: [String] { members.map(\.name) }
 
-    /// The value of a name; `nil` without such a member. Setting `nil` removes the member.
+    /// The value of the member with a name; `nil` without such a member. Setting `nil` removes the member.
     public subscript(name: String) -> JSONValue? {
         get { place(of: name).map { members[$0].value } }
         set {
@@ -63,7 +63,7 @@ public struct JSONObject: Sendable {
         }
     }
 
-    /// Adds a member, or changes the one with that name.
+    /// Adds a member, or changes the value of the member with that name.
     package mutating func set(_ name: String, _ value: JSONValue) {
         if let place = place(of: name) {
             members[place].value = value

@@ -72,8 +72,7 @@ struct JSONParser {
         return nil
     }
 
-    /// Adds a value to its container, and closes each container that it completes. Returns the outermost value once
-    /// complete.
+    /// Adds a value to its container, and closes each container that ends after it. Returns the outermost value.
     private mutating func placed(_ value: JSONValue) throws(JSONError) -> JSONValue? {
         var value = value
         while !containers.isEmpty {
@@ -260,7 +259,7 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         case controlCharacter
         /// A string is not UTF-8 (RFC 8259 §8.1).
         case invalidUTF8
-        /// An escape is half of a surrogate pair, which no text can hold (RFC 8259 §8.2).
+        /// An escape is half of a surrogate pair, which is not a character (RFC 8259 §8.2).
         case loneSurrogate
         /// Arrays and objects are nested deeper than the limit.
         case tooDeep
@@ -285,14 +284,14 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
             switch reason {
             case .unexpectedEnd: "the text ends within a value"
             case .unexpectedByte: "an unexpected byte"
-            case .invalidNumber: "no number"
-            case .invalidEscape: "no escape"
+            case .invalidNumber: "an invalid number"
+            case .invalidEscape: "an invalid escape"
             case .controlCharacter: "a control character in a string"
-            case .invalidUTF8: "no UTF-8"
+            case .invalidUTF8: "invalid UTF-8"
             case .loneSurrogate: "half of a surrogate pair"
             case .tooDeep: "the nesting is too deep"
             case .trailingBytes: "unexpected bytes after the value"
             }
-        return "no JSON at byte \(offset): \(what)"
+        return "invalid JSON at byte \(offset): \(what)"
     }
 }

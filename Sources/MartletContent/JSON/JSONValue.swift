@@ -23,14 +23,14 @@ public enum JSONValue: Hashable, Sendable {
     /// An object with its members in order.
     case object(JSONObject)
 
-    /// The default limit on the depth of arrays and objects: that of Foundation's decoder. It rejects texts of many
-    /// brackets, which are cheap to send and expensive to store.
+    /// The default limit on the depth of arrays and objects, as in Foundation's decoder. It rejects a text of many
+    /// nested brackets, which is cheap to send and expensive to store.
     public static let defaultDepthLimit = 512
 
     /// Parses a text in UTF-8 in linear time, strictly by RFC 8259, except that a leading byte order mark is skipped.
     /// The last of several members with one name is used. Half of a surrogate pair is rejected.
-    /// - Parameter depthLimit: The maximum depth of arrays and objects, 0–1,024.
-    /// - Throws: The error and its byte offset.
+    /// - Parameter depthLimit: The maximum depth of arrays and objects, clamped to 0–1,024.
+    /// - Throws: A ``JSONError`` with the byte offset.
     public init(parsing bytes: [UInt8], depthLimit: Int = JSONValue.defaultDepthLimit) throws(JSONError) {
         var parser = JSONParser(bytes, depthLimit: depthLimit)
         self = try parser.parse()
@@ -85,7 +85,7 @@ public enum JSONValue: Hashable, Sendable {
     }
 }
 
-/// Numbers are as exact as the coder. To preserve all digits and the order of members, use
+/// The coder determines the precision of numbers. To preserve all digits and the order of members, use
 /// ``JSONValue/init(parsing:depthLimit:)-([UInt8],_)`` and ``JSONValue/bytes(_:)``.
 extension JSONValue: Codable {
     /// Decodes any JSON value.
@@ -139,7 +139,7 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Decodes a value of another type.
+    /// Decodes the JSON value as a value of another type.
     /// - Throws: The errors of the decoder.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self, using decoder: JSONDecoder = JSONDecoder())
         throws -> Value

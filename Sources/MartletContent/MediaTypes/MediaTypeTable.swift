@@ -1,11 +1,11 @@
-/// A table of the media types of files by suffix, as in a `mime.types` file, with built-in types that a file may lack.
+/// A table of media types by file suffix: the types of a `mime.types` file, and built-in types for other suffixes.
 public struct MediaTypeTable: Sendable {
     /// The maximum size of a suffix, in bytes.
     private static let suffixLimit = 64
 
     private let types: @Sendable () -> [String: String]
 
-    /// Creates a table with a function that returns the types by suffix; it is called for each name.
+    /// Creates a table from a function that returns the types by suffix. The function is called for each lookup.
     package init(types: @escaping @Sendable () -> [String: String]) { self.types = types }
 
     /// The table of the built-in types only.
@@ -19,7 +19,7 @@ public struct MediaTypeTable: Sendable {
         return types()[suffix] ?? MediaTypeTable.common[suffix]
     }
 
-    /// Returns the types in a file's content, by suffix, in linear time.
+    /// Parses the content of a `mime.types` file, and returns the types by suffix. It takes linear time.
     package static func parse(_ bytes: [UInt8]) -> [String: String] {
         var types: [String: String] = [:]
         for line in bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
@@ -27,7 +27,7 @@ public struct MediaTypeTable: Sendable {
             let words = content.split { $0 == 0x20 || $0 == 0x09 }
             guard words.count > 1 else { continue }
             let type = String(decoding: words[0], as: UTF8.self)
-            // A parameter would be written into the head of a part; a table has no parameters.
+            // A type with parameters is skipped: they would be written into the head of a part.
             guard let parsed = MediaType(type), parsed.parameters.isEmpty, parsed.essence == type.lowercased() else {
                 continue
             }
@@ -38,7 +38,7 @@ public struct MediaTypeTable: Sendable {
         return types
     }
 
-    /// The types of common files by suffix in lower case, for systems without a table, or with a shorter one.
+    /// The built-in types by suffix in lower case, for systems without a `mime.types` file, or with a shorter one.
     private static let common = [
         "aac": "audio/aac", "avif": "image/avif", "bin": "application/octet-stream", "bmp": "image/bmp",
         "bz2": "application/x-bzip2", "css": "text/css", "csv": "text/csv", "doc": "application/msword",

@@ -94,18 +94,17 @@ package struct PartHead {
 
 /// The boundary between the parts of a form (RFC 2046 §5.1.1).
 package struct MultipartBoundary: Hashable, Sendable {
-    /// The text of the boundary: 48 of the 70 allowed characters that need no quotes in `Content-Type`, or a chosen
-    /// text.
+    /// The text of the boundary, 1 to 70 characters. A random boundary has 48, and needs no quotes in `Content-Type`.
     package let text: String
 
-    /// Creates a boundary of 160 random bits that does not occur in these bytes.
+    /// Creates a boundary of 160 random bits that does not occur in the given texts.
     ///
-    /// An accidental occurrence in a file is as likely as guessing a key of that length.
+    /// Files and streams are not searched: an accidental occurrence is as unlikely as guessing a key of 160 bits.
     package init(avoiding texts: [[UInt8]], using generator: inout some RandomNumberGenerator) {
         repeat { self.init(using: &generator) } while texts.contains(where: occurs)
     }
 
-    /// Creates a chosen boundary; `nil` if it is invalid (RFC 2046 §5.1.1).
+    /// Creates a boundary with a given text; `nil` if it is invalid (RFC 2046 §5.1.1).
     package init?(_ text: String) {
         let isValid = text.utf8.allSatisfy { byte in
             (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || "'()+_,-./:=? ".utf8.contains(byte)
@@ -125,7 +124,7 @@ package struct MultipartBoundary: Hashable, Sendable {
         let mark = Array(text.utf8)
         guard bytes.count >= mark.count else { return false }
         let (hay, needle) = (bytes.span, mark.span)
-        // The first letter does not occur again in it: after a failed comparison, the search continues at the same
+        // The boundary's first letter occurs only once in it: after a mismatch the search can continue at the same
         // position.
         var matched = 0
         for index in hay.indices {

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// An encoder of any `Encodable` as a ``ParameterValue``.
+/// An encoder that converts any `Encodable` value to a ``ParameterValue``.
 struct ParameterEncoder: Encoder {
     /// The state of one encoding.
     final class Run {
-        /// The first error of a function that cannot throw, such as those that create containers.
+        /// The first error in a function that cannot throw, such as a function that creates a container.
         var firstError: ParameterError?
         let keys: JSONEncoder.KeyEncodingStrategy
         let dates: JSONEncoder.DateEncodingStrategy
@@ -19,7 +19,7 @@ struct ParameterEncoder: Encoder {
     /// The number of values around this one, including those that only wrap it.
     let depth: Int
     let run: Run
-    /// Whether names are not converted, as `JSONEncoder` does for the keys of a dictionary.
+    /// Whether names are written unconverted, as `JSONEncoder` writes the keys of a dictionary.
     var keepsNames = false
 
     var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -48,7 +48,7 @@ struct ParameterEncoder: Encoder {
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
     /// Returns this encoder if its node can become the kind of a container. Otherwise records the error and returns an
-    /// encoder that drops values.
+    /// encoder whose values are discarded.
     private func usable(as kind: ParameterNode.Kind) -> ParameterEncoder {
         if node.become(kind) { return self }
         run.firstError = run.firstError ?? makeError(.conflictingContainers)
@@ -103,7 +103,7 @@ extension ParameterEncoder: SingleValueEncodingContainer {
         case let value as Bool: return .bool(value)
         case let value as Int: return .integer(value)
         case let value as Double: return try number(value)
-        // Converted by its digits: 0.1 as Float is not 0.1 as Double.
+        // Converted through the decimal digits, because `Double(0.1 as Float)` is not 0.1.
         case let value as Float: return try number(Double(value.description) ?? Double(value))
         case let value as Date:
             if case .custom = run.dates { return nil }
@@ -142,7 +142,7 @@ extension Set: EncodableSet where Element: Encodable {
     fileprivate var encodableElements: [any Encodable] { Array(self) }
 }
 
-/// A dictionary whose keys are names.
+/// A dictionary whose keys are strings.
 private protocol StringKeyedDictionary {}
 
 extension Dictionary: StringKeyedDictionary where Key == String, Value: Encodable {}

@@ -33,14 +33,14 @@ final class ParameterNode {
         return node
     }
 
-    /// Returns a new node of the record, which replaces the one with the name.
+    /// Adds a node to the record, replacing an existing node with the name, and returns it.
     func replace(_ key: String) -> ParameterNode {
         let node = ParameterNode()
         record[key] = node
         return node
     }
 
-    /// Returns the node of the record with the name, and creates it if it does not exist.
+    /// Returns the record's node with the name, and creates the node if it does not exist.
     func child(_ key: String) -> ParameterNode { record[key] ?? replace(key) }
 
     /// The value of the node; an empty object if nothing was written.
@@ -59,13 +59,13 @@ struct ParameterPath {
     /// The names and indexes of the path, outermost first.
     private(set) var steps: [String]
 
-    /// Creates the position of a coding path; the top for an empty one.
+    /// Creates the position of a coding path. An empty path is the top of the tree.
     init(_ codingPath: [any CodingKey] = []) {
         steps = codingPath.map { $0.intValue.map(String.init) ?? $0.stringValue }
     }
 
     /// Returns the position of a nested value by its name, or by its index in a list.
-    /// - Throws: A ``ParameterError`` if it is too deep.
+    /// - Throws: A ``ParameterError`` if the position is too deep.
     func inside(_ key: some CustomStringConvertible) throws(ParameterError) -> ParameterPath {
         guard steps.count < ParameterValue.depthLimit else { throw ParameterError(.tooDeep, at: self) }
         var path = self
@@ -109,9 +109,9 @@ public struct ParameterError: Error, Hashable, Sendable, CustomStringConvertible
         case numberOutOfRange
         /// A value is nested deeper than ``ParameterValue/depthLimit``: mostly an object that contains itself.
         case tooDeep
-        /// The parameters of a form or a query are not an object, whose keys would be their names.
+        /// The parameters of a form or a query are not an object, so they have no names.
         case notAnObject
-        /// A comma-separated list contains values that are not plain.
+        /// A comma-separated list contains an array, a set or an object.
         case notAList
         /// A property list contains null, which the format does not support.
         case nullNotAllowed
@@ -121,7 +121,7 @@ public struct ParameterError: Error, Hashable, Sendable, CustomStringConvertible
 
     /// The kind of error.
     public let code: Code
-    /// The position of the value, such as `filter[price][0]`; `at the top` for the whole.
+    /// The position of the value, such as `filter[price][0]`; `at the top` for the parameters as a whole.
     public let path: String
 
     init(_ code: Code, at path: ParameterPath) {
@@ -146,9 +146,9 @@ public struct ParameterError: Error, Hashable, Sendable, CustomStringConvertible
     }
 }
 
-/// The conversion of Swift names to the names of many services: `userName` to `user_name`.
+/// The conversion of camel case to snake case, which many services use: `userName` to `user_name`.
 enum SnakeCase {
-    /// Returns the name in lower case, with `_` before each word.
+    /// Returns the name in lower case, with `_` between words.
     ///
     /// A word begins at a capital after a lower-case letter or digit, and at the last of several capitals before a
     /// lower-case letter: `myURLProperty` is `my_url_property`. All other characters are unchanged.

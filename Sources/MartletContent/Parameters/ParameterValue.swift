@@ -43,9 +43,9 @@ public indirect enum ParameterValue: Hashable, Sendable {
 
     /// Creates the tree of a value.
     ///
-    /// Dates, data, decimal numbers, URLs and sets preserve their kind, regardless of their `encode(to:)`. Synthesized
-    /// encoders omit absent optionals; a value written with `encodeNil` is ``null``. The last value of a repeated key
-    /// is used.
+    /// Dates, data, decimal numbers and sets become the cases of their kind, and a URL becomes its text; their
+    /// `encode(to:)` is not called. Synthesized encoders omit properties that are `nil`; a value written with
+    /// `encodeNil` is ``null``. Of several values for one key, the last is used.
     /// - Throws: A ``ParameterError`` with the path of the value; the errors of the value's own `encode(to:)`,
     ///   unchanged.
     public init(encoding value: some Encodable) throws {

@@ -5,13 +5,13 @@
 /// `done=1&page&tag[]=swift&tag[]=linux`.
 ///
 /// - Names are sorted at each level by their Unicode scalars, upper case before lower case; canonically equivalent
-///   texts are equal. AFNetworking's `compare:` gives the same order for ASCII.
-/// - The values of an object are named `outer[inner]`. Those of an array are named by ``arrays``, and those of a set
-///   `name`, in the order of their texts.
+///   texts count as equal. AFNetworking's `compare:` gives the same order for ASCII.
+/// - The values of an object are named `outer[inner]`. The values of an array are named by ``arrays``. The values of a
+///   set all have the set's name, and are sorted by their texts.
 /// - Names, with their brackets, and values are percent-encoded in UTF-8, byte by byte, except letters, digits and
 ///   `-._~/?`: a query may contain `?` and `/` (RFC 3986 §3.4).
 /// - Numbers have the fewest digits that parse to the same value; integers have no decimal point.
-/// - Empty arrays, sets and objects are omitted. An empty name is not: `["": "x"]` is `=x`, as in `URLComponents`.
+/// - Empty arrays, sets and objects are omitted. An empty name is written: `["": "x"]` is `=x`, as in `URLComponents`.
 public struct QueryEncoding: Sendable {
     /// The names of the values of an array.
     public enum Arrays: String, Hashable, Sendable, Codable {
@@ -21,7 +21,7 @@ public struct QueryEncoding: Sendable {
         case indexed
         /// The same name for each value: `a=1&a=2`.
         case repeated
-        /// One value: `a=1,2`, with commas in values encoded. Values must be plain; sets are written the same way.
+        /// One value: `a=1,2`, with commas in values encoded; nested containers are rejected. Applies to sets, too.
         case commaSeparated
     }
 
@@ -63,7 +63,7 @@ public struct QueryEncoding: Sendable {
         case dropped
     }
 
-    /// The form of names, of types as well as of dictionaries.
+    /// The form of names: of properties as well as of dictionary keys.
     public enum Keys: String, Hashable, Sendable, Codable {
         /// Names are not changed.
         case asIs
@@ -83,8 +83,8 @@ public struct QueryEncoding: Sendable {
     public var nulls = Nulls.dropped
     /// The form of names; unchanged by default.
     public var keys = Keys.asIs
-    /// A function that writes the query, without `?`, and replaces all the rules above. The call throws its errors. In
-    /// a URL, characters that are not allowed in a query are percent-encoded afterwards.
+    /// A function that writes the query, without `?`, instead of all the rules above. The call throws the function's
+    /// errors. In a URL, characters that are not allowed in a query are percent-encoded afterwards.
     public var serializer: (@Sendable (ParameterValue) throws -> String)?
 
     /// Creates the default rules.
@@ -108,7 +108,7 @@ public struct QueryEncoding: Sendable {
         return try QueryWriter.text(of: parameters, by: self)
     }
 
-    /// Returns a text of a query or a form, percent-encoded, except letters, digits and `-._~/?`.
+    /// Percent-encodes a name or a value for a query or a form, except letters, digits and `-._~/?`.
     public static func escaped(_ text: String) -> String {
         var bytes: [UInt8] = []
         QueryWriter.append(text, to: &bytes)

@@ -5,7 +5,7 @@ import FoundationEssentials
 struct QueryWriter {
     private let encoding: QueryEncoding
     private var bytes: [UInt8] = []
-    // The bytes are not sufficient: a null without a name has no bytes.
+    // An empty array of bytes does not mean that there are no pairs: a null with an empty name can have no bytes.
     private var hasPairs = false
 
     /// Returns the pairs of parameters, joined by `&`.
@@ -88,8 +88,7 @@ struct QueryWriter {
 
     private func styled(_ key: String) -> String { encoding.keys == .asIs ? key : SnakeCase.text(key) }
 
-    /// Returns the values of a set, sorted by their texts. Values that are not plain are sorted by the text that would
-    /// be written.
+    /// Returns the values of a set, sorted by their texts: for a null or a container, by the pairs that it would add.
     private func sorted(_ values: Set<ParameterValue>, at path: ParameterPath) throws(ParameterError)
         -> [ParameterValue]
     {
@@ -103,7 +102,7 @@ struct QueryWriter {
         return keyed.sorted { $0.text < $1.text }.map(\.value)
     }
 
-    /// Returns the text of a plain value; `nil` for others.
+    /// Returns the text of a value; `nil` for a null, an array, a set and an object.
     private func text(of value: ParameterValue, at path: ParameterPath) throws(ParameterError) -> String? {
         switch value {
         case .null, .array, .set, .object: return nil
@@ -145,7 +144,7 @@ struct QueryWriter {
         throw ParameterError(.dateOutOfRange, at: path)
     }
 
-    /// The years 0 to 9999 in seconds since 1970; their numbers have at most four digits.
+    /// The years 0 to 9999, which have at most four digits, in seconds since 1970.
     private static let secondsOfISO8601 = -62_167_219_200.0..<253_402_300_799.0
 
     /// The characters that are encoded: all except letters, digits and `-._~/?` (RFC 3986 §2.3, §3.4).

@@ -1,11 +1,11 @@
-/// A scanner that checks the references of a binary property list: an object graph that any bytes can describe.
+/// A scanner that checks the references of a binary property list, which can describe any graph of objects.
 ///
 /// The only specification is CFBinaryPList.c: `bplist0`, a digit, objects, a table of their offsets, a 32-byte trailer.
 struct BinaryPropertyListScanner {
     /// An array or a dictionary whose references are being followed.
     private struct Frame {
         let object: Int
-        /// The range of the remaining references, in the bytes.
+        /// The range of the references that are not followed yet, in the bytes of the list.
         var position: Int
         let end: Int
     }
@@ -36,8 +36,8 @@ struct BinaryPropertyListScanner {
         isOpen = [Bool](repeating: false, count: objectCount)
     }
 
-    /// Follows all references from the top object, as a decoder does: a few bytes of shared objects can cause 2⁶⁴
-    /// visits.
+    /// Follows all references from the top object, as a decoder does, and limits their number: with shared objects, a
+    /// short list can cause 2⁶⁴ visits.
     mutating func check() throws(PropertyListError) {
         var visitCount = 1
         try visit(topObject)
@@ -80,7 +80,7 @@ struct BinaryPropertyListScanner {
         frames.append(Frame(object: object, position: start, end: start + count * unit))
     }
 
-    /// Returns the position and the number of an object's parts, all before the table of offsets.
+    /// Returns the position and the number of an object's parts, after checking that all are before the offset table.
     private func counted(_ marker: UInt8, at offset: Int, unit: Int) throws(PropertyListError) -> (
         start: Int, count: Int
     ) {
@@ -100,7 +100,7 @@ struct BinaryPropertyListScanner {
     }
 
     /// Returns a big-endian number.
-    /// - Throws: A ``PropertyListError`` if it is greater than any possible count.
+    /// - Throws: A ``PropertyListError`` if it does not fit into `Int`.
     private static func number(_ bytes: ArraySlice<UInt8>) throws(PropertyListError) -> Int {
         let number = Int(exactly: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
         guard let number else { throw PropertyListError(reason: .malformed) }

@@ -6,12 +6,12 @@ import FoundationEssentials
 /// Without these checks Foundation's decoder can overflow the stack or trap. The scanner accepts some lists that
 /// Foundation rejects; it never counts fewer levels or objects than Foundation visits.
 package enum PropertyListScanner {
-    /// The maximum depth, that of Foundation's JSON decoder.
+    /// The maximum depth, as in Foundation's JSON decoder.
     static let depthLimit = 512
     /// The maximum number of objects that a decoder may visit.
     static let objectLimit = 1_000_000
 
-    /// Checks a list in any of the formats.
+    /// Checks a list in the binary, XML or OpenStep format.
     package static func check(_ bytes: [UInt8]) throws(PropertyListError) {
         if bytes.starts(with: "bplist0".utf8) {
             var scanner = try BinaryPropertyListScanner(bytes)
@@ -52,8 +52,8 @@ package enum PropertyListScanner {
             } else if rest.starts(with: "![CDATA[".utf8) {
                 rest = rest.dropFirst(8).after("]]>")
             } else if rest.first == UInt8(ascii: "?") {
-                // Foundation ends `<?>` immediately only inside a list. Ending it everywhere may count too much, which
-                // is harmless.
+                // Foundation ends `<?>` immediately only inside a list. The scanner ends it everywhere, and may
+                // therefore count too much, which is harmless.
                 rest = rest.after("?>")
             } else {
                 let isClosing = rest.first == UInt8(ascii: "/")
@@ -83,9 +83,9 @@ extension ArraySlice<UInt8> {
     }
 }
 
-/// The error of a property list that is rejected before it is decoded. Foundation's parsers are recursive and follow
-/// every reference of a binary property list. A list that would exhaust the stack, the memory or the time is rejected
-/// first.
+/// The error of a property list that is rejected before it is decoded. Foundation's parsers are recursive, and follow
+/// every reference of a binary property list. A list with which they would overflow the stack, or use too much memory
+/// or time, is not passed to them.
 public struct PropertyListError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of error. More kinds may be added: a `switch` needs a default.
     public enum Reason: String, Hashable, Sendable {
@@ -95,8 +95,8 @@ public struct PropertyListError: Error, Hashable, Sendable, CustomStringConverti
         case tooManyObjects
         /// An array or a dictionary of a binary list contains itself.
         case cycle
-        /// A binary list's trailer, count, offset or reference points outside the list, or a text does not fit its byte
-        /// order mark.
+        /// A binary list's trailer, count, offset or reference points outside the list, or a text is invalid in the
+        /// encoding of its byte order mark.
         case malformed
     }
 

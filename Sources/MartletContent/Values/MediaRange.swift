@@ -5,7 +5,7 @@ package struct MediaRange: Hashable, Sendable {
     /// The type in lower case, or `*`.
     package let type: String
     /// The subtype in lower case, `*`, or for example `*+json` for all subtypes with that suffix (RFC 6838 §4.2.8). The
-    /// suffix form is an extension for accepted types in code.
+    /// suffix form is an extension of Martlet, for ranges written in code.
     package let subtype: String
     /// The parameters except `q`.
     package let parameters: [MediaType.Parameter]
@@ -31,8 +31,8 @@ package struct MediaRange: Hashable, Sendable {
         return subtype.hasPrefix("*+") ? 2 : 3 + parameters.count
     }
 
-    /// Whether the range contains a type. The type must have each parameter of the range. As an exception, a `charset`
-    /// excludes only another `charset`, because servers omit it if there is one choice; it is compared without regard
+    /// Whether the range contains a type. The type must have each parameter of the range, except that a missing
+    /// `charset` matches, because servers omit it if there is only one choice. A `charset` is compared without regard
     /// to case.
     package func contains(_ other: MediaType) -> Bool {
         guard type == "*" || type == other.type else { return false }
@@ -48,7 +48,7 @@ package struct MediaRange: Hashable, Sendable {
         }
     }
 
-    /// Returns the weight in thousandths; 1000 for an invalid one, because the sender named the range on purpose.
+    /// Returns the weight in thousandths. An invalid one counts as 1000, because the range was sent on purpose.
     private static func weight(_ text: String) -> Int {
         let bytes = Array(text.utf8)
         guard let whole = bytes.first.flatMap(ByteClass.digit), whole <= 1, bytes.count <= 5,
@@ -81,6 +81,6 @@ package struct MediaRangeList: Hashable, Sendable {
     /// Whether a type is accepted.
     package func accepts(_ type: MediaType) -> Bool { weight(of: type) > 0 }
 
-    /// Whether a response without a type is accepted, which requires that every type is.
+    /// Whether a response without a content type is accepted: only if the list has `*/*` with a weight above 0.
     package var acceptsUntyped: Bool { ranges.contains { $0.type == "*" && $0.weight > 0 } }
 }

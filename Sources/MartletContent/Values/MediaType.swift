@@ -22,8 +22,8 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
 
     /// Parses a field value; `nil` if it does not begin with `type/subtype`.
     ///
-    /// A malformed parameter (no `=`, white space around it, an unclosed quote) is skipped, because many servers send
-    /// such parameters, and the rest is still valid.
+    /// A malformed parameter (no `=`, white space around the `=`, an unclosed quote) is skipped, because many servers
+    /// send such parameters, and the rest is still valid.
     public init?(_ text: String) {
         var reader = FieldValueParser(text)
         reader.skipBlanks()
@@ -127,7 +127,7 @@ struct FieldValueParser {
         return (name.lowercased(), word, isQuoted)
     }
 
-    /// Whether a byte may be in an unquoted value, as servers send it instead of a token.
+    /// Whether a byte may be in an unquoted value that is not a token, as some servers send it.
     private static func isInWord(_ byte: UInt8) -> Bool {
         byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: ";") && byte != UInt8(ascii: "\"")
     }

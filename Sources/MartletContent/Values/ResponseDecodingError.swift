@@ -14,7 +14,7 @@ public enum ResponseDecodingError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .unknownCharset(let label): "the charset “\(label.prefix(100))” is not known"
         case .malformedText(let charset, let offset): "byte \(offset) of the text is invalid in \(charset)"
-        case .bodyNotEmpty(let byteCount): "the body was to be empty, and has \(byteCount) bytes"
+        case .bodyNotEmpty(let byteCount): "the body should be empty, but has \(byteCount) bytes"
         case .noDecoderSucceeded(let errors): "no decoder succeeded: " + errors.map { "\($0)" }.joined(separator: "; ")
         }
     }

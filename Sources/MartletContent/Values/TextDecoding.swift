@@ -34,7 +34,7 @@ package struct TextDecoding: Hashable, Sendable {
         return TextDecoding.text(content, in: encoding)
     }
 
-    /// Returns the encoding in force, and the size of the byte order mark. Four bytes are a mark only with a charset of
+    /// Returns the encoding to use, and the size of the byte order mark. Four bytes are a mark only with a charset of
     /// UTF-32: in UTF-16, `FF FE 00 00` is a mark and a character.
     private func beginning(of bytes: some Collection<UInt8>) -> (encoding: Encoding, mark: Int) {
         let start = Array(bytes.prefix(4))
@@ -63,7 +63,7 @@ package struct TextDecoding: Hashable, Sendable {
         }
     }
 
-    /// Returns the code units of a text, and whether they use all bytes.
+    /// Returns the code units of a text, and whether no incomplete unit is left at the end.
     private static func units<Codec: Unicode.Encoding>(
         of codec: Codec.Type, in bytes: some Collection<UInt8>, isBig: Bool
     ) -> (units: [Codec.CodeUnit], isWhole: Bool) where Codec.CodeUnit: FixedWidthInteger {
@@ -82,7 +82,7 @@ package struct TextDecoding: Hashable, Sendable {
         return (units, filled == 0)
     }
 
-    /// Returns the offset of the first malformed byte in the whole array; `nil` if all bytes are valid.
+    /// Returns the index of the first malformed byte in the slice; `nil` if all bytes are valid.
     static func malformedOffset(in bytes: ArraySlice<UInt8>, _ encoding: Encoding) -> Int? {
         func wide<Codec: Unicode.Encoding>(_ codec: Codec.Type, isBig: Bool) -> Int?
         where Codec.CodeUnit: FixedWidthInteger {
@@ -134,7 +134,7 @@ extension TextDecoding {
         /// UTF-32, big-endian; also `utf-32` without a byte order mark.
         case utf32BigEndian = "utf-32be"
 
-        /// Creates the encoding of a charset label, in any case and between any blanks; `nil` for an unknown label.
+        /// Creates the encoding of a charset label, in any case; white space around it is ignored. `nil` if unknown.
         package init?(label: String) {
             let trimmed = label.lowercased().split { " \t\n\u{0C}\r".contains($0) }
             switch trimmed.count == 1 ? trimmed[0] : "" {
@@ -179,8 +179,7 @@ extension TextDecoding {
 }
 
 extension String {
-    /// Decodes bytes in a charset, such as those of a file or of a part of a body, by their byte order mark, else by
-    /// the charset.
+    /// Decodes bytes, such as those of a file or of a part of a body, by their byte order mark, else by a charset.
     /// - Parameter charset: A label such as `iso-8859-1`. The supported charsets are those of `ResponseDecoder.text`.
     /// - Throws: ``ResponseDecodingError/unknownCharset(_:)``. Invalid bytes become U+FFFD.
     public init(decoding bytes: some Collection<UInt8>, charset: String) throws(ResponseDecodingError) {

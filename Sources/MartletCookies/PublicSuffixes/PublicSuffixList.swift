@@ -3,7 +3,7 @@ public import MartletCore
 /// The public suffix list, as publicsuffix.org and Debian's package `publicsuffix` distribute it.
 ///
 /// Wildcards (`*.ck`), exceptions (`!www.ck`) and names in any script are supported. Invalid lines are skipped and
-/// listed. Its ten thousand rules use about 1 MiB of memory, and are read in a few milliseconds.
+/// listed in ``malformedLines``. Ten thousand rules use about 1 MiB of memory, and are parsed in a few milliseconds.
 public struct PublicSuffixList: PublicSuffixes {
     /// The sections of the list.
     public enum Section: Sendable {
@@ -44,7 +44,7 @@ public struct PublicSuffixList: PublicSuffixes {
 
     /// Parses a list: one rule in each line, up to the first white space; `//` starts a comment.
     ///
-    /// It never fails. Text without a valid rule gives an empty list, whose ``isComplete`` is false.
+    /// Parsing never fails. Text without a valid rule gives an empty list, whose ``isComplete`` is false.
     public init(_ text: some Sequence<UInt8>, section: Section = .all) {
         let lines = Array(text).split(separator: ByteClass.lineFeed, omittingEmptySubsequences: false)
         for (index, line) in lines.enumerated() {
@@ -56,7 +56,7 @@ public struct PublicSuffixList: PublicSuffixes {
     }
 
     /// Reads a file without blocking the caller's thread.
-    /// - Throws: ``StorageError`` if it cannot be read, or is larger than 16 MiB.
+    /// - Throws: ``StorageError`` if the file cannot be read, or is larger than 16 MiB.
     public init(contentsOf path: some FilePathConvertible, section: Section = .all) async throws(StorageError) {
         let name = path.filePath.string
         self = try await BlockingThreadPool.shared.run { () throws(StorageError) in
@@ -72,7 +72,7 @@ public struct PublicSuffixList: PublicSuffixes {
     /// Whether the list has at least one rule.
     public var isComplete: Bool { ruleCount > 0 }
 
-    /// The public suffix of a name: by an exception, else by the matching rule with most labels, else the last label.
+    /// Returns the public suffix of a name: by an exception, by the matching rule with most labels, or the last label.
     public func publicSuffix(of name: String) -> Substring {
         let bytes = Array(name.utf8)
         let hasTrailingDot = bytes.count > 1 && bytes.last == PublicSuffixList.dot
@@ -81,14 +81,14 @@ public struct PublicSuffixList: PublicSuffixes {
         return name[start...]
     }
 
-    /// The length of the public suffix of a name without a trailing dot, in bytes.
+    /// Returns the length of the public suffix of a name without a trailing dot, in bytes.
     private func suffixLength(of name: [UInt8]) -> Int {
         let isDot = { (byte: UInt8) in byte == PublicSuffixList.dot }
         var longest: Int?
         // Looks up the last label, then the last two labels, and so on.
         for index in name.indices.reversed() where index == 0 || isDot(name[index - 1]) {
             let length = name.count - index
-            // A longer name has no rule; only a host that the caller created can be longer.
+            // Names above the limit have no rules. Only a host that the caller created can be that long.
             guard length <= PublicSuffixList.nameLimit else { break }
             longest = longest ?? length
             guard let kind = rules[name[index...]] else { continue }
@@ -119,7 +119,7 @@ public struct PublicSuffixList: PublicSuffixes {
         return true
     }
 
-    /// A name in lower case and A-labels; `nil` if it is invalid.
+    /// Returns a name in lower case and A-labels; `nil` if it is invalid.
     private static func canonical(_ given: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         let name = given.first == dot ? given.dropFirst() : given
         guard !name.isEmpty, name.count <= 4 * nameLimit else { return nil }

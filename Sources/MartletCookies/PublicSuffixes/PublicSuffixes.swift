@@ -3,7 +3,7 @@ import MartletTransport
 /// A source of public suffixes: names such as `com`, `co.uk` or `github.io` below which the public may register names.
 ///
 /// No site may set a cookie for a public suffix, since it could then set cookies of unrelated sites (RFC 6265bis §5.7).
-/// ``PublicSuffixList`` reads Mozilla's list from a file; ``SystemPublicSuffixes`` finds the file of the machine.
+/// ``PublicSuffixList`` reads Mozilla's list from a file; ``SystemPublicSuffixes`` finds the machine's copy.
 ///
 /// Names are hosts as in ``HTTPURL/host``: lower case, A-labels, no IP addresses; a trailing dot is allowed.
 public protocol PublicSuffixes: Sendable {
@@ -13,13 +13,14 @@ public protocol PublicSuffixes: Sendable {
     /// below `co.uk` can set cookies for all others there.
     var isComplete: Bool { get }
 
-    /// The public suffix of a name: by the rule with most labels, otherwise the last label.
-    /// - Returns: the end of `name`, including a trailing dot; the whole name if it is a public suffix itself.
+    /// Returns the public suffix of a name: by the rule with most labels, otherwise the last label.
+    /// - Returns: The end of `name`, including a trailing dot; the whole name if it is a public suffix itself.
     func publicSuffix(of name: String) -> Substring
 
     /// Reads the list before the first lookup.
     ///
-    /// A ``CookieJar`` calls it once and waits. It must not block Swift's cooperative pool. By default it does nothing.
+    /// A ``CookieJar`` calls this function and waits for it. The function must not block a thread of Swift's
+    /// cooperative pool. By default it does nothing.
     func prepare() async
 }
 
@@ -30,7 +31,7 @@ extension PublicSuffixes {
     /// Whether the whole name is a public suffix.
     public func isPublicSuffix(_ name: String) -> Bool { publicSuffix(of: name).utf8.count == name.utf8.count }
 
-    /// The registered name: the public suffix with one more label. `nil` if the name is a public suffix.
+    /// Returns the registrable domain: the public suffix with one more label. `nil` if the name is a public suffix.
     public func registrableDomain(of name: String) -> Substring? {
         let bytes = name.utf8
         let suffixLength = publicSuffix(of: name).utf8.count
@@ -52,7 +53,7 @@ public struct SystemPublicSuffixes: PublicSuffixes {
         "/usr/share/publicsuffix/public_suffix_list.dat", "/usr/share/publicsuffix/effective_tld_names.dat",
     ]
 
-    /// Read by the first thread that needs it; others wait for that.
+    /// The list, read by the first thread that needs it. Other threads wait until it is read.
     private static let list = SystemPublicSuffixes.firstList(of: paths)
 
     /// Creates the list of the machine.
@@ -61,15 +62,15 @@ public struct SystemPublicSuffixes: PublicSuffixes {
     /// Whether a list was found.
     public var isComplete: Bool { SystemPublicSuffixes.list.isComplete }
 
-    /// The public suffix of a name.
+    /// Returns the public suffix of a name.
     ///
     /// Unless ``prepare()`` was called, the first lookup in a process reads the file, which blocks for milliseconds.
     public func publicSuffix(of name: String) -> Substring { SystemPublicSuffixes.list.publicSuffix(of: name) }
 
-    /// Reads the list on a separate thread, unless it was read.
+    /// Reads the list on a separate thread, unless it was read already.
     public func prepare() async { await BlockingThreadPool.shared.run { _ = SystemPublicSuffixes.list } }
 
-    /// The first file that can be read and contains a rule; otherwise an empty list.
+    /// Returns the list of the first file that can be read and contains a rule; otherwise an empty list.
     package static func firstList(of paths: [String]) -> PublicSuffixList {
         paths.lazy.compactMap { try? PublicSuffixList(blockingOn: $0, section: .all) }.first(where: \.isComplete)
             ?? .lastLabel

@@ -1,12 +1,12 @@
-/// A response whose heads are available byte by byte and whose body is not read yet, for programs that print them.
+/// A response with an unread body and with its heads exactly as received, for programs that print them.
 package struct DetailedResponse: Sendable {
     let answer: StreamedResponse
     /// The body, as it arrives.
     package let body: ResponseBody
 
-    /// The final head, byte by byte.
+    /// The final head, exactly as received.
     package var head: ResponseHead { answer.head }
-    /// The interim heads before the final one, byte by byte.
+    /// The interim heads before the final one, exactly as received.
     package var interim: [ResponseHead] { answer.interim }
     /// The trailers of a chunked body; available after the body was read to its end.
     package var trailers: FieldBlock? { answer.trailers }
@@ -20,8 +20,8 @@ package struct DetailedResponse: Sendable {
     package var source: HTTPExchange.Source { answer.source }
     /// The action of the cache and its reason, as a member of `Cache-Status` (RFC 9211); `nil` without a cache.
     package var cacheStatus: String? { answer.provenance?.cacheStatus }
-    /// Returns the exchange with the beginning of its body, for an error: at most 64 KiB, and what arrives within two
-    /// seconds.
+    /// Returns the exchange with the beginning of its body, for an error: at most 64 KiB, and only what arrives
+    /// within two seconds.
     package func withBeginning() async -> HTTPExchange {
         answer.exchange(
             with: await body.reader.beginning(
@@ -37,9 +37,9 @@ package struct DetailedResponse: Sendable {
 }
 
 extension HTTPSession {
-    /// Streams a response with all its details. The URL is used as it is parsed, dot segments included.
+    /// Streams a response with all its details. Dot segments that `url` contains are sent.
     ///
-    /// - Throws: An ``HTTPError``; `CancellationError`; any error of the closure, as it is.
+    /// - Throws: An ``HTTPError``; `CancellationError`; any error of the closure, unchanged.
     package nonisolated func streamDetailed<Result>(
         _ request: HTTPRequest, to url: HTTPURL, body: HTTPBody = .none, options: RequestOptions = RequestOptions(),
         control: TransferControl = TransferControl(), kind: HTTPTask.Kind = .stream,

@@ -6,8 +6,8 @@ public import FoundationEssentials
 /// let api = try session.host(base) { $0.errors = .decoding(APIProblem.self) }
 /// ```
 ///
-/// It is set for a session (``SessionConfiguration/errors``) or a host (``HTTPHost/errors``). It receives each
-/// ``HTTPError`` of their calls once, after all retries, also those of `HTTPExchange.decode` and
+/// A mapper is set for a session (``SessionConfiguration/errors``) or a host (``HTTPHost/errors``). It receives each
+/// ``HTTPError`` of that session's or host's calls once, after all retries, and the errors of `HTTPExchange.decode` and
 /// ``HTTPExchange/validated()``. It does not receive `CancellationError` or the errors of the program's middleware,
 /// encoders and closures. An error about a response, such as one with the code `.unacceptableStatus`, has the head and
 /// the collected part of the body in ``HTTPError/exchange``.
@@ -15,14 +15,14 @@ public struct ErrorMapper: Sendable {
     private let map: @Sendable (HTTPError) -> any Error
 
     /// Creates a mapper that calls a closure. The closure returns the error to throw, which may be the one it receives.
-    /// It must not block. Errors of decoding ``HTTPError/exchange`` within the closure do not pass the mapper again.
+    /// It must not block. If the closure decodes ``HTTPError/exchange``, the mapper does not receive errors of that.
     public init(_ map: @escaping @Sendable (HTTPError) -> any Error) { self.map = map }
 
     /// Decodes the body of a response that is not 2xx and throws the decoded value. If the body cannot be decoded, the
     /// ``HTTPError`` is thrown.
     ///
     /// The body may be `application/problem+json` (RFC 9457) or any other JSON; its content type is not checked.
-    /// - Parameter decoder: `nil` (the default) for that of the session or host.
+    /// - Parameter decoder: The decoder of the body; `nil` (the default) for the decoder of the session or host.
     public static func decoding<Failure: Error & Decodable>(_ type: Failure.Type, using decoder: JSONDecoder? = nil)
         -> ErrorMapper
     { decoding(type, using: decoder) { failure, _ in failure } }
@@ -52,7 +52,7 @@ public struct ErrorMapper: Sendable {
         }
     }
 
-    /// Returns the error to throw instead of another one.
+    /// Passes an ``HTTPError`` to the closure, unless a mapper has received it before. Returns other errors unchanged.
     func error(for error: any Error) -> any Error {
         guard var error = error as? HTTPError, !error.isMapped else { return error }
         error.isMapped = true
@@ -62,6 +62,6 @@ public struct ErrorMapper: Sendable {
 }
 
 extension SessionSettings {
-    /// Returns the error to throw instead of another one.
+    /// Returns the error to throw in place of an error, as the session's mapper decides.
     package func mapped(_ error: any Error) -> any Error { coding.mapped(error) }
 }

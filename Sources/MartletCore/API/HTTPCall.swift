@@ -10,7 +10,7 @@ public enum HTTPCall {
         /// The URL of the head, without user info and fragment; `nil` after a change that makes it invalid.
         public var url: HTTPURL? { head.httpURL }
 
-        /// The fields of ``headers`` that cannot be sent, without valid fields.
+        /// The invalid fields of ``headers``. The valid fields are in ``head``.
         private var rejectedFields = HTTPHeaders()
 
         /// The header fields of the head. A field with an invalid name or value is not added to ``head``: ``HTTPNext``
@@ -45,7 +45,7 @@ public enum HTTPCall {
 
         /// The head of the response: status and fields.
         public var head: HTTPResponse
-        /// The network's response; `nil` for one that a middleware made.
+        /// The response of the next stage; `nil` for a response that this middleware made.
         let answer: OpenMiddlewareResponse?
         var replacement: Replacement?
 
@@ -54,7 +54,7 @@ public enum HTTPCall {
             self.answer = answer
         }
 
-        /// Creates a response without the network, with a body in memory.
+        /// Creates a response with a body in memory. No request is sent for it.
         public init(_ head: HTTPResponse, body: some Sequence<UInt8> = []) {
             self.head = head
             answer = nil
@@ -79,21 +79,21 @@ public enum HTTPCall {
         /// The source of the response: the network, a middleware, or a feature, such as `.cache`.
         public var source: HTTPExchange.Source { answer?.answer.source ?? .middleware }
 
-        /// The action of the cache, as ``HTTPExchange/cacheStatus``.
+        /// The action of the cache, like ``HTTPExchange/cacheStatus``.
         public var cacheStatus: String? { answer?.answer.provenance?.cacheStatus }
 
-        /// The body from the network, with content codings decoded; `nil` for a response that a middleware made.
+        /// The body as received, with content codings decoded; `nil` for a response that this middleware made.
         ///
-        /// The caller does not receive the part that the middleware reads. The body can be read until the middleware
-        /// returns or calls `next` again. After that, only a body that wraps it can read it.
+        /// The caller does not receive the part that the middleware reads. A middleware can read the body until it
+        /// returns or calls `next` again. After that, only a sequence passed to ``setBody(_:length:)`` can read it.
         public var body: ResponseBody? { answer?.body }
 
         /// Replaces the body with bytes in memory.
         public mutating func setBody(_ bytes: some Sequence<UInt8>) { replacement = .bytes(Array(bytes)) }
 
-        /// Replaces the body with a sequence that is read as the caller reads the response. It may wrap ``body``.
+        /// Replaces the body with a sequence that is read as the caller reads the response, and that may read ``body``.
         ///
-        /// When the call is cancelled or its total timeout expires, reading ends without waiting for the sequence.
+        /// If the call is cancelled or its total timeout expires, the call ends without waiting for the sequence.
         /// - Parameter length: The length in bytes, if it is known.
         public mutating func setBody<Pieces: AsyncSequence & Sendable>(_ pieces: Pieces, length: UInt64? = nil)
         where Pieces.Element: Sequence<UInt8>, Pieces.AsyncIterator: SendableMetatype {

@@ -2,16 +2,16 @@ public import FoundationEssentials
 
 /// The error of a failed call: one type for all errors of Martlet.
 ///
-/// It names the request: its description, which `localizedDescription` returns too, is `GET
-/// https://api.example.com/v2/posts?limit=20: 404 Not Found (application/json, 58 bytes)`.
+/// The description, also as `localizedDescription`, names the request: `GET https://api.example.com/v2/posts?limit=20:
+/// 404 Not Found (application/json, 58 bytes)`.
 ///
 /// A cancelled call throws `CancellationError`, and a caller's closure throws its own error. Neither is ever wrapped in
 /// an `HTTPError`.
 public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// The kind of an error. Features add their own codes: a `switch` needs a default. The codes of the core, by the
-    /// step that fails:
+    /// The kind of an error. Features add their own codes, so a `switch` needs a default. These are the codes of the
+    /// core, by the step that fails:
     ///
     /// | step | codes |
     /// |---|---|
@@ -36,7 +36,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         /// The name of the code, the same as ``rawValue``.
         public var description: String { rawValue }
 
-        /// The URL cannot be parsed, or has a part that cannot be used.
+        /// The URL cannot be parsed, or is not an absolute http or https URL.
         public static let invalidURL = Code(rawValue: "invalidURL")
         /// The request cannot be written as HTTP; nothing was sent.
         public static let invalidRequest = Code(rawValue: "invalidRequest")
@@ -51,8 +51,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         /// A proxy did not connect to the server, or a proxy setting is invalid. ``HTTPError/underlying`` is a
         /// ``ProxyError`` or an ``HTTPURL/ParseError``.
         ///
-        /// A proxy that cannot be reached has the code `.resolutionFailed`, `.connectFailed` or `.tlsFailed`, as a
-        /// server has. ``HTTPError/proxy`` is set if the proxy failed.
+        /// If the proxy cannot be reached, the code is the same as for a server: `.resolutionFailed`, `.connectFailed`
+        /// or `.tlsFailed`. ``HTTPError/proxy`` then names the proxy.
         public static let proxyFailed = Code(rawValue: "proxyFailed")
         /// A timeout expired; ``HTTPError/timeout`` is the timeout.
         public static let timedOut = Code(rawValue: "timedOut")
@@ -81,7 +81,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         public static let decodingFailed = Code(rawValue: "decodingFailed")
         /// The body is not accepted by the validators.
         public static let unacceptableBody = Code(rawValue: "unacceptableBody")
-        /// More redirects than the policy allows; ``HTTPError/exchange`` is the last one.
+        /// More redirects than the policy allows; ``HTTPError/exchange`` is the last redirect.
         public static let tooManyRedirects = Code(rawValue: "tooManyRedirects")
         /// A redirect that must not be followed: from https to http, to another scheme, or to an invalid URL;
         /// ``HTTPError/exchange`` is the redirect.
@@ -89,9 +89,9 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         /// The server failed to prove that it knows the password (RFC 7616 §3.5), or a request of the token provider
         /// failed with the ``HTTPError`` in ``HTTPError/underlying``.
         public static let authenticationFailed = Code(rawValue: "authenticationFailed")
-        /// A body that can be read only once would have to be sent again.
+        /// A body that can be read only once had to be sent again.
         public static let bodyNotReplayable = Code(rawValue: "bodyNotReplayable")
-        /// The body's source returned more or less than its length.
+        /// The source of the request's body returned more or fewer bytes than its declared length.
         public static let bodyLengthMismatch = Code(rawValue: "bodyLengthMismatch")
         /// The source of the request's body threw an error, which is ``HTTPError/underlying``.
         public static let bodySourceFailed = Code(rawValue: "bodySourceFailed")
@@ -103,8 +103,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         public static let fileExists = Code(rawValue: "fileExists")
         /// The same file or directory is in use, by this process or another one.
         public static let alreadyInProgress = Code(rawValue: "alreadyInProgress")
-        /// A stored body turned out to be corrupt after a part of it was delivered. Its entry was removed. The core
-        /// retries a request that fails with this error.
+        /// A stored body turned out to be corrupt after a part of it was delivered. Its cache entry was removed.
+        /// Martlet itself repeats collected calls and downloads, but not streamed calls.
         public static let cachedBodyCorrupted = Code(rawValue: "cachedBodyCorrupted")
         /// The session's delegate ended the call with ``ResponseDisposition/cancel``; ``HTTPError/exchange`` has the
         /// head.
@@ -135,7 +135,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         case awaitingHead
         /// Receiving the body.
         case receivingBody
-        /// Evaluating the response.
+        /// Validating, decoding or storing the response.
         case processingResponse
     }
 
@@ -163,8 +163,8 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var message: String
     /// Whether any byte of the request may have reached the server.
     public var wasSent: Bool
-    /// The request, as far as it is known. A single reference, because each stack frame that can receive an error
-    /// reserves space for it.
+    /// The request, as far as it is known. A class, so that errors stay small: each stack frame that can receive an
+    /// error reserves space for it.
     private var request: FailedRequest?
     /// The proxy that failed, such as `http://proxy.example:3128`, without user or password; `nil` if the error is not
     /// about a proxy.
@@ -175,9 +175,9 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var elapsed: Duration?
     /// The number of attempts to send the request.
     public var attempts: Int
-    /// The error of the layer below: a ``TLSError``, ``ConnectError``, ``ResolutionError``, ``ProxyError``,
-    /// ``HTTPURL/ParseError`` (also for a `Location`), ``StorageError``, or the error of the body's source. The error
-    /// of an invalid message has no public type: the code and the message describe it.
+    /// The cause: a ``TLSError``, ``ConnectError``, ``ResolutionError``, ``ProxyError``, ``HTTPURL/ParseError`` (also
+    /// for a `Location`), ``StorageError``, or the error of the body's source. The error of an invalid message has no
+    /// public type: the code and the message describe it.
     public var underlying: (any Error)?
     /// All failed connection attempts, in the order they ended.
     public var connectErrors: [ConnectError]
@@ -230,10 +230,10 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         }
     }
 
-    /// The method of the request; `nil` if the error is not about one.
+    /// The method of the request; `nil` if the error is not about a request.
     public var method: HTTPRequest.Method? { request?.method }
 
-    /// The URL of the request, after redirects; `nil` if the error is not about one, or if the URL could not be parsed.
+    /// The URL of the request, after redirects; `nil` without a request, or if the URL could not be parsed.
     ///
     /// It has no user info and no fragment, and values of the query items in ``HTTPURL/secretQueryNames`` are `***`.
     public var url: HTTPURL? { request?.url }
@@ -255,7 +255,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     /// The number of the call, as in ``HTTPExchange/callNumber``; `nil` if no call was started.
     public var callNumber: UInt64? { request?.call }
 
-    /// Returns the error with a request added, unless it has one.
+    /// Returns the error with the missing details of its request added.
     package func about(_ method: HTTPRequest.Method?, _ url: HTTPURL?, status: Int? = nil, call: UInt64? = nil)
         -> HTTPError
     {
@@ -270,7 +270,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         return error
     }
 
-    /// Returns the error with the URL that was redirected, unless it is about another URL than the last target.
+    /// Returns the error with ``originalURL`` set to `original` if its URL is `target`, else the error unchanged.
     func redirected(from original: HTTPURL, to target: HTTPURL) -> HTTPError {
         guard let request, request.url == target.withoutSecrets else { return self }
         var error = self

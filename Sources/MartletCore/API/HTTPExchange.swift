@@ -21,8 +21,8 @@ extension HTTPResponseHead {
 
 /// A request and its response, with the body collected.
 ///
-/// It holds no connection and no descriptor, so it can be stored, copied and passed on freely. Its description is one
-/// line without the body and the fields, which may be large or secret.
+/// An exchange holds no connection and no descriptor, so it can be stored, copied and passed on freely. Its description
+/// is one line without the body and the fields, which may be large or secret.
 public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The source of a response. Features add their own sources.
     public struct Source: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
@@ -41,10 +41,10 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
         public static let middleware = Source(rawValue: "middleware")
     }
 
-    /// One object, so that a copy of an exchange costs one reference.
+    /// A single object, so that copying an exchange only copies a reference.
     let storage: ExchangeStorage
-    /// Whether the errors of decoding and validation pass the mapper. Those of an exchange that a mapper received do
-    /// not: a mapper that decodes the body would be called without end.
+    /// Whether errors of decoding and validation are passed to the mapper. `false` in an exchange that a mapper
+    /// receives: if the mapper decodes the body and fails, it must not be called again.
     var mapsErrors = true
 
     /// The request as the caller made it, before redirects.
@@ -74,23 +74,23 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
     /// The number of the call, unique in the process.
     ///
     /// ``HTTPError/callNumber``, ``SessionEvent/call``, ``CallContext/number``, ``HTTPTask/id``, ``RunningCall/id`` and
-    /// `call` in the metadata of logs are the same number. It is never sent: to give servers an id, add a field in a
-    /// middleware.
+    /// `call` in the metadata of logs are the same number. The number is never sent: to send an identifier to servers,
+    /// add a field in a middleware.
     public var callNumber: UInt64 { storage.callNumber }
     /// The action of the cache and its reason, as a member of the field `Cache-Status` (RFC 9211); `nil` without a
     /// cache.
     public var cacheStatus: String? { storage.provenance?.cacheStatus }
     /// The header fields that the request was sent with, except `Host` and those of its body.
     package var sentFields: HTTPFields { HeadConversion.fields(storage.sentFields) }
-    /// Whether another response, from the network, follows this one.
+    /// Whether the call delivers another response, from the network, after this one.
     package var isPreview: Bool { storage.provenance?.isPreview ?? false }
     /// The number of the stored body, valid while the cache stores that body; `nil` without a stored body.
     package var representation: UInt64? { storage.representation }
-    /// The head's fields byte by byte, in order, with each `Set-Cookie` field separate.
+    /// The head exactly as received, with the fields in order and each `Set-Cookie` separate.
     package var rawHead: ResponseHead { storage.head }
-    /// The interim heads byte by byte.
+    /// The interim heads, exactly as received.
     package var rawInterim: [ResponseHead] { storage.interim }
-    /// The trailers byte by byte.
+    /// The trailers, exactly as received.
     package var rawTrailers: FieldBlock? { storage.trailers }
 
     init(_ storage: ExchangeStorage) { self.storage = storage }
@@ -98,8 +98,8 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
     /// The links of the `Link` fields (RFC 8288), in order, without malformed ones.
     public var links: [HTTPLink] { HTTPLink.links(in: storage.head.fields.values(of: "link"), base: url) }
 
-    /// Returns the target of the first link with a relation, in any case, such as `next` for the next page of a list;
-    /// `nil` without one.
+    /// Returns the target of the first link with a relation, such as `next` for the next page of a list; `nil` without
+    /// one. Relations are compared without regard to case.
     public func link(_ relation: String) -> HTTPURL? {
         let wanted = relation.lowercased()
         return links.first { $0.relations.contains(wanted) }?.url
@@ -127,8 +127,8 @@ public struct HTTPExchange: HTTPResponseHead, CustomStringConvertible, CustomDeb
         try checked { try TextDecoding(known: charset).text(from: body) }
     }
 
-    /// The reason why ``text`` differs from the body's text: an unknown charset, or bytes that are invalid in the
-    /// charset; `nil` if it does not differ.
+    /// The error that ``text`` conceals: an unknown charset, or bytes that are invalid in the charset; `nil` if the
+    /// whole body could be decoded.
     public var textError: ResponseDecodingError? {
         do throws(ResponseDecodingError) {
             _ = try TextDecoding(known: contentType?.charset).strictText(from: body)
@@ -150,14 +150,14 @@ extension HTTPExchange {
     /// - Throws: A ``JSONError`` with the byte offset.
     public var json: JSONValue { get throws(JSONError) { try JSONValue(parsing: body) } }
 
-    /// Returns the exchange if all of these validators accept it. They run in this order.
+    /// Returns the exchange if all of these validators accept it. The validators run in the given order.
     ///
     /// ```swift
     /// try await session.get(url).validated(.status(200..<300), .contentType("text/csv"))
     /// ```
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus`, `.unacceptableContentType`, `.bodyTooLarge` or
     ///   `.unacceptableBody` that carries this exchange, or the error that ``SessionConfiguration/errors`` maps it to.
-    ///   An error of a closure is thrown unchanged.
+    ///   An error of a validator's closure is thrown unchanged.
     public func validated(_ first: ResponseValidator, _ others: ResponseValidator...) async throws -> HTTPExchange {
         let subject = ValidationSubject(self)
         do {
@@ -168,8 +168,8 @@ extension HTTPExchange {
     }
 }
 
-/// The parts of an exchange as they were on the wire. The types of the public API are created on demand, because many
-/// callers need only the status and the body.
+/// The parts of an exchange as they were received. They are converted to public types on demand, because many callers
+/// need only the status and the body.
 final class ExchangeStorage: Sendable {
     let callNumber: UInt64
     let method: HTTPRequest.Method
@@ -187,10 +187,10 @@ final class ExchangeStorage: Sendable {
     let measured: DeferredMetrics
     let source: HTTPExchange.Source
     let representation: UInt64?
-    /// The part that a stage had in the response; `nil` for a response from the network.
+    /// The origin of the response in a stage, such as the cache; `nil` for a response from the network.
     let provenance: (any ResponseProvenance)?
     let coding: ResponseCoding
-    /// The lock on the converted response, which is created on first access.
+    /// The converted response, created on first access, with its lock.
     private let converted = Mutex<HTTPResponse?>(nil)
 
     init(_ answer: StreamedResponse, _ body: [UInt8], isCollected: Bool) {

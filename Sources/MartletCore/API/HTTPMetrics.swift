@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// The durations of a call's parts, on the monotonic clock, and the number of bytes transferred.
 public struct HTTPMetrics: Hashable, Sendable {
-    /// The time that the last request waited for a connection, free or new.
+    /// The time that the last request waited until a pooled connection was free or a new one was open.
     public var wait: Duration = .zero
     /// The duration of name resolution; `nil` if no name was resolved for this call.
     public var dns: Duration?
@@ -13,7 +13,7 @@ public struct HTTPMetrics: Hashable, Sendable {
     public var tunnel: Duration?
     /// The duration of the TLS handshake; `nil` for a plain or reused connection.
     public var tls: Duration?
-    /// The time to write the request including its body; `nil` until that is done.
+    /// The time to write the request including its body; `nil` until the request is written.
     public var send: Duration?
     /// The time from the call's start to the response's head.
     public var firstByte: Duration?
@@ -25,15 +25,15 @@ public struct HTTPMetrics: Hashable, Sendable {
     public var sentByteCount: UInt64 = 0
     /// The number of body bytes received, before content codings were decoded.
     public var receivedBodyByteCount: UInt64 = 0
-    /// The number of attempts to send the request: more than 1 after a stale connection, a 417, and for each of
-    /// ``hops``.
+    /// The number of requests sent: one, plus one for each of ``hops`` and for each immediate repetition, as after a
+    /// stale connection or a 417.
     public var attempts = 1
     /// The connection that was used. With a proxy, its addresses are those of the connection to the proxy. Its TLS
     /// properties are those of the server in a tunnel, or those of an HTTPS proxy that forwarded the request.
     public var connection: ConnectionInformation?
     /// The proxy that was used, such as `http://proxy.example:3128`, without user or password; `nil` for none.
     public var proxy: String?
-    /// The requests before the last one, each redirected, challenged, or retried.
+    /// The requests before the last one. After each, the call was redirected, challenged, or retried.
     public var hops: [HTTPHop] = []
 
     /// The time from the call's start to the beginning of the last request, after all ``hops``.
@@ -47,7 +47,7 @@ public struct HTTPMetrics: Hashable, Sendable {
 
     /// The start of the call on the wall clock; `nil` for metrics that were not measured.
     ///
-    /// It is computed from the current time and the monotonic clock, so it changes when the wall clock is set.
+    /// The value is computed from the current time and the monotonic clock, so it changes when the wall clock is set.
     public var startedAt: Date? {
         start.map { start in
             let elapsed = MonotonicTime.now().since(start)
@@ -57,7 +57,7 @@ public struct HTTPMetrics: Hashable, Sendable {
 }
 
 extension HTTPMetrics: CustomStringConvertible {
-    /// The durations in milliseconds and the counts, in one line, without the parts that did not happen.
+    /// The durations in milliseconds and the counts, in one line, without steps that did not take place.
     public var description: String {
         func text(_ time: Duration) -> String {
             let tenths = max(0, time.wholeNanoseconds) / 100_000
@@ -83,7 +83,7 @@ extension HTTPMetrics: CustomStringConvertible {
     }
 }
 
-/// A request of a call that was followed by another: it was redirected, challenged, or failed and was retried.
+/// A request of a call after which the call sent another: it was redirected or challenged, or it failed.
 public struct HTTPHop: Hashable, Sendable {
     /// The reason why another request followed.
     public enum Reason: String, Hashable, Sendable {
@@ -91,7 +91,7 @@ public struct HTTPHop: Hashable, Sendable {
         case redirect
         /// The server or the proxy requested credentials.
         case challenge
-        /// The request failed, or was rejected temporarily.
+        /// The request failed, or its response was a temporary error such as 503.
         case retry
         /// A middleware sent another request.
         case middleware
@@ -105,14 +105,14 @@ public struct HTTPHop: Hashable, Sendable {
     public var url: HTTPURL
     /// The status of the response; `nil` if the request failed.
     public var status: Int?
-    /// The error code; `nil` if there was a response.
+    /// The code of the error; `nil` if there was a response.
     public var error: HTTPError.Code?
     /// The time from the call's start to the end of this request.
     public var ended: Duration
     /// The delay before the next request.
     public var delay: Duration
 
-    /// Creates the record of a request that another one followed.
+    /// Creates the record of a request.
     public init(
         reason: Reason, method: HTTPRequest.Method, url: HTTPURL, status: Int? = nil, error: HTTPError.Code? = nil,
         ended: Duration, delay: Duration = .zero
@@ -127,7 +127,7 @@ public struct HTTPHop: Hashable, Sendable {
     }
 }
 
-/// The source of a call's metrics. Most callers do not use them, so they are computed on demand.
+/// The data from which a call's metrics are computed: on demand, because most callers do not use them.
 enum DeferredMetrics: Sendable {
     indirect case made(HTTPMetrics)
     /// A call that used a connection.
@@ -138,7 +138,7 @@ enum DeferredMetrics: Sendable {
     /// The measurements of a call that used a connection.
     struct Measurement: Sendable {
         let start: MonotonicTime
-        /// The time since when the call had a connection.
+        /// The call's start, plus the time that the last request waited for its connection.
         let waited: MonotonicTime
         let ended: MonotonicTime
         let attempts: Int
@@ -204,11 +204,11 @@ extension HTTPMetrics {
     }
 }
 
-/// The properties of a connection that failed, itself or on the way to the server, before a response was received.
+/// The properties of a connection on which no response was received, because the connection or its tunnel failed.
 ///
 /// A class, so that errors stay small.
 package final class FailedConnection: Sendable {
-    /// The durations of its parts, and the number of bytes transferred.
+    /// The durations of opening and using the connection, and the number of bytes transferred.
     package let metrics: HTTPMetrics
     /// The heads of a proxy's responses to CONNECT, if the tunnel was opened and a later step failed.
     package let tunnelHeads: [ResponseHead]

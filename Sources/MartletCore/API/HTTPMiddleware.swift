@@ -1,7 +1,7 @@
-/// Code of the program that handles each request of a session, and its response before the caller receives it.
+/// Code of the program that handles each request of a session, and each response before the caller receives it.
 ///
 /// A middleware may change the request's head and body, respond without the network, or call `next` more than once. It
-/// may also change or wrap the response's head and body. It can sign, compress, record, cache, or refresh tokens:
+/// may also change the response's head and body. Examples are signing, compression, recording, and refreshing tokens:
 ///
 ///     struct Signed: HTTPMiddleware {
 ///         let key: Key
@@ -16,15 +16,15 @@
 ///     }
 ///
 /// A middleware runs after redirects and retries, and before authentication, cookies and the cache. It is called again
-/// for each request that a redirect or a retry causes, and its response may be redirected or retried. It is not called
-/// again for a request that is repeated with credentials. The first middleware in ``SessionConfiguration/middleware``
-/// is the outermost.
+/// for each request that a redirect or a retry causes, and a response that it makes may be followed by a redirect or a
+/// retry. It is not called again for a request that is repeated with credentials. The first middleware in
+/// ``SessionConfiguration/middleware`` is the outermost.
 ///
-/// A middleware runs in its own task. While it runs, the connection that the call holds does not count in the pool. So
-/// it may make calls on the same session, also to the same host. When the call is cancelled, the session is invalidated
-/// or the total timeout expires, that task is cancelled, and the call ends without waiting for it. If the middleware is
-/// sending a request at the total timeout, the call waits up to one second for the error of that request, which reports
-/// whether it was sent. If the middleware throws an error, the call throws it.
+/// A middleware runs in its own task. It may make calls on the same session, also to the same host: while it runs, the
+/// connection that its call holds does not count towards the pool's limits. When the call is cancelled, the session is
+/// invalidated or the total timeout expires, that task is cancelled, and the call ends without waiting for the task. If
+/// the middleware is sending a request at the total timeout, the call waits up to one second for the error of that
+/// request, which reports whether it was sent. If the middleware throws an error, the call throws it.
 public protocol HTTPMiddleware: Sendable {
     /// Handles a request and returns a response.
     /// - Parameters:
@@ -34,7 +34,7 @@ public protocol HTTPMiddleware: Sendable {
     /// - Returns: The response that the caller receives, unless a redirect or a retry follows.
     func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws -> HTTPCall.Response
 
-    /// Observes the events of the call. The call waits for it, so it must return quickly.
+    /// Observes an event of the call. The call waits until this returns, so it must return quickly.
     ///
     /// The events are those of ``HTTPSession/events``, except those of the session itself and of tasks that pause.
     func observe(_ event: SessionEvent, in context: CallContext)
@@ -62,7 +62,7 @@ extension HTTPMiddleware {
 public struct ClosureMiddleware: HTTPMiddleware {
     private let body: @Sendable (HTTPCall.Request, CallContext, HTTPNext) async throws -> HTTPCall.Response
 
-    /// Creates a middleware. The closure receives what ``HTTPMiddleware/handle(_:context:next:)`` does.
+    /// Creates a middleware. The closure receives the arguments of ``HTTPMiddleware/handle(_:context:next:)``.
     public init(
         _ body: @escaping @Sendable (HTTPCall.Request, CallContext, HTTPNext) async throws -> HTTPCall.Response
     ) { self.body = body }
@@ -80,8 +80,8 @@ public struct ClosureMiddleware: HTTPMiddleware {
 public struct HTTPNext: Sendable {
     let send: @Sendable (HTTPCall.Request) async throws -> HTTPCall.Response
 
-    /// Sends a request, and returns the response when its head has arrived. A body of a known length up to 64 KiB that
-    /// arrives within 50 ms is received first, so that its connection is free while the middleware runs.
+    /// Sends a request, and returns the response when its head has arrived. A body with a known length of at most 64
+    /// KiB is awaited for up to 50 ms: once it has arrived, its connection is free while the middleware runs.
     ///
     /// A request for another origin is sent without the credentials of the call.
     /// - Throws: An ``HTTPError``, such as `.invalidHeader` for a field that cannot be sent and `.bodyNotReplayable`

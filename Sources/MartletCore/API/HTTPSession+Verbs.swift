@@ -5,8 +5,8 @@ extension HTTPSession {
     ///
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields. The default is GET, or POST with a body.
-    ///   - query: Parameters that are appended to the query of the URL by ``SessionConfiguration/queryEncoding``; null
-    ///     for none.
+    ///   - query: Parameters that are appended to the query of the URL, in the encoding of
+    ///     ``SessionConfiguration/queryEncoding``; null for none.
     ///   - body: The body; none by default.
     ///   - headers: Fields that replace those of the request and of the session.
     ///   - timeout: The maximum duration of the whole call, ``Timeouts/total``; the other timeouts are unchanged.
@@ -35,7 +35,7 @@ extension HTTPSession {
 
     /// Fetches a URL and collects the response. Append `.decode()` to decode JSON, or `.validated()` to require 2xx.
     ///
-    /// The method of a request is ignored. The parameters and errors are those of
+    /// If `target` is an `HTTPRequest`, its method is ignored. The parameters and errors are those of
     /// ``send(_:query:body:headers:timeout:options:validate:)``.
     public nonisolated func get(
         _ target: some HTTPTarget, query: ParameterValue = .null, headers: HTTPHeaders = HTTPHeaders(),
@@ -140,7 +140,7 @@ extension HTTPSession {
         try await collect(call(.patch, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }
 
-    /// Posts a value as JSON, as `body: .json(value)` does; otherwise like the other functions of this name.
+    /// Posts a value as JSON, like `body: .json(value)`; otherwise like the other functions of this name.
     @discardableResult public nonisolated func post(
         _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -149,7 +149,7 @@ extension HTTPSession {
         try await collect(call(.post, target, query, headers, .json(value), timeout, options, validate))
     }
 
-    /// Puts a value as JSON, as `body: .json(value)` does; otherwise like the other functions of this name.
+    /// Puts a value as JSON, like `body: .json(value)`; otherwise like the other functions of this name.
     @discardableResult public nonisolated func put(
         _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -158,7 +158,7 @@ extension HTTPSession {
         try await collect(call(.put, target, query, headers, .json(value), timeout, options, validate))
     }
 
-    /// Patches with a value as JSON, as `body: .json(value)` does; otherwise like the other functions of this name.
+    /// Patches with a value as JSON, like `body: .json(value)`; otherwise like the other functions of this name.
     @discardableResult public nonisolated func patch(
         _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),

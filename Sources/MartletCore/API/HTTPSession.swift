@@ -3,8 +3,8 @@
 /// A session needs no shutdown. When the last reference to it is released, its connections are closed; running calls
 /// keep the resources that they need until they end. Views made by ``with(_:)`` share its connections.
 ///
-/// Cancelling the task that awaits a call cancels the call: it throws `CancellationError` without waiting for the peer,
-/// and its connection is closed.
+/// Cancelling the task that awaits a call cancels the call: the call throws `CancellationError` without waiting for the
+/// peer, and its connection is closed.
 public actor HTTPSession {
     /// The settings of the session. ``with(_:)`` makes a view with other settings.
     public nonisolated var configuration: SessionConfiguration { settings.configuration }
@@ -14,13 +14,14 @@ public actor HTTPSession {
     package nonisolated let core: SessionCore
     nonisolated let dialer: Dialer
 
-    /// The executor of the session and its views. It belongs to their shared state, so that all of them are one actor.
+    /// The executor that the session and its views share, so that they are isolated like one actor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe core.unownedExecutor }
 
     /// A session with the default settings, for scripts and for code that needs no settings of its own.
     ///
-    /// It lives as long as the process and cannot be ended. As on `URLSession.shared`, ``finishAndInvalidate()`` and
-    /// ``invalidateAndCancel()`` have no effect on it and its views, since other code may use it.
+    /// The session lives as long as the process and cannot be invalidated. As on `URLSession.shared`,
+    /// ``finishAndInvalidate()`` and ``invalidateAndCancel()`` have no effect on it and its views, because other code
+    /// may use it.
     public static let shared = HTTPSession(configuration: .default, loop: EventLoop.sharedOrStalled, isPermanent: true)
 
     /// Creates a session with its own connections.
@@ -43,15 +44,15 @@ public actor HTTPSession {
 
     /// The executor that runs tasks on the event loop's own thread.
     ///
-    /// Tasks that prefer it (`Task(executorPreference:)`) are resumed without a change of threads. It serves about a
-    /// quarter more small requests when hundreds of connections are busy, and fewer when only one is. Such tasks must
-    /// not block: the loop serves all sessions.
+    /// Tasks that prefer this executor (`Task(executorPreference:)`) are resumed without a change of threads. They send
+    /// about a quarter more small requests per second over hundreds of busy connections, but fewer over a single one.
+    /// Such tasks must not block, because the loop serves all sessions.
     public static var loopExecutor: any TaskExecutor { EventLoop.sharedOrStalled }
 
     /// Returns a view of this session with other settings.
     ///
-    /// The view shares the connections and their limits. If the change affects how connections are opened (TLS,
-    /// resolver, addresses, sockets), the view and the session do not use each other's connections.
+    /// The view shares the session's connections and their limits. If the change affects how connections are opened
+    /// (TLS, resolver, addresses, sockets), the view and the session do not use each other's connections.
     public nonisolated func with(_ change: (inout SessionConfiguration) -> Void) -> HTTPSession {
         var changed = configuration
         change(&changed)
@@ -84,9 +85,9 @@ public actor HTTPSession {
     /// When the closure returns, a background task reads a small rest of the body; a larger rest closes the connection.
     /// Bodies have no limit here, unless `options` sets one.
     ///
-    /// The closure may make calls on this session. They never wait for the connection that its own call holds: such
-    /// calls go first, and one at a time may use a connection above the limits of ``PoolLimits``. This applies to the
-    /// closure's task, its child tasks and tasks made by `Task`, not to detached tasks.
+    /// The closure may make calls on this session. They never wait for the connection that the closure's own call
+    /// holds: they go first, and one at a time may use a connection above the limits of ``PoolLimits``. This applies to
+    /// the closure's task, its child tasks and tasks made by `Task`, not to detached tasks.
     ///
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields.
@@ -123,8 +124,8 @@ public actor HTTPSession {
     /// - Parameters:
     ///   - target: The URL, or a request with a method and header fields.
     ///   - method: `nil` (the default) for the method of the request; POST for a URL.
-    ///   - progress: Called on the caller's actor with the latest state; intermediate states may be skipped, see
-    ///     ``TransferProgress``. The last state is always reported, and the transfer does not wait for the closure.
+    ///   - progress: A closure that is called on the caller's actor with the latest state (``TransferProgress``).
+    ///     Intermediate states may be skipped; the last one never is. The transfer does not wait for the closure.
     @discardableResult public nonisolated func upload(
         _ body: HTTPBody, to target: some HTTPTarget, method: HTTPRequest.Method? = nil, query: ParameterValue = .null,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -151,7 +152,7 @@ public actor HTTPSession {
     ///   - path: The file's name, a `String` or a `FilePath`; its directory must exist.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
     ///   - validate: Conditions for the head, in addition to a status of 2xx.
-    ///   - progress: As for ``upload(_:to:method:query:headers:timeout:options:validate:progress:)``.
+    ///   - progress: A closure like that of ``upload(_:to:method:query:headers:timeout:options:validate:progress:)``.
     /// - Returns: The exchange, with an empty body.
     /// - Throws: An ``HTTPError``: `.fileExists` before the request is sent, `.unacceptableStatus` with the response,
     ///   `.fileFailed`; `CancellationError`.
@@ -204,19 +205,19 @@ public actor HTTPSession {
     /// The number of running calls.
     public nonisolated var runningCallCount: Int { core.runningCount }
 
-    /// The connections and calls that the session holds now, by host, and the resources that all sessions of the
-    /// process hold. It takes time in proportion to the number of hosts and of open descriptors: use it occasionally,
-    /// not for each request.
+    /// The current connections and calls of the session, by host, and the resources of all sessions of the process.
+    /// Computing it takes time in proportion to the number of hosts and of open descriptors: use it occasionally, not
+    /// for each request.
     public nonisolated var diagnostics: SessionDiagnostics { SessionDiagnostics(core) }
 
-    /// The connection limits in force: those of ``SessionConfiguration/pool`` or of the last ``setPoolLimits(_:)``, as
-    /// changed by features such as the `concurrency` of `Martlet`.
+    /// The connection limits in force: those of ``SessionConfiguration/pool`` or of the last ``setPoolLimits(_:)``,
+    /// unless a feature such as the `concurrency` of `Martlet` has changed them.
     public nonisolated var poolLimits: PoolLimits { core.poolLimits }
 
     /// Changes the connection limits while calls run. Views share the change.
     ///
-    /// Connections in use are never closed: lower limits take effect as these become free. Limits that a feature sets
-    /// replace these.
+    /// Connections in use are never closed: lower limits take effect as they become free. Limits that a feature sets
+    /// take precedence.
     public nonisolated func setPoolLimits(_ limits: PoolLimits) { core.setPoolLimits(limits) }
 
     /// Changes the bandwidth limits of bodies, in bytes per second, also for running calls; `.none` removes them. Views
@@ -228,8 +229,7 @@ public actor HTTPSession {
     /// ```
     public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 
-    /// The running calls of this session and its views, in the order they were made: calls of all verbs, and
-    /// ``HTTPTask``s.
+    /// The running calls of this session and its views, in the order they were made, including those of ``HTTPTask``s.
     public var tasks: [RunningCall] { core.calls.all }
 
     /// Returns the running calls of a kind, in the order they were made.
@@ -238,11 +238,11 @@ public actor HTTPSession {
     /// Waits until the running calls have ended, then closes all connections. New calls throw immediately, also those
     /// of views.
     ///
-    /// If code of a running call awaits it, such as the closure of a stream, it waits only for the other calls; the
-    /// session is closed when that call has ended. Opened responses (``OpenResponse``) are running calls until their
-    /// body ends. Has no effect on ``shared``.
+    /// If code of a running call awaits this function, such as the closure of a stream, it waits only for the other
+    /// calls; the connections are closed when that call has ended. Opened responses (``OpenResponse``) are running
+    /// calls until their body ends. Has no effect on ``shared``.
     ///
-    /// The wait is unlimited: a call that never ends, such as an event stream, makes it wait forever. See
+    /// The wait has no limit: with a call that never ends, such as an event stream, use
     /// ``finishAndInvalidate(within:)``.
     public func finishAndInvalidate() async { await core.end(cancelling: false, notifying: configuration.delegate) }
 
@@ -250,17 +250,17 @@ public actor HTTPSession {
     /// polls. Otherwise like ``finishAndInvalidate()``. Cancelled calls throw `CancellationError`, also if their own
     /// code awaits this.
     ///
-    /// It is meant for a server that receives a signal to stop. The limit of the environment has to be longer:
-    /// Kubernetes kills 30 s after SIGTERM, systemd 90 s.
+    /// It is meant for a server that receives a signal to stop. The limit must be shorter than that of the environment:
+    /// Kubernetes kills a process 30 s after SIGTERM, systemd after 90 s.
     ///
     /// ```swift
     /// // On SIGTERM, with swift-service-lifecycle or a DispatchSource:
     /// await session.finishAndInvalidate(within: .seconds(20))
     /// ```
     ///
-    /// After the limit it waits as ``invalidateAndCancel()`` does: no longer than closures of streams take to return.
+    /// After the limit it waits like ``invalidateAndCancel()``, at most until the closures of streams have returned.
     /// Cancelling the task that awaits it has no effect.
-    /// - Parameter limit: The time for the running calls; zero or less cancels them immediately.
+    /// - Parameter limit: The maximum wait for the running calls; zero or less cancels them immediately.
     public func finishAndInvalidate(within limit: Duration) async {
         await core.end(cancelling: false, after: limit, notifying: configuration.delegate)
     }
@@ -268,8 +268,8 @@ public actor HTTPSession {
     /// Cancels the running calls and closes all connections; returns when they have ended. New calls throw immediately,
     /// also those of views.
     ///
-    /// If code of a running call awaits it, such as a handler or the closure of a stream, it does not wait for that
-    /// call. That call ends with `CancellationError` like the others. Has no effect on ``shared``.
+    /// If code of a running call awaits this function, such as the closure of a stream, it does not wait for that call.
+    /// That call ends with `CancellationError` like the others. Has no effect on ``shared``.
     public func invalidateAndCancel() async { await core.end(cancelling: true, notifying: configuration.delegate) }
 
     /// Returns the object that works on behalf of this session and its views; `nil` if none was set, or if it was
@@ -278,6 +278,6 @@ public actor HTTPSession {
         core.companion as? Object
     }
 
-    /// Sets the object that works on behalf of this session and its views. They hold it weakly.
+    /// Sets the object that works on behalf of this session and its views. They hold only a weak reference to it.
     package nonisolated func setCompanion(_ object: any AnyObject & Sendable) { core.companion = object }
 }

@@ -3,9 +3,9 @@ public import FoundationEssentials
 /// The URL of a call: a `String`, a `Substring`, an ``HTTPURL``, a Foundation `URL`, or an `HTTPRequest` with its
 /// method and its header fields. A host also accepts a list of path segments, such as `["issues", id]`.
 ///
-/// A string is parsed when the call is made. The error of an invalid string has the code ``HTTPError/Code/invalidURL``
-/// and names the character. The functions of an ``HTTPSession`` need an absolute URL; those of a host also accept a
-/// path.
+/// A string is parsed when the call is made. The error of an invalid string has the code ``HTTPError/Code/invalidURL``,
+/// and its message names the invalid character. The functions of an ``HTTPSession`` need an absolute URL; those of a
+/// host also accept a path.
 public protocol HTTPTarget: Sendable {
     /// The target as the caller gave it.
     var httpTarget: HTTPTargetForm { get }
@@ -48,7 +48,7 @@ extension HTTPURL: HTTPTarget {
     /// The parsed URL.
     public var httpTarget: HTTPTargetForm { .url(self) }
 
-    /// Parses the text of a Foundation `URL`, which is more lenient than this type.
+    /// Parses the text of a Foundation `URL`. Some texts that `URL` accepts are not valid here.
     /// - Throws: ``ParseError``, with the position in `url.absoluteString`.
     public init(_ url: URL) throws(ParseError) { try self.init(url.absoluteString) }
 }
@@ -57,7 +57,7 @@ extension URL: HTTPTarget {
     /// The text of the URL, resolved against its base.
     public var httpTarget: HTTPTargetForm { .text(absoluteString) }
 
-    /// Creates the same URL for Foundation, with user info and fragment; `nil` if Foundation cannot parse it.
+    /// Creates a Foundation `URL` from a URL, with user info and fragment; `nil` if Foundation cannot parse it.
     public init?(_ url: HTTPURL) { self.init(string: url.absoluteString) }
 }
 
@@ -76,7 +76,7 @@ extension HTTPRequest: HTTPTarget {
     }
 
     /// Creates a request to a URL given as a string.
-    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, whose message points at the character.
+    /// - Throws: An ``HTTPError`` with the code `.invalidURL`, whose message names the invalid character.
     public init(method: HTTPRequest.Method, url: String, headers: HTTPFields = HTTPFields()) throws(HTTPError) {
         self.init(method: method, url: try HTTPSession.url(url), headers: headers)
     }
@@ -97,7 +97,7 @@ extension HTTPTargetForm {
         return (url, request.headerFields)
     }
 
-    /// Returns the absolute URL. Path segments have none without a host.
+    /// Returns the absolute URL. Throws for path segments, which need a host.
     fileprivate func absoluteURL() throws(HTTPError) -> HTTPURL {
         switch self {
         case .text(let text): return try HTTPSession.url(text)
@@ -109,10 +109,10 @@ extension HTTPTargetForm {
 }
 
 extension HTTPSession {
-    /// Makes a call with the parameters of a verb. It sends nothing.
+    /// Creates a call with the parameters of a verb, without starting it.
     /// - Parameters:
-    ///   - method: `nil` for the method of a request; for a URL, GET without a body and POST with one.
-    ///   - headers: Fields that replace those of a request.
+    ///   - method: The method; `nil` for the method of a request, or, for a URL, GET without a body and POST with one.
+    ///   - headers: Fields that replace the request's fields of the same names.
     nonisolated func call(
         _ method: HTTPRequest.Method?, _ target: some HTTPTarget, _ query: ParameterValue, _ headers: HTTPHeaders,
         _ body: HTTPBody, _ timeout: Duration?, _ options: RequestOptions, _ validate: ResponseValidator?
@@ -131,8 +131,8 @@ extension HTTPSession {
             settings: settings)
     }
 
-    /// Returns the request that a call would send, for features that store or repeat it. It does not contain the user
-    /// name and password.
+    /// Returns the request that a call would send, for features that store or repeat it. The request does not contain
+    /// the user name and password of the URL.
     package nonisolated func request(
         for target: some HTTPTarget, query: ParameterValue = .null, body: HTTPBody = .none,
         headers: HTTPHeaders = HTTPHeaders()
@@ -148,7 +148,7 @@ extension HTTPSession {
     }
 
     /// Adds a query and header fields to a request.
-    /// - Returns: Its URL.
+    /// - Returns: The URL of the request.
     private nonisolated func complete(_ request: inout HTTPRequest, _ query: ParameterValue, _ headers: HTTPHeaders)
         throws -> HTTPURL
     {
@@ -192,14 +192,14 @@ extension HTTPSession {
             throw invalidURL("the request has no scheme or authority; use an absolute http or https URL")
         }
         let path = Call.isAsteriskForm(request) ? "/" : request.path ?? "/"
-        // When joined to a URL, a part must not reach into the next one: the parts decide where the request is sent.
+        // The joined parts are parsed as one URL: a delimiter in the authority would change the host or the path.
         guard !authority.utf8.contains(where: { "/?#@".utf8.contains($0) }) else {
             throw invalidURL("the request's authority contains more than a host and a port")
         }
         guard path.isEmpty || path.utf8.first == UInt8(ascii: "/") || path.utf8.first == UInt8(ascii: "?") else {
             throw invalidURL("the request's path does not begin with a slash")
         }
-        // A parsed path has dot segments only if they were meant to stay.
+        // Parsing a URL removes dot segments. If the request's path has some, the caller wants to send them.
         return try url("\(scheme)://\(authority)\(path)", pathAsIs: true)
     }
 
@@ -209,13 +209,13 @@ extension HTTPSession {
         }
     }
 
-    /// The error for a call of a session that was given only a path.
+    /// The error of a call on a session with path segments, which only a host accepts.
     package static var segmentsWithoutHost: HTTPError {
         invalidURL("path segments need a host: create one with session.host(_:), or pass an absolute URL")
     }
 
-    /// Returns a text that is not a URL, for an error: at most 200 characters, without a query and a fragment, with
-    /// `***` in place of possible user info and of a port that is not a number (a password without its `@`).
+    /// Returns a text that is not a valid URL, for an error: at most 200 characters, without query and fragment, with
+    /// `***` in place of user info and of a port that is not a number, which may be a password without its `@`.
     package static func withoutSecrets(_ text: String) -> String {
         let head = text.prefix { $0 != "?" && $0 != "#" }
         let start = head.firstRange(of: "//")?.upperBound ?? head.startIndex

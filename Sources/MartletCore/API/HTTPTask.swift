@@ -1,7 +1,7 @@
 /// A running call with its progress, which can be paused, resumed and cancelled.
 ///
-/// It starts when it is made. Releasing it does not stop it; ``cancel()`` does. If a task that awaits ``value`` is
-/// cancelled, that wait throws `CancellationError`; the call itself is not cancelled, because others may wait for it.
+/// The call starts when this object is made. Releasing the object does not stop the call; ``cancel()`` does. If a Swift
+/// task that awaits ``value`` is cancelled, only that wait ends, with `CancellationError`: others may wait as well.
 public actor HTTPTask {
     /// The kind of transfer.
     public enum Kind: String, Hashable, Sendable {
@@ -11,24 +11,24 @@ public actor HTTPTask {
         case upload
         /// A download: the body of the response is written to a file.
         case download
-        /// A body that is read as it arrives:
+        /// A response whose body is read as it arrives:
         /// ``HTTPSession/stream(_:method:query:body:headers:timeout:options:validate:_:)``,
-        /// ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)``, event streams. Tasks are never
-        /// of this kind.
+        /// ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)``, event streams. An ``HTTPTask``
+        /// never has this kind.
         case stream
     }
 
     /// The state of a task.
     public enum State: Hashable, Sendable {
-        /// It waits for a connection, between two attempts, or for a transfer that it shares with another call.
+        /// The task waits for a connection, for the next attempt, or for a transfer that it shares with another call.
         case waiting
-        /// It has a connection: the request is being sent, or the response is awaited.
+        /// The task has a connection: the request is being sent, or the response is awaited.
         case sending
-        /// It has the head of a response and receives the body.
+        /// The task has received the head of a response and receives the body.
         case receiving
-        /// It is paused: nothing is read or written, and the idle timeout is suspended.
+        /// The task is paused: nothing is read or written, and the idle timeout is suspended.
         case paused
-        /// It has ended. No other state follows.
+        /// The task has ended. No other state follows.
         case finished(Outcome)
 
         /// The way a task ended.
@@ -45,12 +45,12 @@ public actor HTTPTask {
         public var isFinished: Bool { if case .finished = self { true } else { false } }
     }
 
-    /// The number of its call, as in ``HTTPExchange/callNumber``.
+    /// The number of the call, as in ``HTTPExchange/callNumber``.
     public nonisolated let id: UInt64
     /// The kind of transfer. A task that became a download has the kind `.download`.
     public nonisolated var kind: Kind { control.destination == nil ? givenKind : .download }
     private nonisolated let givenKind: Kind
-    /// The request as it was made; without a scheme, an authority and a path if its URL cannot be parsed.
+    /// The request, before redirects. If its URL cannot be parsed, it has no scheme, authority and path.
     public nonisolated let request: HTTPRequest
     nonisolated let start = MonotonicTime.now()
     private nonisolated let events: EventBroadcaster<SessionEvent>
@@ -71,7 +71,7 @@ public actor HTTPTask {
         control = TransferControl()
         let (id, calls, control, outcome, head) = (id, core.calls, control, outcome, head)
         calls.add(self)
-        // Unstructured, since the call belongs to this object, and outlives the scope that started it.
+        // Unstructured, because the call outlives the scope that starts it. ``cancel()`` ends it.
         Task {
             do {
                 let exchange = try await run(control, head)
@@ -131,8 +131,8 @@ public actor HTTPTask {
     public func resume() { if control.resume() { emit(.resumed) } }
 
     /// Changes the priority of the call. In the queue for a connection, it moves to the position that it would have had
-    /// with that priority from the start. A request that has its connection is not affected; requests that follow it,
-    /// as after a redirect, have the new priority.
+    /// with that priority from the start. A request that has its connection is not affected; later requests of the
+    /// call, as after a redirect, have the new priority.
     public func setPriority(_ priority: RequestPriority) { control.setPriority(priority) }
 
     private func emit(_ kind: SessionEvent.Kind) {
@@ -147,8 +147,8 @@ public actor HTTPTask {
     /// The body is written for any status that the call's validator accepts; check ``response`` before. If the response
     /// was already complete, its body is written, and ``value`` keeps it.
     ///
-    /// Returns when the file is complete. Cancelling the task that awaits this does not cancel the call. If the file
-    /// cannot be created, the task does not change: its body is collected, and another file may be tried.
+    /// Returns when the file is complete. Cancelling the Swift task that awaits this does not cancel the call. If the
+    /// file cannot be created, the body is collected in memory as before, and another file may be tried.
     /// - Parameters:
     ///   - path: The file's name, a `String` or a `FilePath`; its directory must exist.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
@@ -162,7 +162,7 @@ public actor HTTPTask {
         }
         let exchange = try await outcome.value
         if let failure = control.takeFailure(of: destination) { throw failure }
-        // The last piece was delivered before the destination was set, and no check for it follows.
+        // If the call collected its last piece before the destination was set, the body is written here.
         guard control.claimDestination() else { return }
         let download = FileDownload(path: path, overwrites: overwrites, call: nil)
         do { try await download.write(exchange.body) } catch let error as HTTPError {
@@ -177,9 +177,9 @@ public actor HTTPTask {
 }
 
 extension HTTPSession {
-    /// Starts a call and returns it.
+    /// Starts a call and returns its task.
     ///
-    /// It is an upload if it has a body, otherwise a data task. The parameters are those of
+    /// The task is an upload if the request has a body, otherwise a data task. The parameters are those of
     /// ``stream(_:method:query:body:headers:timeout:options:validate:_:)``. If the request is invalid,
     /// ``HTTPTask/value`` throws the error.
     public func task(
@@ -191,7 +191,7 @@ extension HTTPSession {
         return task(body.isPresent ? .upload : .data, call, target) { try await self.collect($0, $1, head: $2) }
     }
 
-    /// Starts a download to a file and returns it; otherwise like
+    /// Starts a download to a file and returns its task; otherwise like
     /// ``download(_:to:overwrites:query:body:headers:timeout:options:validate:progress:)``.
     public func downloadTask(
         for target: some HTTPTarget, to path: some FilePathConvertible, overwrites: Bool = false,
@@ -210,7 +210,7 @@ extension HTTPSession {
         _ run: @escaping @Sendable (Call, TransferControl, Promise<HTTPResponse>) async throws -> HTTPExchange
     ) -> HTTPTask {
         let made = try? call.get()
-        // The request has no URL if that could not be parsed.
+        // Without a valid URL, the request has none.
         var request = HTTPRequest(method: .get, scheme: nil, authority: nil, path: nil)
         if let made {
             request = made.publicRequest

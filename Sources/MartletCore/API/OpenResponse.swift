@@ -7,16 +7,16 @@ public import FoundationEssentials
 /// ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)`` outlives the call: the response and its
 /// ``body`` together hold the connection, which returns to the pool when the body has been read to its end. When all
 /// copies of both are released, a small rest of the body is read in the background. A larger rest closes the
-/// connection, as after the closure of a stream. ``cancel()`` closes it immediately.
+/// connection, as after the closure of a stream. ``cancel()`` closes the connection immediately.
 public struct OpenResponse: HTTPResponseHead {
     private let answer: StreamedResponse
     /// The status and the fields.
     public let response: HTTPResponse
     /// The body. Only one task may read it at a time; it is never read ahead.
     ///
-    /// It may be stored without the response, and read in any task. Cancelling a task that reads it ends the body.
-    /// After its end, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`; after a failure, reading
-    /// throws the same error.
+    /// It may be stored without the response, and read in any task. Cancelling a task that reads the body ends the
+    /// body. After its end, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`; after a failure,
+    /// reading throws the same error.
     public let body: ResponseBody
 
     init(_ answer: StreamedResponse, _ reader: BodyReader) {
@@ -59,7 +59,7 @@ public struct OpenResponse: HTTPResponseHead {
 }
 
 extension HTTPSession {
-    /// Sends a request and returns its response with an unread body, which may be read at any time after the call.
+    /// Sends a request and returns the response with an unread body, which the caller can read later, in any task.
     ///
     /// ```swift
     /// let open = try await session.open("https://origin.internal/file")

@@ -32,7 +32,7 @@ public struct ProgressSequence: AsyncSequence, Sendable {
     public func cancel() async { await task?.cancel() }
 }
 
-/// The latest progress of one direction.
+/// The latest progress of one direction of a transfer.
 package final class ProgressState: Sendable {
     let newest = CurrentValue(TransferProgress())
 
@@ -82,7 +82,7 @@ extension HTTPSession {
             seen = version
             progress(state)
         }
-        // A cancelled task leaves the loop before the end.
+        // If this task is cancelled, the loop ends before the transfer.
         let result: Result<Value, any Error>
         do { result = .success(try await value) } catch { result = .failure(error) }
         if let (_, state) = await newest.next(after: seen) { progress(state) }

@@ -1,7 +1,7 @@
-/// A running call of a session, as ``HTTPSession/tasks`` lists it, with its progress; it can be cancelled.
+/// A running call of a session, listed by ``HTTPSession/tasks``. It has the call's progress, and can cancel the call.
 ///
-/// It does not keep the call running. After the call has ended, its progress keeps its last value, and ``cancel()``
-/// does nothing.
+/// This value does not keep the call running. After the call has ended, the progress keeps its last value, and
+/// ``cancel()`` does nothing.
 public struct RunningCall: Identifiable, Sendable {
     private enum Source: Sendable {
         case task(HTTPTask)
@@ -34,7 +34,7 @@ public struct RunningCall: Identifiable, Sendable {
         }
     }
 
-    /// The request as it was made, before redirects.
+    /// The request, before redirects.
     public var request: HTTPRequest {
         switch source {
         case .task(let task): task.request

@@ -15,7 +15,7 @@ public struct SessionConfiguration: Sendable {
     public var timeouts = Timeouts()
     /// The maximum size of a collected body, after content codings are decoded; 16 MiB by default.
     ///
-    /// It keeps a server from filling the memory. Streams and downloads to a file have no such limit.
+    /// The limit prevents a server from exhausting the memory. Streams and downloads to a file have no such limit.
     public var bufferedBodyLimit = ByteCount.mebibytes(16)
     /// Fields that are added to every request, unless the request sets them.
     ///
@@ -28,14 +28,15 @@ public struct SessionConfiguration: Sendable {
     public var userAgent: String? = "Martlet/\(martletVersion)"
     /// Whether content codings are requested, and decoded as the body streams; `true` by default.
     ///
-    /// They are gzip and deflate, and Brotli and Zstandard if Martlet was built with the package traits of these names.
+    /// The codings are gzip and deflate, and Brotli and Zstandard if Martlet was built with the package traits of these
+    /// names.
     ///
-    /// Only requested codings are decoded: the body of a request that sets `Accept-Encoding` itself is not decoded.
+    /// If a request sets `Accept-Encoding` itself, its response is decoded only with ``RequestOptions/decompresses``.
     public var decompressesResponses = true
     /// The limits on the expansion of a compressed body.
     public var decompressionLimits = DecompressionLimits()
-    /// The time that the body of a request with `Expect: 100-continue` waits for the server's response; 1 s by default,
-    /// as curl.
+    /// The time that a request with `Expect: 100-continue` waits for a 100 before it sends its body anyway; 1 s by
+    /// default, as in curl.
     public var continueTimeout = Duration.seconds(1)
     /// The limits on the number of connections and on their lifetime.
     public var pool = PoolLimits()
@@ -43,10 +44,10 @@ public struct SessionConfiguration: Sendable {
     ///
     /// ``HTTPSession/setBandwidthLimits(_:)`` changes them while calls run. A view has the limits of its session.
     public var bandwidth = BandwidthLimits.none
-    /// The minimum time between two requests to one origin, as crawlers need it; none by default.
+    /// The minimum time between two requests to one origin, for example in a crawler; none by default.
     ///
-    /// Requests wait for their turn in the order in which they arrive, and the total timeout includes this time.
-    /// Responses from the cache are not delayed. A view has the interval of its session.
+    /// Requests wait in the order in which they arrive, and the total timeout includes this wait. Responses from the
+    /// cache are not delayed. A view has the interval of its session.
     public var requestInterval = Duration.zero
     /// The limits on the parts of a response.
     public var wireLimits = WireLimits()
@@ -54,20 +55,20 @@ public struct SessionConfiguration: Sendable {
     public var tls = TLSSettings()
     /// The proxies of calls; by default those of the environment.
     ///
-    /// If ``unixSocketPath`` is set, connections use that socket, with or without a proxy.
+    /// Ignored if ``unixSocketPath`` is set: requests are then sent directly to that socket.
     public var proxy = ProxySettings.environment
-    /// Whether redirects are followed; up to 20 by default.
+    /// The policy for redirects; by default up to 20 are followed.
     public var redirects = RedirectPolicy.follow()
-    /// Whether calls are retried after transient failures; never by default.
+    /// The policy for retries after transient failures; by default nothing is retried.
     public var retry = RetryPolicy.never
-    /// The conditions under which a response is accepted. With `nil` (the default) any response is, also one with a
-    /// status of 400 or more.
+    /// The conditions under which a response is accepted. With `nil` (the default) any response is accepted, also one
+    /// with a status of 400 or more.
     ///
-    /// They are checked at the end, after all redirects and retries.
+    /// The conditions are checked after all redirects and retries.
     public var validator: ResponseValidator?
-    /// The program's own steps in each call; the first is the outermost. Empty by default.
+    /// The middleware of each call; the first is the outermost. Empty by default.
     public var middleware: [any HTTPMiddleware] = []
-    /// The delegate, which takes decisions in calls and is notified of their progress; `nil` by default.
+    /// The delegate, which makes decisions in calls and is notified of their progress; `nil` by default.
     public var delegate: (any SessionDelegate)?
     /// The encoder of the values of `HTTPBody.json(_:)`; by default JSON as `JSONEncoder` writes it, with sorted names.
     public var encoder = BodyEncoder()
@@ -76,13 +77,13 @@ public struct SessionConfiguration: Sendable {
     /// The mapper from the errors of calls to a service's own errors. With `nil` (the default) calls throw
     /// ``HTTPError``.
     ///
-    /// It receives every error of a call, also those of ``HTTPExchange/validated()`` and `decode`. It does not receive
-    /// the error of an invalid URL. Downloads in parts, event streams of a session and the offline queue do not use it,
-    /// because their errors decide whether they continue: they end with an ``HTTPError``.
+    /// The mapper receives every ``HTTPError`` of a call, also those of ``HTTPExchange/validated()`` and `decode`,
+    /// except that of an invalid URL. Downloads in parts, event streams of a session and the offline queue do not use
+    /// it: their own code decides by the ``HTTPError`` whether to continue, and they end with an ``HTTPError``.
     public var errors: ErrorMapper?
 
     #if Metrics
-        /// The factory of the metrics of calls; `nil` for the process's factory when the session is created.
+        /// The factory of the metrics of calls; `nil` for the factory of `MetricsSystem` when the session is created.
         ///
         /// Available if Martlet is built with the package trait `Metrics`.
         public var metricsFactory: (any MetricsFactory)?
@@ -91,8 +92,8 @@ public struct SessionConfiguration: Sendable {
     #if Tracing
         /// The tracer of calls; `nil` for the process's tracer.
         ///
-        /// Available if Martlet is built with the package trait `Tracing`. Each request has the fields with which its
-        /// server can continue the trace, such as `traceparent`.
+        /// Available if Martlet is built with the package trait `Tracing`. Each request has header fields with which
+        /// the server can continue the trace, such as `traceparent`.
         public var tracer: (any Tracer)?
     #endif
 
@@ -104,20 +105,19 @@ public struct SessionConfiguration: Sendable {
         set { identifiedResolver = newValue is SystemResolver ? .systemResolver : Identified(newValue) }
     }
     private var identifiedResolver = Identified.systemResolver
-    /// Addresses to use instead of a lookup, as curl's `--resolve`. The host `*` matches any host.
+    /// Addresses to use instead of a lookup, as with curl's `--resolve`. The host `*` matches any host.
     public var resolveOverrides: [Endpoint: [SocketAddress]] = [:]
-    /// Hosts and ports to connect to instead of the URL's, as curl's `--connect-to`. The first match is used. Names in
-    /// the request and in TLS remain those of the URL.
+    /// Hosts and ports to connect to instead of the URL's, as with curl's `--connect-to`. The first match is used. The
+    /// request and TLS still use the host of the URL.
     public var connectOverrides: [ConnectOverride] = []
-    /// A unix domain socket to connect to instead of the network, as curl's `--unix-socket`. A leading `@` selects the
-    /// abstract namespace. `nil` by default.
+    /// A unix domain socket to connect to instead of the network, as with curl's `--unix-socket`. A leading `@` selects
+    /// the abstract namespace. `nil` by default.
     public var unixSocketPath: String?
-    /// The race between the addresses of a host (RFC 8305).
+    /// The options of Happy Eyeballs, the race between the addresses of a host (RFC 8305).
     public var happyEyeballs = HappyEyeballsOptions()
     /// The socket options of each connection.
     public var socketOptions = SocketOptions()
     /// The class of the traffic, as a hint to the network; `nil` (the default) for ordinary traffic.
-    /// ``RequestOptions/serviceClass`` overrides it.
     public var serviceClass: ServiceClass?
     /// The priority among requests that wait for a connection.
     public var priority = RequestPriority.normal
@@ -141,8 +141,8 @@ public struct SessionConfiguration: Sendable {
     /// The default configuration.
     public static var `default`: SessionConfiguration { SessionConfiguration() }
 
-    /// The default configuration, except that no data of a call outlives it. Nothing is written to disk, and TLS
-    /// sessions are not resumed, so that servers cannot link connections to each other.
+    /// The default configuration, except that TLS sessions are not resumed, so that servers cannot link connections to
+    /// each other. Nothing is written to disk.
     public static var ephemeral: SessionConfiguration {
         var configuration = SessionConfiguration()
         configuration.tls.usesSessionTickets = false
@@ -181,14 +181,14 @@ public struct RequestOptions: Sendable {
     public var bodyLimit: ByteCount?
     /// Whether content codings are requested and decoded.
     ///
-    /// A request with its own `Accept-Encoding` sends it unchanged, and its body is not decoded, unless this is `true`.
-    /// Codings are neither requested nor decoded for ranges.
+    /// A request's own `Accept-Encoding` is sent unchanged, and the body of the response is then decoded only if this
+    /// is `true`. Codings are neither requested nor decoded for range requests.
     public var decompresses: Bool?
     /// The version in the request line; `nil` for HTTP/1.1. With HTTP/1.0 the connection is not reused, and a body
     /// needs a length.
     public var version: HTTPVersion?
 
-    /// The fields of the session, or of Martlet itself, that are not sent.
+    /// The names of fields that the session or Martlet would add, and that are not sent.
     public var omittedFields: Set<HTTPField.Name> {
         get { box?.content.omittedFields ?? [] }
         set { rare.omittedFields = newValue }
@@ -199,8 +199,8 @@ public struct RequestOptions: Sendable {
     /// Whether the response's `Content-Length` is ignored: the body ends with the connection, unless it is chunked.
     /// `nil` for `false`.
     ///
-    /// It is for servers that send a wrong length. Missing bytes cannot be detected then, so the cache is not used, and
-    /// the connection is not reused.
+    /// For servers that send a wrong length. Missing bytes cannot be detected then, so the cache is not used, and the
+    /// connection is not reused.
     public var ignoresContentLength: Bool?
 
     /// The trailers after a chunked body (RFC 9110 §6.5). They are sent only if the body has no known length.
@@ -209,26 +209,26 @@ public struct RequestOptions: Sendable {
         set { rare.trailers = newValue }
     }
 
-    /// The proxies. ``ProxySettings/environment`` is the environment as read when the session was created.
+    /// The proxies. ``ProxySettings/environment`` is the environment at the time when the session was created.
     public var proxy: ProxySettings? {
         get { box?.content.proxy }
         set { rare.proxy = newValue }
     }
 
-    /// Whether redirects are followed.
+    /// The policy for redirects.
     public var redirects: RedirectPolicy? {
         get { box?.content.redirects }
         set { rare.redirects = newValue }
     }
 
-    /// Whether the call is retried after transient failures.
+    /// The policy for retries after transient failures.
     public var retry: RetryPolicy? {
         get { box?.content.retry }
         set { rare.retry = newValue }
     }
 
-    /// The request's `Idempotency-Key`, by which a server recognizes a repetition. Requests with it are retried for any
-    /// method. All attempts of the call use the same key; `nil` for none.
+    /// The request's `Idempotency-Key`, by which a server recognizes a repetition; `nil` for none. With a key, requests
+    /// of any method are retried. All attempts of the call use the same key.
     public var idempotencyKey: IdempotencyKey? {
         get { box?.content.idempotencyKey }
         set { rare.idempotencyKey = newValue }
@@ -242,8 +242,8 @@ public struct RequestOptions: Sendable {
 
     /// The class of the call's traffic, as a hint to the network. It overrides ``SessionConfiguration/serviceClass``.
     ///
-    /// A connection is marked when the call gets it, so that calls of different classes share connections. Unless
-    /// ``priority`` is set, the class is also the call's priority among those that wait for a connection: low for
+    /// A connection gets the class of each call that uses it, so that calls of different classes can share connections.
+    /// Unless ``priority`` is set, the class also sets the call's priority in the queue for a connection: low for
     /// ``ServiceClass/background``, normal for ``ServiceClass/bestEffort``, and high for all others.
     public var serviceClass: ServiceClass? {
         get { box?.content.serviceClass }
@@ -256,7 +256,7 @@ public struct RequestOptions: Sendable {
         set { rare.bandwidth = newValue }
     }
 
-    /// The calls that share one bandwidth limit with this one, instead of ``bandwidth``.
+    /// The group of calls whose common bandwidth limit replaces ``bandwidth``.
     package var bandwidthGroup: BandwidthGroup? {
         get { box?.content.bandwidthGroup }
         set { rare.bandwidthGroup = newValue }
@@ -265,8 +265,8 @@ public struct RequestOptions: Sendable {
     /// Whether a request whose method is not idempotent may be sent again on a new connection after a reused one turned
     /// out to be closed. `nil` for `false` (RFC 9110 §9.2.2).
     ///
-    /// A request with an `Idempotency-Key` field may always be sent again. If no byte of a request was written, it
-    /// always is.
+    /// A request with an `Idempotency-Key` field may always be sent again. A request is also sent again if none of its
+    /// bytes was written.
     public var allowsResendingNonIdempotentMethods: Bool?
 
     /// The options that few calls set and that need more than a byte. Options are copied often, and waiting calls hold
@@ -294,7 +294,7 @@ public struct RequestOptions: Sendable {
 
     private var box: Box?
 
-    /// Used only to change options: reading an option that is not set allocates nothing.
+    /// Used only by setters. Getters read ``box``, so that reading an option that is not set allocates nothing.
     private var rare: Rare {
         get { box?.content ?? Rare() }
         set { box = Box(newValue) }
@@ -331,8 +331,8 @@ public struct RequestOptions: Sendable {
         rare = Rare(redirects: redirects, retry: retry, idempotencyKey: idempotencyKey, validator: validator)
     }
 
-    /// Returns these options; options that are not set here are taken from a base, as a call's are merged over its
-    /// host's.
+    /// Returns these options, with the options that are not set here taken from `base`. The options of a call are
+    /// merged over those of its host in this way.
     ///
     /// Timeouts, the directions of ``bandwidth``, the fields of ``trailers`` by name, and the settings of features are
     /// merged one by one. ``omittedFields`` are those of both. A policy (``redirects``, ``retry``, ``proxy``,
@@ -436,7 +436,7 @@ public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByI
     /// A count without a limit.
     public static let unlimited = ByteCount(.max)
 
-    /// The count in the unit that suits it, rounded down: `999 B`, `1.5 KiB`, `12.0 MiB`; or `unlimited`.
+    /// The count in the largest suitable unit, rounded down: `999 B`, `1.5 KiB`, `12.0 MiB`; or `unlimited`.
     public var description: String {
         if self == .unlimited { return "unlimited" }
         if bytes < 1024 { return "\(bytes) B" }
@@ -450,7 +450,7 @@ public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByI
     public static func < (left: ByteCount, right: ByteCount) -> Bool { left.bytes < right.bytes }
 
     /// Decodes a count of bytes.
-    /// - Throws: `DecodingError.dataCorrupted` for a negative one.
+    /// - Throws: `DecodingError.dataCorrupted` for a negative number.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         bytes = try container.decode(Int.self, forKey: .bytes)
@@ -469,7 +469,7 @@ public struct ByteCount: Hashable, Sendable, Codable, Comparable, ExpressibleByI
 }
 
 extension ServiceClass {
-    /// The priority of its calls among those that wait for a connection.
+    /// The priority of calls of this class in the queue for a connection.
     var priority: RequestPriority {
         switch self {
         case .background: .low

@@ -1,13 +1,13 @@
 /// A snapshot of a session's connections and calls, and of the resources of the process. It is meant for logs, health
 /// pages, and tests that search for leaks.
 ///
-/// The values are read one after the other while calls run, so sums may be off by a call or two.
+/// The values are read one after the other while calls run, so they may not match exactly.
 public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
-    /// The counts of a host: of all connections with one scheme, name and port, with or without a proxy.
+    /// The counts of a host: of all connections and requests with one scheme, name, port and proxy.
     public struct Host: Hashable, Sendable {
         /// The scheme, name and port, such as `https://example.com:443`, followed by the proxy of a tunnel, as in
-        /// `https://example.com:443 through http://proxy.example:3128`. A proxy that forwards requests is itself a
-        /// host.
+        /// `https://example.com:443 through http://proxy.example:3128`. A proxy that forwards requests is listed as a
+        /// host itself.
         public var origin: String
         /// The number of open connections that are free.
         public var idle = 0
@@ -81,7 +81,7 @@ public struct SessionDiagnostics: Hashable, Sendable, CustomStringConvertible {
 
     private static func origin(of key: ConnectionKey) -> String {
         let destination = key.destination
-        // A proxy that forwards requests is itself the destination.
+        // Connections to a forwarding proxy serve many origins.
         if let proxy = key.proxy, proxy.forwards(isSecure: destination.isSecure) { return "\(proxy)" }
         let name = destination.host.utf8.contains(UInt8(ascii: ":")) ? "[\(destination.host)]" : destination.host
         let place = "\(destination.isSecure ? "https" : "http")://\(name):\(destination.port)"

@@ -26,9 +26,9 @@ public protocol SettingKey: SendableMetatype {
 
 /// The position of a feature's stage in the pipeline of a call.
 ///
-/// Redirects and retries come before all of these positions, so that each request they cause passes the stage again.
-/// Features at the same position run in the order of the first assignments of their settings, and before Martlet's own
-/// stage at that position.
+/// Redirects and retries come before all of these positions, so that each request that they cause passes the stage
+/// again. Features at the same position run in the order of the first assignment of their settings, and before
+/// Martlet's own stage at that position.
 public enum StagePosition: Int, Sendable, Comparable {
     /// After ``SessionConfiguration/middleware``, before credentials and cookies are added. A redirect or a retry
     /// passes the stage again; a request that is repeated with credentials does not.
@@ -38,7 +38,7 @@ public enum StagePosition: Int, Sendable, Comparable {
     /// Before cookies are added and stored. A request that is repeated with credentials passes the stage again.
     case cookies
     /// The last position, before the cache, or before the network in sessions without a cache. Responses from the cache
-    /// also pass a stage here. The fields it receives do not include credentials and cookies.
+    /// also pass a stage here. The stage receives the request without credentials and cookies.
     case cache
 
     /// Whether one position comes before another.
@@ -59,7 +59,7 @@ public enum StagePosition: Int, Sendable, Comparable {
 public protocol FeatureKey: SettingKey {
     /// The position of the feature's stage; ``StagePosition/request`` by default.
     static var position: StagePosition { get }
-    /// Returns the stage for one call; `nil` if the feature is not used in it, which then costs nothing.
+    /// Returns the stage for one call; `nil` if the call does not use the feature, which then costs nothing.
     static func middleware(for value: Value) -> (any HTTPMiddleware)?
 }
 
@@ -68,7 +68,7 @@ extension FeatureKey {
     public static var position: StagePosition { .request }
 }
 
-/// A setting with a stage that handles the core's calls directly, without a copy for a middleware.
+/// A setting with a stage that works on the core's own types of request and response, not on those of middleware.
 package protocol StageKey: SettingKey {
     /// The position of the stage.
     static var position: StagePosition { get }
@@ -76,7 +76,7 @@ package protocol StageKey: SettingKey {
     static func isActive(_ value: Value) -> Bool
     /// Returns the stage for one call; `nil` if it is not needed.
     static func stage(for call: Call, _ progress: CallProgress) -> (any CallStage)?
-    /// Returns the response to a call that needs no other stage, if it is available without waiting.
+    /// Returns the response to a call that needs no other stage; `nil` if it is not available without waiting.
     static func immediateResponse(_ call: Call, _ core: SessionCore, _ dialer: Dialer, _ control: TransferControl)
         -> StreamedResponse?
 }
@@ -91,7 +91,7 @@ extension StageKey {
 
 /// An object that accompanies a session from its start to its end, and may change the limits of its connections.
 package protocol SessionAttachment: AnyObject, Sendable {
-    /// Returns the limits in force, based on those of the settings. Called under the pool's lock.
+    /// Returns the limits in force. Called with the limits of the settings, under the pool's lock.
     func limits(_ limits: PoolLimits) -> PoolLimits
     /// Ends the attachment; called when the session is released.
     func end()

@@ -29,7 +29,7 @@ package struct BodyCopier: Sendable {
         var hasMore = true
         while hasMore, !writer.hasEnough {
             let block = try await emptyBlock()
-            // Received bytes are written when no more bytes are available; while a write runs, more bytes are gathered.
+            // A block is written when no more bytes are available. While the previous write runs, more are gathered.
             do {
                 hasMore = try await reader.fill(
                     block, from: exchange, whereNothingCame: { writer.isIdle },
@@ -80,8 +80,8 @@ package struct BodyCopier: Sendable {
 }
 
 extension ResponseBody {
-    /// Writes the rest of the body while it is received, until it ends or the sink accepts no more; then the connection
-    /// is not reused. When it returns or throws, no write runs.
+    /// Writes the rest of the body while it is received, until the body ends or the sink accepts no more. When this
+    /// returns or throws, no write runs.
     /// - Parameter expected: The expected number of bytes, if it is known.
     /// - Throws: An ``HTTPError``, such as `.fileFailed` and `.diskFull`; `CancellationError`.
     package func copy(into sink: any BlockSink, expected: UInt64?) async throws {
@@ -104,7 +104,7 @@ package protocol BlockSink: Sendable {
     /// Writes the next bytes of a body: all of them, unless it throws or accepts no more.
     /// - Returns: Whether the sink accepts more of the body.
     func write(_ bytes: RawSpan) throws(StorageError) -> Bool
-    /// The worker threads on which it is called: those shared by all sessions, unless it waits for the disk.
+    /// The worker threads that call the sink; by default those that all sessions share. A sink that syncs uses others.
     var workers: BlockingThreadPool { get }
 }
 
@@ -118,7 +118,7 @@ extension AtomicFileWriter: BlockSink {
     }
 }
 
-/// A writer that writes blocks, mostly to a file, while the next block is received.
+/// A writer that writes a block to a sink, mostly a file, while the next block is received.
 ///
 /// There are two blocks: a worker writes one while the other is filled. If the file is slower than the network, the
 /// reader waits, and the TCP window slows the sender down.
@@ -150,7 +150,7 @@ final class BlockWriter: Sendable {
     }
 
     /// Returns an empty block; waits while both blocks are full.
-    /// - Throws: The error of an earlier write.
+    /// - Throws: The error that an earlier write failed with.
     func emptyBlock() async throws(StorageError) -> FileBlock {
         while true {
             let block = try state.withLock { state throws(StorageError) -> FileBlock? in
@@ -167,8 +167,8 @@ final class BlockWriter: Sendable {
 
     var isIdle: Bool { state.withLock { !$0.isWriting } }
 
-    /// Writes a block after the previous one is written. A sink that accepts no more receives no block.
-    /// - Throws: The error of an earlier write.
+    /// Waits for the previous write, then starts to write a block, unless the sink accepts no more.
+    /// - Throws: The error that an earlier write failed with.
     func write(_ block: FileBlock) async throws(StorageError) {
         await waitForWorker()
         let isWanted = try state.withLock { state throws(StorageError) in
@@ -194,13 +194,13 @@ final class BlockWriter: Sendable {
     var hasEnough: Bool { if case .success(false) = state.withLock({ $0.wantsMore }) { true } else { false } }
 
     /// Waits until everything is written.
-    /// - Throws: The error of a write.
+    /// - Throws: The error that a write failed with.
     func finish() async throws(StorageError) {
         await waitForWorker()
         _ = try state.withLock { $0.wantsMore }.get()
     }
 
-    /// Waits for a running write.
+    /// Waits for a running write, without throwing its error.
     func waitForWorker() async {
         guard !isIdle else { return }
         await suspend { (waiter: Waiter<Void>) in
@@ -214,9 +214,9 @@ final class BlockWriter: Sendable {
     }
 }
 
-/// A block of memory between a body and a file. The receiving task fills it, and the worker that writes empties it.
+/// A block of memory between a body and a file. The receiving task fills it; the worker thread writes and empties it.
 ///
-/// `@unchecked Sendable`: only one of them uses it at a time; it is handed over under the lock of ``BlockWriter``.
+/// `@unchecked Sendable`: only one of the two uses a block at a time; ``BlockWriter`` hands it over under its lock.
 @safe final class FileBlock: @unchecked Sendable {
     private let memory: UnsafeMutableRawBufferPointer
     /// The number of bytes in the block.
@@ -233,8 +233,8 @@ final class BlockWriter: Sendable {
 
     var isFull: Bool { unsafe count == memory.count }
 
-    /// Calls a closure to fill the free part.
-    /// - Parameter body: Returns the number of bytes that it added, and a result.
+    /// Calls a closure that fills the free part, and returns the closure's result.
+    /// - Parameter body: The closure; returns the number of bytes that it added, and a result.
     func fill<Value, Failure: Error>(_ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> (Int, Value))
         throws(Failure) -> Value
     {

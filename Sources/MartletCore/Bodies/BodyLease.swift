@@ -2,11 +2,11 @@ import Synchronization
 
 /// The lease that an opened response holds on its call.
 ///
-/// Three parties share it. A task runs the call, waits in ``ended(_:on:)`` while the body is read elsewhere, and then
-/// ends the call like any other. The body's reader is owned only by the program: it reports in ``read(_:)`` the end of
-/// the body, and in its `deinit` that no one reads it any more. The control ends the lease when the call is cancelled.
+/// Three parties share the lease. A task runs the call, waits in ``ended(_:on:)`` while the program reads the body, and
+/// then ends the call like any other. The reader, which only the program owns, reports the end of the body in
+/// ``read(_:)``, and in its `deinit` that it was released. The control ends the lease when the call is cancelled.
 package final class BodyLease: Sendable {
-    /// The end of the body: read to its end or released, or an error.
+    /// The outcome of the body: success if it was read to its end or released, otherwise an error.
     typealias End = Result<Void, any Error>
 
     private struct State {
@@ -20,7 +20,7 @@ package final class BodyLease: Sendable {
         /// The time of the last read.
         var lastRead = MonotonicTime.now()
         var end: End?
-        /// The call's wait for the end of the body.
+        /// The wait in ``ended(_:on:)``.
         var wait: OneShot<Void>?
         /// The outcome of the call, after its end.
         var closed: End?
@@ -40,7 +40,7 @@ package final class BodyLease: Sendable {
 
     // MARK: The caller
 
-    /// Returns the response, once it is open.
+    /// Waits for the response.
     func response() async throws -> OpenResponse {
         let result = await withTaskCancellationHandler {
             await state.next { $0.opened.take() }
@@ -69,7 +69,7 @@ package final class BodyLease: Sendable {
             state.isOpened = true
             if !state.isUnwanted { state.opened = .success(response) }
         }
-        // The body is empty, and the connection need not wait until the reader finds out.
+        // The connection of an empty body is released before the program reads the body.
         if answer.expectedContentLength == 0 { end(.success(())) }
     }
 
@@ -169,7 +169,7 @@ package final class BodyLease: Sendable {
         }
     }
 
-    /// Returns the error that the call threw after an error ended the body.
+    /// Returns the error that the call ended with after an error of the body.
     func reason(of error: any Error) async -> any Error {
         // A cancellation is reported immediately, and never mapped.
         if error is CancellationError { return error }

@@ -1,13 +1,12 @@
 import Synchronization
 
 extension StreamedResponse {
-    /// The maximum size in bytes of a body that is expected to arrive with its head, and is first read without a
-    /// reader.
+    /// The maximum size in bytes of a body that is read without a ``BodyReader`` if it has already arrived.
     private static let smallByteCount: UInt64 = 64 * 1024
 
     /// Collects the body: first the received part of a short body, then the rest with a reader.
     ///
-    /// It is not inlined, so that its variables take no memory in calls that wait for their response.
+    /// Not inlined, so that its variables take no memory in calls that wait for their response.
     /// - Parameter outcome: Receives the head.
     @inline(never) func collected(_ control: TransferControl, head outcome: Promise<HTTPResponse>?) async throws
         -> HTTPExchange
@@ -34,7 +33,7 @@ extension StreamedResponse {
             }
             reader.expectWhole()
             while true {
-                // Checked before each piece: only here are the delivered bytes separated from those that follow.
+                // Checked before each piece: here `body` has all delivered bytes, and the rest can go to a file.
                 if control.isExposed, let destination = control.pendingDestination {
                     _ = control.claimDestination()
                     do {
@@ -60,7 +59,7 @@ extension StreamedResponse {
         return exchange(with: body, isCollected: true)
     }
 
-    /// Returns the body if it is short and available without waiting; otherwise the available part.
+    /// Returns the part of a short body that is available without waiting.
     /// - Parameter limit: The maximum size of the body, in bytes.
     /// - Returns: The bytes, and whether they are the whole body; `nil` if no read was attempted.
     /// - Throws: ``HTTPError``, or `CancellationError`.
@@ -78,7 +77,7 @@ extension StreamedResponse {
         }
     }
 
-    /// Ends an exchange that failed while the body was read.
+    /// Ends an exchange that failed while the body was read, and returns the error to throw.
     fileprivate func failure(_ error: ExchangeError, of exchange: Exchange) -> any Error {
         exchange.finish()
         return call.failure(error, attempts: attempts, status: head.status)
@@ -98,11 +97,11 @@ package final class BodyReader: Sendable {
         var input = Input.open
         var pieceByteCount = 16 * 1024
         var deliveredByteCount: UInt64 = 0
-        /// The end of waits for more bytes, if it is sooner than the timeouts.
+        /// The deadline of waits for more bytes, if it is earlier than those of the timeouts.
         var deadline: MonotonicTime?
         /// The maximum number of bytes to deliver; `nil` for no limit.
         var byteLimit: Int?
-        /// The delivered bytes, if they are buffered.
+        /// The buffer of the delivered bytes; `nil` if they are not buffered.
         var memory: BodyReplayBuffer?
         /// Whether bytes of the body are lost, so that a file of it would be incomplete.
         var hasLostBytes = false
@@ -203,8 +202,8 @@ package final class BodyReader: Sendable {
         return piece
     }
 
-    /// Counts delivered bytes, up to the limit.
-    /// - Parameter piece: The bytes; `nil` if they cannot be buffered.
+    /// Counts delivered bytes. Throws an error if they exceed the limit.
+    /// - Parameter piece: The bytes to buffer; `nil` if they went directly into a block.
     private func delivered(_ count: Int, _ piece: [UInt8]? = nil) throws {
         let (total, limit) = state.withLock { state in
             state.deliveredByteCount += UInt64(count)
@@ -252,7 +251,7 @@ package final class BodyReader: Sendable {
     }
 
     private func receive(from exchange: Exchange) async throws -> [UInt8]? {
-        // A small body gets an array of its size, because the caller may store the array.
+        // The array for a small body has no spare capacity, because the caller may store the array.
         let size = max(1, min(state.withLock(\.pieceByteCount), exchange.payloadByteCountBound))
         while true {
             do throws(ExchangeError) {
@@ -320,9 +319,8 @@ package final class BodyReader: Sendable {
     ///
     /// - Parameters:
     ///   - exchange: The ``plainExchange``.
-    ///   - mayStop: Called when no more bytes are available; returns whether the block is wanted now.
-    ///   - untilWanted: Waits until the block is wanted. More bytes may arrive during the wait, which does not delay
-    ///     the received ones.
+    ///   - mayStop: Called when no more bytes are available; returns whether the block can be written now.
+    ///   - untilWanted: Waits until the block can be written. More bytes may arrive in that time.
     /// - Returns: Whether more bytes may follow.
     /// - Throws: ``HTTPError``, or `CancellationError`.
     func fill(
@@ -369,7 +367,7 @@ package final class BodyReader: Sendable {
         return true
     }
 
-    /// Records that the caller needs only the whole body, not single parts early, unless each part is reported.
+    /// Lets a stored body be delivered in one piece, because the caller collects it. No effect if pieces are reported.
     func expectWhole() {
         guard !isCoded, call.observer == nil, !control.isExposed, case .stored(let body) = channel else { return }
         body.collect()
@@ -381,18 +379,18 @@ package final class BodyReader: Sendable {
             body = piece
             return
         }
-        // Reserves room for the whole body after its first bytes, but at most sixteen times their size: the length is
-        // only claimed.
+        // Reserves room for the whole body after its first bytes, but at most sixteen times their size, because the
+        // server's length may be wrong.
         if body.capacity < body.count + piece.count, let length = expectedByteCount {
             body.reserveCapacity(Int(min(length, UInt64(body.count) * 16)))
         }
         body += piece
     }
 
-    /// Returns the beginning of a body whose rest is not needed: the bytes that arrive within a time, up to a limit.
+    /// Returns the beginning of a body whose rest is not needed: at most `limit` bytes, as far as they arrive in time.
     func beginning(upTo limit: Int, within timeout: Duration) async -> [UInt8] {
         let end = min(MonotonicTime.now().advanced(by: timeout), call.totalDeadline)
-        // The bytes are limited here: the caller's limit does not apply to a rejected body.
+        // `limit` replaces the caller's limit, which does not apply to a rejected body.
         state.withLock { ($0.deadline, $0.byteLimit) = (end, nil) }
         var beginning: [UInt8] = []
         do {
@@ -424,7 +422,7 @@ package final class BodyReader: Sendable {
     /// The bytes delivered so far; `nil` if a part of them was not buffered.
     var remembered: [UInt8]? { state.withLock { $0.deliveredByteCount == 0 ? [] : $0.memory?.bytes } }
 
-    /// Records that the rest of the body is written to a file, and cannot be read again.
+    /// Discards the buffer, because the rest of the body is written to a file.
     func beginWriting() { state.withLock { $0.memory = nil } }
 
     /// Whether bytes of the body are lost, because reading them or writing them to a file failed.
@@ -438,14 +436,14 @@ package final class BodyReader: Sendable {
 
     // MARK: Errors
 
-    /// Returns the error that the call threw because of an error of the body.
+    /// Returns the error that the call ended with because of an error of the body.
     func reason(of error: HTTPError) async -> any Error { await lease?.reason(of: error) ?? error }
 
     func tooLarge(_ limit: Int) -> HTTPError {
         rejection(.bodyTooLarge, "the body is larger than the limit of \(limit) bytes")
     }
 
-    /// Returns the error of an invalid response; the connection is not reused.
+    /// Rejects the body, so that its connection is not reused, and returns the error.
     package func rejection(_ code: HTTPError.Code, _ message: String, underlying: (any Error)? = nil) -> HTTPError {
         channel.reject()
         loseBytes()
@@ -468,7 +466,7 @@ package final class BodyReader: Sendable {
     }
 }
 
-/// The delivered bytes of a body, up to a limit.
+/// A buffer of the delivered bytes of a body, up to a limit.
 private struct BodyReplayBuffer: Sendable {
     let limit: Int
     /// The bytes; `nil` if a part of them was not buffered.

@@ -9,12 +9,12 @@ actor BytesSource: RequestBodySource {
     func next() async throws -> [UInt8]? { bytes.take() }
 }
 
-/// A source that reads a file on a worker thread, 256 KiB at a time. The next piece is read while one is sent.
+/// A source that reads a file on a worker thread, 256 KiB at a time. While a piece is sent, the next one is read.
 actor FileSource: RequestBodySource {
     private static let pieceByteCount = 256 * 1024
     private let file: FileReader
     private var offset: UInt64 = 0
-    /// The next piece, which is being read.
+    /// The read of the next piece, which has started.
     private var ahead: OneShot<Result<[UInt8], StorageError>>?
 
     private init(_ file: FileReader) { self.file = file }
@@ -61,7 +61,7 @@ actor SequenceSource<Pieces: AsyncSequence & Sendable>: RequestBodySource where 
     init(_ pieces: Pieces) { iterator = pieces.makeAsyncIterator() }
 
     func next() async throws -> [UInt8]? {
-        // Taken out while it is in use, because an actor is reentrant. In practice only one task reads.
+        // Removed while in use, because actors are reentrant. In practice only one task reads.
         guard var current = iterator.take() else { return nil }
         let piece = try await current.next(isolation: self)
         guard let piece else { return nil }
@@ -70,8 +70,8 @@ actor SequenceSource<Pieces: AsyncSequence & Sendable>: RequestBodySource where 
     }
 }
 
-/// A source that can be read only once. It can be opened several times until it is read, because a server that responds
-/// without reading the body has not consumed it.
+/// A source that can be read only once. It can be opened again as long as nothing was read, for example after a
+/// redirect that arrived before the body was sent.
 package final class SingleUseSource: Sendable {
     private struct State {
         /// The number of times the source was opened or taken back.
@@ -80,12 +80,12 @@ package final class SingleUseSource: Sendable {
     }
 
     private let source: any RequestBodySource
-    /// The lock on the right to read, used by the exchange that opened the source, and by the code that takes it back.
+    /// The lock on the right to read, used by the exchange that reads the source, and by the code that takes it back.
     private let state = Mutex(State())
 
     init(_ source: any RequestBodySource) { self.source = source }
 
-    /// Opens the source, unless it was read. An earlier opening can then read nothing more.
+    /// Opens the source; `nil` if it was read. Earlier results of this function can then read nothing more.
     func open() -> (any RequestBodySource)? {
         let number = state.withLock { state -> UInt64? in
             guard !state.isBegun else { return nil }
@@ -98,7 +98,7 @@ package final class SingleUseSource: Sendable {
     /// Whether the source is unread.
     var isWhole: Bool { state.withLock { !$0.isBegun } }
 
-    /// Takes the source back: an earlier opening can read nothing more.
+    /// Takes the source back from an exchange that opened it, which can then read nothing more.
     /// - Returns: Whether the source is unread.
     func rewind() -> Bool { open() != nil }
 
@@ -123,7 +123,7 @@ package final class SingleUseSource: Sendable {
             guard source.begin(number) else {
                 throw HTTPError(
                     .bodyNotReplayable, phase: .sending,
-                    message: "the body can be read only once, and was opened by another request")
+                    message: "the body can be read only once, and another request has taken it over")
             }
             return try await source.source.next()
         }

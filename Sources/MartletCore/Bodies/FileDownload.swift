@@ -1,4 +1,4 @@
-/// A download of a body to a file, which is renamed to its final name when it is complete.
+/// A download of a body to a temporary file, which is renamed to its final name when it is complete.
 package struct FileDownload: Sendable {
     let path: FilePath
     let overwrites: Bool
@@ -11,7 +11,7 @@ package struct FileDownload: Sendable {
         self.call = call
     }
 
-    /// Writes the whole body. If any step fails, the written bytes are removed.
+    /// Writes the whole body. If a step fails, the temporary file is removed, unless only the rename failed.
     /// - Parameter beginning: The part of the body that was already read.
     func write(_ reader: BodyReader, after beginning: ArraySlice<UInt8> = []) async throws {
         guard !reader.hasLostBytes else {
@@ -51,28 +51,27 @@ package struct FileDownload: Sendable {
         }
     }
 
-    /// Whether a file with the name exists. A file that appears later is detected when the download is opened or
+    /// Whether a file with the name exists. A file that appears later is detected when the temporary file is created or
     /// renamed.
     static func isTaken(_ path: FilePath) async -> Bool {
         let name = path.string
         return await BlockingThreadPool.shared.run { (try? LinuxFileSystem().status(at: name)) != nil }
     }
 
-    /// Returns the message of an error about an existing file.
+    /// Returns the message of the error that a file already exists.
     static func existing(_ path: FilePath) -> String {
         "\(path) already exists; choose another name, or allow overwriting"
     }
 
     private var collision: AtomicFileWriter.Collision { overwrites ? .replace : .fail }
 
-    /// Creates the file, without a name.
+    /// Creates the temporary file, next to the final name.
     package func open() async throws(HTTPError) -> AtomicFileWriter {
         let (name, collision) = (path.string, collision)
         return try await blocking { () throws(StorageError) in try AtomicFileWriter(path: name, collision: collision) }
     }
 
-    /// Renames the file to its final name. If everything is written and synced and only this step fails, the file is
-    /// kept.
+    /// Syncs the file and renames it to its final name. If only the rename fails, the temporary file is kept.
     package func publish(_ file: AtomicFileWriter) async throws(HTTPError) {
         let collision = collision
         do throws(HTTPError) {
@@ -110,9 +109,9 @@ struct DownloadDestination: Hashable, Sendable {
 }
 
 extension StreamedResponse {
-    /// Writes the rest of the body to a file, after the part that was already read, under the rules of a download.
+    /// Writes `taken`, the part of the body that was already read, and then the rest to a file, without a size limit.
     ///
-    /// If the file cannot be created, the limit of bodies in memory applies again: no byte is lost then.
+    /// If the file cannot be created, no byte is lost: the body can be collected, within the limit of bodies in memory.
     func write(_ reader: BodyReader, after taken: [UInt8], to destination: DownloadDestination) async throws {
         let limit = reader.byteLimit
         reader.byteLimit = nil

@@ -9,14 +9,14 @@ extension HTTPBody {
     /// bytes again is returned as the response, and nothing is retried. A middleware or another request that sends the
     /// body again fails with ``HTTPError/Code/bodyNotReplayable``.
     /// - Parameters:
-    ///   - bytes: The bytes. The iterator runs on a thread of Swift concurrency, so it must not block for long.
+    ///   - bytes: The bytes. The iterator runs on the threads of Swift concurrency, so it must not block for long.
     ///   - length: The length in bytes, as with ``stream(length:contentType:_:)``; `nil` sends the body in chunks.
     public static func once(
         _ bytes: sending some Sequence<UInt8>, length: UInt64? = nil, contentType: String? = "application/octet-stream"
     ) -> HTTPBody { HTTPBody(.once(length: length, SingleUseSource(ByteSource(bytes))), contentType: contentType) }
 
-    /// Creates a body of an asynchronous byte sequence that can be read only once; otherwise like the function for a
-    /// sequence.
+    /// Creates a body of an asynchronous byte sequence that can be read only once; otherwise like the function for
+    /// synchronous sequences.
     ///
     /// Bytes are sent in pieces of 16 KiB, and the last ones when the sequence ends. To send bytes without delay, use a
     /// sequence of pieces.

@@ -1,9 +1,9 @@
 public import FoundationEssentials
 
-/// The body of a request, with the rule whether it can be sent again.
+/// The body of a request, which knows whether it can be sent again: ``replay``.
 ///
-/// A body is separate from the request's head, so that the head stays a value. Redirects, retries and responses that
-/// require a repetition check ``replay``.
+/// A body is separate from the request's head, so that the head stays a value. Before a redirect, a retry or another
+/// repetition, the call checks ``replay``.
 public struct HTTPBody: Sendable {
     /// The condition under which a body can be sent again.
     public enum Replay: String, Hashable, Sendable {
@@ -11,7 +11,7 @@ public struct HTTPBody: Sendable {
         case replayable
         /// From its beginning: a source that can be opened again.
         case restartable
-        /// Only while no part of it was read, as when a server rejects a request with `Expect: 100-continue`.
+        /// Only while no part of it was read, for example after a server rejects a request with `Expect: 100-continue`.
         case once
     }
 
@@ -73,7 +73,7 @@ public struct HTTPBody: Sendable {
         .bytes(FormEncoding.encoded(items).utf8, contentType: "application/x-www-form-urlencoded")
     }
 
-    /// Creates a body of a file, which is read while it is sent. The length is taken at the beginning of the call; a
+    /// Creates a body of a file, which is read while it is sent. The length is read when the call opens the file; a
     /// file that becomes shorter or longer is an error. The path is a `String` or a `FilePath`.
     public static func file(_ path: some FilePathConvertible, contentType: String? = "application/octet-stream")
         -> HTTPBody
@@ -81,9 +81,9 @@ public struct HTTPBody: Sendable {
 
     /// Creates a body of a sequence of pieces that can be opened again from its beginning.
     /// - Parameters:
-    ///   - length: The exact length in bytes. The piece that completes it is sent when the sequence has ended, which
-    ///     proves that no more follow. `nil` sends the body in chunks.
-    ///   - open: Called each time the body is sent.
+    ///   - length: The exact length in bytes. The last piece is held back until the sequence has ended, so that a body
+    ///     that is too long is never completed. `nil` sends the body in chunks.
+    ///   - open: A closure that returns the sequence; called each time the body is sent.
     public static func stream<Pieces: AsyncSequence & Sendable>(
         length: UInt64? = nil, contentType: String? = "application/octet-stream",
         _ open: @escaping @Sendable () -> Pieces
@@ -119,9 +119,9 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Takes the body back from the exchange that opened it. That exchange can read no more of a body that can be read
-    /// only once.
-    /// - Returns: Whether the body can be sent again, as ``isWhole``.
+    /// Takes the body back from the exchange that opened it: if the body can be read only once, that exchange can read
+    /// no more of it.
+    /// - Returns: Whether the body can be sent again, like ``isWhole``.
     func rewind() -> Bool {
         switch storage {
         case .once(_, let once): once.rewind()
@@ -153,7 +153,7 @@ public struct HTTPBody: Sendable {
         }
     }
 
-    /// Returns the body with its values encoded, also those of a form; any other body unchanged.
+    /// Returns the body with its value encoded, or a form with the values of its parts encoded; other bodies unchanged.
     package func encoded(by encoder: @autoclosure () -> BodyEncoder) -> HTTPBody {
         switch storage {
         case .value(let value):
@@ -180,7 +180,7 @@ public struct HTTPBody: Sendable {
         guard replay != .once else {
             throw HTTPError(
                 .bodyNotReplayable, phase: .preparing,
-                message: "the body can be read only once, and could not be sent when it was collected")
+                message: "the body can be read only once, so it could not be sent after it was collected")
         }
         let (source, _) = try await open()
         var whole: [UInt8] = []
@@ -195,8 +195,8 @@ public struct HTTPBody: Sendable {
         return whole
     }
 
-    /// Opens the body for one reading.
-    /// - Returns: Its source, and its length if it is known.
+    /// Opens the body to be read once.
+    /// - Returns: The source of the body, and the length if it is known.
     /// - Throws: An ``HTTPError``: `.fileFailed`, `.bodyNotReplayable`, `.invalidRequest`.
     package func open() async throws(HTTPError) -> (source: any RequestBodySource, length: UInt64?) {
         switch storage {

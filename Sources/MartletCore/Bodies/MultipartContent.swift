@@ -6,7 +6,7 @@ package struct MultipartContent: Sendable {
         case body(HTTPBody, part: String)
     }
 
-    /// The maximum size of a part that is copied into the bytes around it, in bytes.
+    /// The maximum size in bytes of a part that is copied into one segment with the bytes around it.
     private static let smallByteCount = 64 * 1024
     /// The parts, for descriptions of the form.
     package let parts: [MultipartForm.Part]
@@ -39,10 +39,10 @@ package struct MultipartContent: Sendable {
         self.boundary = boundary
     }
 
-    /// Whether parts are values that are not encoded yet.
+    /// Whether any part is a value that is not encoded yet.
     var holdsValues: Bool { parts.contains(where: \.holdsValue) }
 
-    /// Returns the form with its values encoded; if one fails, a body with the first error.
+    /// Returns the form with its values encoded; if a value cannot be encoded, a body with the first error.
     func encoded(by encoder: BodyEncoder, as contentType: String?) -> HTTPBody {
         let parts = parts.map { part in
             MultipartForm.Part(
@@ -69,7 +69,7 @@ package struct MultipartContent: Sendable {
     var isWhole: Bool { bodies.allSatisfy(\.isWhole) }
 
     /// Takes back the bodies that can be read only once.
-    /// - Returns: Whether they are unread.
+    /// - Returns: Whether these bodies are unread.
     func rewind() -> Bool { bodies.allSatisfy { $0.rewind() } }
 
     /// The length in bytes, if it is known without opening the files.
@@ -82,8 +82,8 @@ package struct MultipartContent: Sendable {
         }
     }
 
-    /// Opens the form for one sending. It reads the lengths of all files in one job of a worker thread, and keeps none
-    /// of them open: a form of many files uses one descriptor at a time.
+    /// Opens the form to be sent once. One job on a worker thread reads the lengths of all files and keeps none of them
+    /// open: a form of many files uses one descriptor at a time.
     /// - Throws: ``StorageError`` for a file that cannot be read; ``MultipartError/partNotReplayable(part:)``.
     func open() async throws -> (source: any RequestBodySource, length: UInt64?) {
         let measured = try await measure()

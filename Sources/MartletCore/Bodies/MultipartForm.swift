@@ -1,4 +1,4 @@
-/// A form that is being built, part by part (`multipart/form-data`, RFC 7578).
+/// A builder of a form in parts (`multipart/form-data`, RFC 7578).
 ///
 /// ```swift
 /// let body = HTTPBody.multipart { form in
@@ -28,9 +28,9 @@ public struct MultipartForm: Sendable {
         }
     }
 
-    /// The table for the types of files without a given type; ``MediaTypeTable/system`` by default.
+    /// The table that gives the type of a file by its name; ``MediaTypeTable/system`` by default.
     ///
-    /// It applies to parts that are added after it is set.
+    /// A change applies to parts that are added afterwards.
     public var mediaTypes = MediaTypeTable.system
 
     fileprivate private(set) var parts: [Part] = []
@@ -46,7 +46,7 @@ public struct MultipartForm: Sendable {
 
     /// Adds a text field.
     ///
-    /// The text is sent unchanged, with its line breaks, and without a type, as servers expect plain values.
+    /// The text is sent unchanged, with its line breaks, and without a content type, as servers expect it.
     public mutating func field(_ name: String, _ value: String) { part(name, .text(value, contentType: nil)) }
 
     /// Adds bytes in memory as a part.
@@ -62,7 +62,8 @@ public struct MultipartForm: Sendable {
 
     /// Adds a file, which is read while it is sent.
     ///
-    /// The length is taken at the beginning of the request; if it has changed when the file is read, the call fails.
+    /// The length is read at the beginning of the request. If the length has changed when the file is read, the call
+    /// fails.
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - filename: The file name to send; the last component of the path by default.
@@ -79,7 +80,7 @@ public struct MultipartForm: Sendable {
     /// Adds a sequence of pieces that can be opened again from its beginning.
     /// - Parameters:
     ///   - length: The exact length in bytes; `nil` sends the whole form in chunks.
-    ///   - open: Called each time the form is sent.
+    ///   - open: A closure that returns the sequence; called each time the form is sent.
     public mutating func stream<Pieces: AsyncSequence & Sendable>(
         _ name: String, length: UInt64? = nil, filename: String? = nil, contentType: String? = nil,
         _ open: @escaping @Sendable () -> Pieces
@@ -92,8 +93,8 @@ public struct MultipartForm: Sendable {
     /// is made, by the encoder of its host or session.
     /// - Parameters:
     ///   - filename: The file name; `nil` for none.
-    ///   - headers: Further fields of the part, in this order. `Content-Disposition` and `Content-Type` are set by the
-    ///     form and the body; adding them, or a name or value that could split the part, is an error.
+    ///   - headers: Further fields of the part, in this order. It is an error if they include `Content-Disposition` or
+    ///     `Content-Type`, which the form and the body set, or a name or value that could split the part.
     public mutating func part(
         _ name: String, _ body: HTTPBody, filename: String? = nil, headers: KeyValuePairs<String, String> = [:]
     ) {
@@ -111,11 +112,10 @@ public struct MultipartForm: Sendable {
 extension HTTPBody {
     /// Creates a form in parts (`multipart/form-data`, RFC 7578), built by a closure.
     ///
-    /// It has a length if all its parts have one, and can be sent again if all its parts can. Files are opened one at a
-    /// time. The boundary is random (160 bits) and does not occur in any part in memory.
+    /// The form has a length if all its parts have one, and can be sent again if all its parts can. Files are opened
+    /// one at a time. The boundary is random (160 bits), and does not occur in parts of bytes or text.
     public static func multipart(_ build: (inout MultipartForm) -> Void) -> HTTPBody {
-        // Stored as an existential: the system's generator has no size, and the thread sanitizer checks the address of
-        // the argument.
+        // An existential: the thread sanitizer checks the address of the argument, and the generator has no size.
         var generator: any RandomNumberGenerator = SystemRandomNumberGenerator()
         return multipart(using: &generator, build)
     }

@@ -3,17 +3,17 @@ public import FoundationEssentials
 /// The body of a response as it arrives: an `AsyncSequence` of pieces.
 ///
 /// Nothing is read before it is requested: the TCP window makes the sender as slow as the consumer, and a body of any
-/// size needs less than 1 MiB. It can be read once, by one task at a time: a pass continues where the previous one
-/// stopped. After the end of the body, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`, unless
-/// the body is empty. The body of a stream can be read only within the closure it was passed to, and throws after that.
-/// The body of a response from ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)`` can be read
-/// at any time, and in any task.
+/// size needs less than 1 MiB. The body can be read once, by one task at a time: a pass continues where the previous
+/// one stopped. After the end of the body, another pass throws an ``HTTPError`` with the code `.bodyAlreadyRead`,
+/// unless the body is empty. The body of a stream can be read only within the closure it was passed to, and throws
+/// after that. The body of a response from ``HTTPSession/open(_:method:query:body:headers:timeout:options:validate:)``
+/// can be read at any time, and in any task.
 public struct ResponseBody: AsyncSequence, Sendable {
     /// A piece of the body; never empty.
     public typealias Element = [UInt8]
 
     package let reader: BodyReader
-    /// The length in the head, before content codings are decoded; `nil` if the head has none.
+    /// The length that the head specifies, before content codings are decoded; `nil` if the head has none.
     public var expectedContentLength: UInt64? { reader.answer.expectedContentLength }
 
     /// One pass over the body.
@@ -23,7 +23,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
         /// Returns the next piece; `nil` at the end.
         ///
-        /// When the task is cancelled, it throws `CancellationError` immediately, and the connection is closed.
+        /// If the task is cancelled, this throws `CancellationError` immediately, and the connection is closed.
         /// - Throws: An ``HTTPError``: a timeout, a limit, a truncated or malformed body; `.bodyAlreadyRead`.
         public mutating func next() async throws -> [UInt8]? {
             if !isBegun { try reader.beginPass() }
@@ -61,8 +61,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
         return whole
     }
 
-    /// Collects the rest of the body and decodes it as text, as ``HTTPExchange/text`` does, except that an unknown
-    /// charset is an error.
+    /// Collects the rest of the body and decodes it as text, like ``HTTPExchange/text``, except that an unknown charset
+    /// is an error.
     /// - Throws: The errors of ``collect(upTo:)``; an ``HTTPError`` with the code `.decodingFailed` for an unknown
     ///   charset.
     public func text(upTo limit: ByteCount = .mebibytes(16)) async throws -> String {
@@ -70,9 +70,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
         return try exchange.checked { try TextDecoding(known: exchange.contentType?.charset).text(from: exchange.body) }
     }
 
-    /// Collects the rest of the body and decodes it as JSON, as `HTTPExchange.decode` does: the
-    /// status must be 2xx.
-    /// - Throws: The errors of ``collect(upTo:)`` and of that function.
+    /// Collects the rest of the body and decodes it as JSON, like `HTTPExchange.decode`: the status must be 2xx.
+    /// - Throws: The errors of ``collect(upTo:)`` and `HTTPExchange.decode`.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, upTo limit: ByteCount = .mebibytes(16), using decoder: JSONDecoder? = nil
     ) async throws -> Value {
@@ -84,21 +83,21 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///
     /// - Parameters:
     ///   - path: The file's name; its directory must exist.
-    ///   - beginning: The part of the body that was already read, to be written first; empty by default.
+    ///   - beginning: The part of the body that the caller has already read, which is written first; empty by default.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
     /// - Throws: An ``HTTPError``, such as `.fileFailed`; `CancellationError`.
     public func write(
         to path: some FilePathConvertible, startingWith beginning: some Sequence<UInt8> = [], overwrites: Bool = false
     ) async throws {
         let beginning = ArraySlice(beginning)
-        // The file of a body that was partly read is complete only with that part.
+        // With a beginning, a body that was read to its end can still be written.
         if beginning.isEmpty { try reader.beginPass() }
         let download = FileDownload(path: path.filePath, overwrites: overwrites, call: reader.call)
         try await download.write(reader, after: beginning)
     }
 
-    /// Returns the same body, which buffers its pieces from now on, so that ``write(to:_:overwrites:)`` can write all
-    /// of it.
+    /// Returns the same body, which from now on buffers the pieces that are read, so that ``write(to:_:overwrites:)``
+    /// can still write the whole body.
     ///
     /// - Parameter limit: The maximum number of bytes to buffer; above it, the whole body can no longer be written.
     public func buffering(upTo limit: ByteCount = .mebibytes(1)) -> ResponseBody {
@@ -110,7 +109,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public enum Extent: String, Hashable, Sendable {
         /// The part that has not been read.
         case rest
-        /// All of it, including the part that was read from a body made by ``ResponseBody/buffering(upTo:)``.
+        /// The whole body. The part that was read must have been buffered: ``ResponseBody/buffering(upTo:)``.
         case whole
     }
 
@@ -122,8 +121,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   - extent: Whether the part that was already read is written first.
     ///   - overwrites: Whether an existing file may be replaced; `false` by default.
     /// - Throws: An ``HTTPError``: `.fileFailed`; `.limitExceeded` for `.whole` if the part that was read is not
-    ///   buffered; `.bodyAlreadyRead` for `.rest` after the end; `.truncated` if an earlier read or write lost bytes. If
-    ///   the file cannot be created, nothing is lost and another may be tried. `CancellationError`.
+    ///   buffered; `.bodyAlreadyRead` for `.rest` after the end; `.truncated` if an earlier read or write lost bytes.
+    ///   If the file cannot be created, nothing is lost, and another file may be tried. `CancellationError`.
     public func write(to path: some FilePathConvertible, _ extent: Extent, overwrites: Bool = false) async throws {
         var taken: [UInt8] = []
         if extent == .whole {

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// A state guarded by a lock, and the tasks that wait for it to change.
+/// A state with a lock, and the tasks that wait until the state changes.
 ///
 /// Each change resumes all waiting tasks, which then check the state again. Closures run under the lock.
 final class GuardedState<State: Sendable>: Sendable {
     private struct Content {
         var state: State
-        /// The number of changes. A task that is about to wait compares it to detect a change that it has missed.
+        /// The number of changes. A task compares it before it waits, to detect a change since its last check.
         var version: UInt64 = 0
         var waiters: [UInt64: Waiter<Void>] = [:]
         var lastWaiter: UInt64 = 0
@@ -33,7 +33,7 @@ final class GuardedState<State: Sendable>: Sendable {
         return result
     }
 
-    /// Waits until a closure finds a value in the state. The closure may remove the value from it.
+    /// Waits until a closure finds a value in the state. The closure may remove the value from the state.
     /// - Returns: The value; `nil` if the task is cancelled first.
     func next<Value: Sendable>(_ take: (inout State) -> Value?) async -> Value? {
         await next(isCancellable: true, take)
@@ -44,7 +44,7 @@ final class GuardedState<State: Sendable>: Sendable {
 
     private func next<Value: Sendable>(isCancellable: Bool, _ take: (inout State) -> Value?) async -> Value? {
         while true {
-            // The result is read under the lock, because the thread sanitizer does not see the order of a resumption.
+            // Read under the lock, because the thread sanitizer does not see that a change precedes the resumption.
             let (value, version, number) = content.withLock { content -> (Value?, UInt64, UInt64) in
                 content.lastWaiter += 1
                 return (take(&content.state), content.version, content.lastWaiter)
@@ -69,9 +69,9 @@ final class GuardedState<State: Sendable>: Sendable {
     }
 }
 
-/// A result that any number of tasks can wait for. Each of them can be cancelled alone.
+/// A result that any number of tasks can wait for. Cancelling a waiting task ends only its wait.
 ///
-/// `Task.value` cannot be used: a cancelled waiter does not return early there.
+/// `Task.value` cannot be used, because a cancelled waiter does not return early there.
 package final class Promise<Value: Sendable>: Sendable {
     private let state = GuardedState<Result<Value, any Error>?>(nil)
 
@@ -83,10 +83,10 @@ package final class Promise<Value: Sendable>: Sendable {
     /// Sets the result. Only the first call has an effect.
     package func settle(_ result: Result<Value, any Error>) { state.change { $0 = $0 ?? result } }
 
-    /// Sets the value, or replaces an earlier one: a later attempt has another value.
+    /// Sets the value, or replaces an earlier one, for example after another attempt.
     func replace(with value: Value) { state.change { $0 = .success(value) } }
 
-    /// The value; waits until there is a result. Throws `CancellationError` if the waiting task is cancelled first.
+    /// The value; waits for the result. Throws its error, or `CancellationError` if the waiting task is cancelled.
     package var value: Value {
         get async throws {
             guard let result = await state.next({ $0 }) else { throw CancellationError() }

@@ -11,7 +11,7 @@ package final class RunGroup: Sendable {
     package init() {
         let (stream, continuation) = AsyncStream<Work>.makeStream(bufferingPolicy: .unbounded)
         work = continuation
-        // Unstructured, because the work belongs to the owner and not to the task that creates it. Each owner has one.
+        // Unstructured, because the work belongs to the owner of the group, not to the task that creates the group.
         task = Task {
             await withDiscardingTaskGroup { group in for await work in stream { group.addTask { await work() } } }
         }
@@ -28,7 +28,7 @@ package final class RunGroup: Sendable {
         }
     }
 
-    /// Waits for all work that was started, and for the work that it starts. No work can be started afterwards.
+    /// Waits for all work, including work that is started during the wait. No work can be started afterwards.
     package func finish() async {
         _ = await runningCount.next { $0 == 0 }
         work.finish()

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A call as the session's core runs it: everything is resolved, and nothing is sent.
+/// A call whose settings are resolved: URL, proxy, timeouts and header fields. It has not been sent.
 ///
 /// A class, because every stage holds it, and its many fields would be copied each time.
 package final class Call: Sendable {
@@ -9,7 +9,7 @@ package final class Call: Sendable {
     package let method: HTTPRequest.Method
     /// The header fields that the caller gave.
     package let fields: HTTPFields
-    /// The request, if the caller gave a whole one.
+    /// The complete request, if the caller gave one.
     package let givenRequest: HTTPRequest?
     /// The URL of the call, without user info.
     package let url: HTTPURL
@@ -18,7 +18,6 @@ package final class Call: Sendable {
     package let options: RequestOptions
     /// The timeouts in force.
     package let timeouts: Timeouts
-    /// The start time of the call.
     package let start: MonotonicTime
     package let settings: SessionSettings
     /// The proxy of the call; `nil` for none.
@@ -147,8 +146,9 @@ package final class Call: Sendable {
     /// The encoder, the keys of the cache, `Vary` and HAR logs use these fields.
     package var sentFields: FieldBlock { sent.block }
 
-    /// The target of the request line: path and query, or `*` for the server as a whole (RFC 9112 §3.2.4). For a proxy
-    /// it is the whole URL. If that has no path, the last proxy turns it into `*` again (§3.2.2).
+    /// The target of the request line: path and query, or `*` for the server as a whole (RFC 9112 §3.2.4). For a
+    /// forwarding proxy it is the whole URL; for `*` that URL has no path, so that the last proxy sends `*` to the
+    /// server (§3.2.4).
     var requestTarget: String {
         guard isForwarded else { return serverTarget }
         return isAsteriskForm ? "\(url.scheme)://\(url.hostFieldValue)" : url.absoluteForm
@@ -159,7 +159,7 @@ package final class Call: Sendable {
 
     private var isAsteriskForm: Bool { givenRequest.map { Call.isAsteriskForm($0) } ?? false }
 
-    /// Whether a request is `OPTIONS *`, which is about the server as a whole and not about one of its resources.
+    /// Whether a request is `OPTIONS *`, which is for the server as a whole and not for one of its resources.
     package static func isAsteriskForm(_ request: HTTPRequest) -> Bool {
         request.path == "*" && request.method == .options
     }
@@ -188,9 +188,10 @@ package final class Call: Sendable {
     /// Whether the request is sent again after its reused connection turned out to be closed (RFC 9110 §9.2.2, RFC 9112
     /// §9.3.1).
     ///
-    /// A server may close an idle connection at the moment when a request is sent on it. It has usually processed
-    /// nothing then, but the client cannot know: only requests that may be sent twice are repeated, and only if no byte
-    /// of a response was received. curl and OkHttp repeat a POST as well; Go does not, and neither does Martlet.
+    /// A server may close an idle connection at the moment when a request is sent on it. The server has usually
+    /// processed nothing then, but the client cannot know. So a request is repeated only if it was not sent at all or
+    /// may be sent twice, and only if no byte of a response was received. curl and OkHttp repeat a POST as well; Go
+    /// does not, and neither does Martlet.
     func maySendAgain(after error: ExchangeError, isReused: Bool, hasReceivedAnyByte: Bool) -> Bool {
         guard isReused, !hasReceivedAnyByte, error.isConnectionLoss else { return false }
         return !error.wasSent || (body.isWhole && isIdempotent)
@@ -210,7 +211,7 @@ package final class Call: Sendable {
 
     var retryPolicy: RetryPolicy { options.retry ?? settings.configuration.retry }
 
-    /// Returns the codings of a response that are to be decoded.
+    /// Returns the codings of a response that the call decodes.
     package func codings(of head: ResponseHead) throws(ContentDecodingError) -> [ContentCoding] {
         guard decodesContentCoding, head.fields.contains("content-encoding") else { return [] }
         return try ContentCodingPlan(
@@ -227,7 +228,8 @@ package final class Call: Sendable {
         var fields = request.headerFields
         var options = options
         if url.origin != self.url.origin {
-            // Code that sends a request to another origin sets the fields for it.
+            // The caller's credentials are for the former origin. Fields that the code has set for the new one are
+            // kept.
             for name in redirectPolicy.fieldsOfOrigin where fields[name] == self.fields[name] { fields[name] = nil }
             options.omittedFields.formUnion(redirectPolicy.defaultsOfOrigin)
         }
@@ -266,12 +268,12 @@ package final class Call: Sendable {
         Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
-    /// Returns the call with the preceding requests.
+    /// Returns the call with the earlier requests of the call.
     func following(_ hops: [HTTPHop], observer: CallEventEmitter?) -> Call {
         Call(self, supplement: supplement, hops: hops, observer: observer)
     }
 
-    /// The call as it is sent on behalf of several calls: without a total timeout, because each of them has its own.
+    /// The call for a transfer that several calls share: without a total timeout, because each call has its own.
     package var shared: Call {
         var timeouts = timeouts
         timeouts.total = nil
@@ -300,7 +302,7 @@ package struct RequestAdditions: Equatable, Sendable {
     var withholdsBody = false
 }
 
-/// The reason why a call may not use the network that it needs.
+/// The reason why a call may not use the current network, and the error's code.
 package struct NetworkDenial: Hashable, Sendable {
     let code: HTTPError.Code
     let message: String

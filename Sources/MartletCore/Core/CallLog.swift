@@ -1,6 +1,6 @@
 import Logging
 
-/// The messages that a call logs. Their metadata has the keys of the page on observing calls: `call`, `method`,
+/// The log messages of a call. Their metadata has the keys that the page “Observability” documents: `call`, `method`,
 /// `origin`, `path`, and, if known, `status`, `attempt`, `duration`, `source`, `cache` and `error`.
 ///
 /// Nothing is computed unless the logger's level requires it.
@@ -31,7 +31,7 @@ extension Call {
             })
     }
 
-    /// Logs that another request follows this one: `notice` for a retry, otherwise `debug`.
+    /// Logs that the call sends another request after this one: `notice` for a retry, otherwise `debug`.
     @inline(never) func log(_ hop: HTTPHop, _ error: HTTPError?, attempt: Int) {
         settings.configuration.logger.log(
             level: hop.reason == .retry ? .notice : .debug, "another request follows",
@@ -61,6 +61,6 @@ extension Call {
 }
 
 extension HTTPError {
-    /// The code and the message, without bytes of the body. The request has its own keys.
+    /// The code and the message. The message of `.decodingFailed` quotes the body, so it is omitted.
     fileprivate var logText: String { code == .decodingFailed ? code.rawValue : "\(code.rawValue): \(message)" }
 }

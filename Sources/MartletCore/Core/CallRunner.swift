@@ -1,5 +1,6 @@
 /// A runner of one call up to the head of the response: connection, request, head. It sends the request again on a new
-/// connection if a reused one turned out to be closed, and without its expectation after a 417.
+/// connection if a reused one turned out to be closed, without `Expect` after a 417, and with credentials for the proxy
+/// after a 407.
 ///
 /// Only its methods suspend. The methods of ``CallAttemptState`` do the work between the suspensions, because each
 /// running call holds the variables of a suspended function.
@@ -8,7 +9,8 @@ package struct CallRunner: Sendable {
     let dialer: Dialer
     let call: Call
     let control: TransferControl
-    /// Checked before each write and each read; `nil` to use the control, if something outside of the call holds it.
+    /// The gate that is checked before each write and each read. With `nil`, the control is the gate if something
+    /// outside of the call holds it.
     var gate: (any TransferPauseGate)?
 
     package init(
@@ -22,7 +24,7 @@ package struct CallRunner: Sendable {
     }
 
     fileprivate var priority: RequestPriority {
-        // The control can have changed it only if something outside of the call holds the control.
+        // Only something outside of the call can have changed the priority.
         (control.isExposed ? control.priority : nil) ?? call.priority
     }
 
@@ -73,7 +75,7 @@ package struct CallRunner: Sendable {
 
     @inline(never) private func pause(_ exchange: Exchange) async throws { try await exchange.waitWhilePaused() }
 
-    /// Waits while the call is paused, before it has a connection.
+    /// Waits while the call is paused and has no connection.
     @inline(never) private func hold() async throws {
         guard control.isPaused else { return }
         control.begin(.none)
@@ -153,10 +155,10 @@ struct CallAttemptState {
     /// The number of attempts caused by a response, rather than by a closed connection.
     private var wantedRepeats = 0
     private var interim: [ResponseHead] = []
-    /// Whether only an unused connection is accepted. A reused one was closed under this request, which is sent again
-    /// once (RFC 9112 §9.3.1).
+    /// Whether only an unused connection is accepted, because a reused one was closed while this request was sent. The
+    /// request is repeated once (RFC 9112 §9.3.1).
     private var needsFreshConnection = false
-    /// The composed request, which is not sent yet. Its body is not read before the first write, so that a body that
+    /// The composed request; `nil` once it was sent. Its body is not read before the first write, so that a body that
     /// can be read only once survives a connection that accepts no byte.
     private var request: ExchangeRequest?
     private var expectsContinue = false
@@ -179,7 +181,7 @@ struct CallAttemptState {
     // MARK: The request
 
     /// Starts an attempt, and composes its request.
-    /// - Returns: Whether the body was available, as most are. Otherwise it has to be opened and passed to
+    /// - Returns: Whether the body was available without waiting, as most are. Otherwise open it and pass it to
     ///   ``compose(_:_:)``.
     @inline(never) mutating func prepare(_ runner: CallRunner) throws -> Bool {
         number += 1
@@ -202,7 +204,7 @@ struct CallAttemptState {
         guard let request else { return }
         expectsContinue = request.expectsContinue
         runner.control.tracer?.sent(request.head)
-        // If a 303 led to a request without a body, the progress remains that of the body that was sent before.
+        // After a redirect that dropped the body, the progress is still that of the body that was sent.
         if case .none = request.body, !runner.call.hops.isEmpty { return }
         let length: UInt64? =
             switch request.body {
@@ -232,7 +234,8 @@ struct CallAttemptState {
 
     // MARK: The connection
 
-    /// Whether a connection from the queue is too old, or has ended since it was returned.
+    /// Whether a used connection is not accepted: a new one is required, or the request must not be sent twice and the
+    /// connection was closed or received bytes while it was idle.
     func rejects(_ lease: Lease, _ call: Call) -> Bool {
         guard lease.connection.hasCarriedExchange else { return false }
         return needsFreshConnection || (!call.maySendAgain && !lease.isQuiet)
@@ -313,7 +316,7 @@ struct CallAttemptState {
 
     // MARK: The response
 
-    /// Checks for the head.
+    /// Reads the head of the response, if it was received.
     /// - Throws: ``ExchangeError``.
     @inline(never) mutating func receive(_ runner: CallRunner, from exchange: Exchange) throws -> Reception {
         switch try exchange.tryReceiveHead() {
@@ -325,7 +328,7 @@ struct CallAttemptState {
                 interim = []
                 exchange.finish()
                 wantedRepeats += 1
-                // A connection that has just carried a response works.
+                // The connection has just carried a response, so it works and may be reused.
                 needsFreshConnection = false
                 return .again
             }
@@ -371,13 +374,13 @@ struct CallAttemptState {
         return false
     }
 
-    /// Decides whether a failed exchange is retried; throws if it is not.
+    /// Prepares another attempt after a failed exchange, or throws the error.
     @inline(never) mutating func handle(_ runner: CallRunner, _ error: ExchangeError, _ exchange: Exchange) throws {
         let call = runner.call
         let hasReceivedAnyByte = exchange.hasReceivedAnyByte
         exchange.finish()
         if case .cancelled = error.cause { throw CancellationError() }
-        // An unsent request still has its body; otherwise the body is opened again, if it is unread.
+        // An unsent request still has its body. A sent body must be readable again, or unread.
         guard number - wantedRepeats == 1,
             call.maySendAgain(after: error, isReused: exchange.isReused, hasReceivedAnyByte: hasReceivedAnyByte),
             request != nil || call.body.rewind()
@@ -388,13 +391,13 @@ struct CallAttemptState {
             throw failure
         }
         needsFreshConnection = true
-        // The other idle connections to the host are as old, and have most likely ended, too.
+        // The server has most likely closed the other idle connections to the host, too.
         runner.core.pool.closeIdle(destination: call.destination, dialer: runner.dialer, proxy: call.proxy)
         call.logRepetition("the reused connection was closed", attempt: number + 1)
     }
 }
 
-/// The calls of a session, or of its views, that share one bandwidth limit. The limit ends with its last reference.
+/// The calls of a session, or of its views, that share one bandwidth limit. Releasing the group removes the limit.
 package final class BandwidthGroup: Sendable {
     private let limiter: BandwidthLimiter
     package let number: UInt64

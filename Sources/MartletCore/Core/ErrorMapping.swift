@@ -8,8 +8,9 @@ extension Call {
             underlying: underlying, exchange: exchange)
     }
 
-    /// Returns the error of a call whose timeout expired: the total timeout, unless another one is given. `moment` is a
-    /// phrase that follows “the total timeout expired”; `began` is the start of the wait, if not that of the call.
+    /// Returns the error of a call whose timeout expired. `moment` is a phrase that follows “the total timeout
+    /// expired”, such as “while the call was paused”; `began` is the start of the wait, by default the start of the
+    /// call.
     package func timedOut(
         _ phase: HTTPError.Phase, _ moment: String, sentCount: Int = 0, timeout: HTTPError.Timeout = .total,
         since began: MonotonicTime? = nil
@@ -22,10 +23,11 @@ extension Call {
         return error
     }
 
-    /// The number of requests of the call up to this one, with those that it follows.
+    /// The number of requests of the call so far: this one and the earlier ones.
     package var requestCount: Int { hops.count + 1 }
 
-    /// Returns the error of a call whose exchange failed and is not retried: `CancellationError` if it was cancelled.
+    /// Returns the error of a call whose exchange failed and is not retried; `CancellationError` for a cancelled
+    /// exchange.
     /// - Parameter status: The status of the response whose body failed.
     func failure(_ error: ExchangeError, attempts: Int, status: Int? = nil) -> any Error {
         if case .cancelled = error.cause { return CancellationError() }
@@ -128,9 +130,8 @@ extension HTTPError {
         }
     }
 
-    /// Returns the reasons of failed connection attempts, and advice on them. An address that the target names is not
-    /// repeated.
-    /// - Parameter target: The URL of the origin of the server or proxy.
+    /// Returns the reasons of failed connection attempts, and advice. An address that equals the target is omitted.
+    /// - Parameter target: The origin of the server, or the proxy, as a URL.
     private static func text(_ failures: [ConnectError], of target: String) -> String {
         let port = target.split(separator: ":").last ?? ""
         let reasons = failures.map { failure in
@@ -222,28 +223,28 @@ extension HTTPError.Code {
 }
 
 extension HTTPError {
-    /// Creates the error of a file for a body.
+    /// Creates the error of a call that could not write the body of its response to a file.
     package init(storage error: StorageError, method: HTTPRequest.Method? = nil, url: HTTPURL? = nil) {
         self.init(
             error.isOutOfSpace ? .diskFull : .fileFailed, phase: .receivingBody, message: error.description,
             wasSent: true, method: method, url: url, underlying: error)
     }
 
-    /// Creates the error of a file that is not part of a call: in a directory of downloads, or of requests.
+    /// Creates the error of a file operation outside of a call, such as in the directory of an offline queue.
     package init(storing error: StorageError) {
         self.init(storage: error)
         phase = .preparing
         wasSent = false
     }
 
-    /// Runs a disk operation before anything is sent.
+    /// Runs a disk operation, and maps its error by ``init(storing:)``.
     package static func storing<Value>(_ body: () throws(StorageError) -> Value) throws(HTTPError) -> Value {
         do throws(StorageError) { return try body() } catch { throw HTTPError(storing: error) }
     }
 
     /// Creates the error of a directory of records that could not be opened.
     /// - Parameters:
-    ///   - owner: The object that opens it, such as `download manager`.
+    ///   - owner: The object that opens the directory, such as `download manager`.
     ///   - contents: The records, such as `downloads`.
     package init(opening openError: RecordDirectory.OpenError, path: String, owner: String, contents: String) {
         let reason: String
@@ -254,7 +255,7 @@ extension HTTPError {
         case .foreign:
             reason = "the directory of the \(contents) belongs to another user; choose a directory that you own"
         case .writableByOthers:
-            reason = "others than its owner may write to the directory of the \(contents); chmod 700 it"
+            reason = "the directory of the \(contents) is writable by other users; run chmod 700 on it"
         case .otherFiles(let files):
             reason =
                 "is not a \(owner) directory (\(files)); it was not changed; choose a new or an empty one"

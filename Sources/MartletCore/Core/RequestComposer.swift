@@ -1,8 +1,8 @@
-/// A composer that turns a call into the request of an exchange: the fields in their final form, the framing, the bytes
-/// of the head.
+/// A composer that turns a call into the request of an exchange: the final header fields, the framing, and the bytes of
+/// the head.
 ///
-/// It rejects values that could split the request, or frame its body in two ways, before a byte is written.
-/// `HTTPFields` replaces CR, LF and NUL by spaces when a value is set; ``HTTPHeaders`` rejects them earlier.
+/// Before a byte is written, it rejects values that could split the request or frame its body in two ways. `HTTPFields`
+/// replaces CR, LF and NUL by spaces when a value is set; ``HTTPHeaders`` rejects them earlier.
 struct RequestComposer {
     let call: Call
     /// Whether `Expect: 100-continue` may be sent; `false` after a 417.
@@ -17,7 +17,7 @@ struct RequestComposer {
 
         var isChunked: Bool { if case .source(_, nil) = body { true } else { false } }
 
-        /// Sends the body in chunks, for any length.
+        /// Changes the framing to chunked, even if the length is known.
         mutating func makeChunked() {
             switch body {
             case .none: return
@@ -115,8 +115,8 @@ struct RequestComposer {
         return expectsContinue
     }
 
-    /// Returns the boundary of a form, if the given content type has none: such a form could not be parsed (RFC 2046
-    /// §5.1.1).
+    /// Returns the boundary of a multipart body if the caller's content type has none: without it the body cannot be
+    /// parsed (RFC 2046 §5.1.1).
     private func missingBoundary(of type: String, in value: String) -> String? {
         guard type.hasPrefix("multipart/"), let given = MediaType(value), given.type == "multipart",
             given["boundary"] == nil
@@ -126,12 +126,12 @@ struct RequestComposer {
 
     private func isOmitted(_ name: HTTPField.Name) -> Bool { call.options.omittedFields.contains(name) }
 
-    /// Whether a field depends on the URL, the body or a cookie jar, and so is not copied from the caller.
+    /// Whether the composer sets the field, from the URL, the body or the cookies, instead of copying the caller's.
     static func isSetHere(_ name: HTTPField.Name) -> Bool {
         name == .hostField || name == .contentLength || name == .transferEncoding || name == .cookie
     }
 
-    /// Opens the body, determines its length, and checks the caller's fields about it.
+    /// Opens the body, determines its length, and checks the caller's `Content-Length` and `Transfer-Encoding`.
     func prepareBody() async throws(HTTPError) -> PreparedBody {
         if let prepared = try prepareBodyAtOnce() { return prepared }
         let (source, length): (any RequestBodySource, UInt64?)
@@ -151,7 +151,7 @@ struct RequestComposer {
 
     /// Reads a source with a declared length of 0.
     ///
-    /// The head of an empty body is the whole request, so the length must be confirmed before the request is sent.
+    /// With an empty body the head is the whole request, so the length must be confirmed before the head is sent.
     func confirmEmpty(_ source: any RequestBodySource) async throws(HTTPError) {
         do {
             while let piece = try await source.next() {
@@ -166,12 +166,12 @@ struct RequestComposer {
         }
     }
 
-    /// Applies the caller's fields about the body, and checks them.
+    /// Checks the caller's `Content-Length` and `Transfer-Encoding`, and applies them to the framing.
     private func framed(_ opened: PreparedBody) throws(HTTPError) -> PreparedBody {
         var prepared = opened
         let fields = call.fields
         if fields.isEmpty {
-            // Most requests have no such field.
+            // Most requests have neither field.
         } else if let coding = fields[.transferEncoding] {
             guard coding.lowercased() == "chunked", fields[.contentLength] == nil else {
                 throw rejection(
@@ -197,7 +197,7 @@ struct RequestComposer {
         }
         let impliesBody = call.method == .post || call.method == .put || call.method == .patch
         if prepared.length == nil, !prepared.isChunked, impliesBody {
-            // A method that defines a meaning for a body sends a length of 0 (RFC 9110 §8.6).
+            // These methods usually have a body, so its absence is sent as a length of 0 (RFC 9110 §8.6).
             prepared.length = 0
         }
         return prepared
@@ -205,17 +205,16 @@ struct RequestComposer {
 }
 
 extension RequestEncoder {
-    /// Adds the field at an index of a block.
     mutating func field(of block: FieldBlock, at index: Int) throws(WireError) {
         try field(name: block.nameString(at: index), rawValue: Array(block.value(at: index)))
     }
 }
 
 extension HTTPField {
-    /// The bytes of the value if they are not UTF-8; otherwise `nil`.
+    /// The bytes of a value that is not UTF-8; `nil` for a value in UTF-8.
     ///
-    /// `value` replaces bytes that are not UTF-8, so that different values could become equal. The bytes are read only
-    /// in this case.
+    /// `value` replaces invalid bytes by U+FFFD, so that different values could become equal. The bytes are read only
+    /// if there is a U+FFFD.
     fileprivate var nonUTF8Bytes: [UInt8]? {
         let value = value
         guard value.utf8.contains(0xEF), value.unicodeScalars.contains("\u{FFFD}") else { return nil }
@@ -227,7 +226,7 @@ extension HTTPField {
 }
 
 extension FieldBlock {
-    /// Adds a field at the end, as it is sent.
+    /// Appends a field. Bytes that are not UTF-8 are unchanged.
     mutating func append(_ field: HTTPField) {
         if let bytes = field.nonUTF8Bytes {
             append(name: field.name.rawName.utf8, value: bytes)

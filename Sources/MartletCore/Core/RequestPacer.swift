@@ -3,7 +3,7 @@ import Synchronization
 /// Delays requests so that those to one origin are at least an interval apart
 /// (``SessionConfiguration/requestInterval``).
 final class RequestPacer: Sendable {
-    /// The requests to one origin that wait. Only the first one waits for the time.
+    /// The waiting requests to one origin. Only the first waits for ``next``; the others wait for their turn.
     private struct Line {
         var next: MonotonicTime
         var turns: [OneShot<Void>] = []
@@ -19,14 +19,14 @@ final class RequestPacer: Sendable {
         self.loop = loop
     }
 
-    /// Waits for the turn of a request.
+    /// Waits until a request may be sent.
     /// - Throws: ``HTTPError`` at the total timeout; `CancellationError`.
     func wait(for call: Call, _ control: TransferControl) async throws {
         let origin = call.url.origin
         let turn = OneShot<Void>()
         let isFirst = lines.withLock { lines in
             let now = MonotonicTime.now()
-            // Lines that delay nothing any more.
+            // Removes lines that delay no request any more.
             if lines.count >= 1024 { lines = lines.filter { !$0.value.turns.isEmpty || $0.value.next > now } }
             lines[origin, default: Line(next: now)].turns.append(turn)
             return lines[origin]?.turns.count == 1

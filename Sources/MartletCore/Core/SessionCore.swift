@@ -15,12 +15,11 @@ package actor SessionCore {
     nonisolated let pacer: RequestPacer?
     /// The budget of retries that calls may still make.
     nonisolated let retryBudget = RetryBudget()
-    /// The rule whether a request that runs alone polls its socket instead of suspending.
+    /// The rule that decides whether a request that runs alone polls its socket instead of suspending.
     nonisolated let briefWait = AdaptiveSpinWait()
     package nonisolated let calls = CallRegistry()
     nonisolated let events = EventBroadcaster<SessionEvent>()
 
-    /// The phases of a session and its views.
     private enum Phase: Comparable {
         case open
         /// No call can start. Running calls may end.
@@ -32,7 +31,7 @@ package actor SessionCore {
     }
 
     private var phase = Phase.open
-    /// Whether the session cannot be ended.
+    /// Whether the session cannot be invalidated, like ``HTTPSession/shared``.
     private nonisolated let isPermanent: Bool
 
     /// The objects that features store with the session.
@@ -40,7 +39,7 @@ package actor SessionCore {
         var limits: PoolLimits
         var attachments: [any SessionAttachment] = []
         var states: [ObjectIdentifier: any AnyObject & Sendable] = [:]
-        /// The object that works on behalf of the session, which holds it weakly.
+        /// The offline queue that sends with this session, held weakly.
         weak var companion: (any AnyObject & Sendable)?
     }
     /// The lock on the features. It may be acquired under the pool's lock, never the other way round.
@@ -79,11 +78,11 @@ package actor SessionCore {
     /// Ends the session: rejects new calls, cancels running ones on request, and returns when all have ended and no
     /// connection is open.
     ///
-    /// Code of a running call does not wait for that call, nor for others whose code waits here. The session is closed
-    /// when the last of these has ended.
+    /// If the program's code calls this within a running call, the wait excludes that call, and other calls whose code
+    /// waits here. The session is closed when these have ended, too.
     /// - Parameters:
     ///   - limit: The time after which running calls are cancelled; `nil` for no limit.
-    ///   - delegate: Notified when the session is closed, if it was open until now.
+    ///   - delegate: Notified when the session is closed, unless the session was invalidated before.
     func end(cancelling: Bool, after limit: Duration? = nil, notifying delegate: (any SessionDelegate)? = nil) async {
         guard !isPermanent else { return }
         let notified = phase == .open ? delegate : nil
@@ -94,7 +93,7 @@ package actor SessionCore {
         let timer = limit.map { limit in Task { await cancelCalls(after: limit) } }
         let own = calls.running(UserCode.enclosingCalls)
         guard own.isEmpty else {
-            // Unstructured, because it waits for that call.
+            // Unstructured, because it waits for the call whose code runs here.
             Task {
                 await close(notifying: notified)
                 timer?.cancel()
@@ -147,7 +146,7 @@ package actor SessionCore {
         }
     }
 
-    /// The object that works on behalf of the session; `nil` once it was released.
+    /// The offline queue that sends with this session; `nil` without one, or after its release.
     nonisolated var companion: (any AnyObject & Sendable)? {
         get { features.withLock { $0.companion } }
         set { features.withLock { $0.companion = newValue } }
@@ -199,7 +198,7 @@ package final class CallRegistry: Sendable {
         /// The running calls by their numbers. Free numbers are reused.
         var running: [Entry?] = []
         var vacant: [Int] = []
-        /// The calls whose own code waits for the end of the others.
+        /// The calls whose own code waits for the end of the other calls.
         var excused: [TransferControl] = []
         var tasks: [UInt64: HTTPTask] = [:]
 
@@ -218,7 +217,7 @@ package final class CallRegistry: Sendable {
     var runningCount: Int { state.withLock { $0.runningCount } }
 
     /// Registers a call.
-    /// - Returns: Its number; `nil` if the session was invalidated.
+    /// - Returns: The number of the call; `nil` if the session was invalidated.
     package func enter(_ control: TransferControl, _ call: Call, _ kind: HTTPTask.Kind) -> Int? {
         state.change { state in
             guard state.admission == .open else { return nil }
@@ -232,7 +231,6 @@ package final class CallRegistry: Sendable {
         }
     }
 
-    /// Removes a call that has ended.
     package func leave(_ number: Int) {
         state.change { state in
             state.running[number] = nil
@@ -251,14 +249,15 @@ package final class CallRegistry: Sendable {
 
     var isInvalidated: Bool { state.withLock { $0.admission != .open } }
 
-    /// Returns those of the given calls that are running here.
+    /// Returns the given calls that are registered here.
     func running(_ calls: [TransferControl]) -> [TransferControl] {
         guard !calls.isEmpty else { return [] }
         return state.withLock { state in calls.filter { call in state.running.contains { $0?.control === call } } }
     }
 
     /// Waits until no call runs, after the session was invalidated.
-    /// - Parameter calls: The calls whose code waits here. No such wait includes them.
+    /// - Parameter calls: The calls whose code waits here. Neither this wait nor concurrent ones with this parameter
+    ///   include them.
     func waitUntilEmpty(except calls: [TransferControl] = []) async {
         guard !calls.isEmpty else { return await state.wait { $0.runningCount == 0 } }
         state.change { $0.excused += calls }
@@ -270,7 +269,7 @@ package final class CallRegistry: Sendable {
         }
     }
 
-    /// Ends the waits for another number of calls, because no call can start.
+    /// Ends the waits in ``runningCount(otherThan:)``, because no call can start any more.
     func end() { state.change { $0.admission = .over } }
 
     /// Waits until the number of running calls differs from a given one, and returns it; `nil` if no call can start, or
@@ -285,7 +284,7 @@ package final class CallRegistry: Sendable {
 
     // MARK: Tasks
 
-    /// The running calls and the tasks that have not ended, in the order they were made.
+    /// The running calls and the tasks that have not ended, in the order of their start.
     var all: [RunningCall] {
         let (running, tasks) = state.withLock { ($0.running.compactMap(\.self), $0.tasks) }
         let calls =
@@ -296,11 +295,12 @@ package final class CallRegistry: Sendable {
 
     func add(_ task: HTTPTask) { state.withLock { $0.tasks[task.id] = task } }
 
-    /// Removes a task that has ended. It is released outside of the lock.
+    /// Removes a task that has ended. The task is released outside of the lock.
     func remove(task id: UInt64) { _ = state.withLock { $0.tasks.removeValue(forKey: id) } }
 }
 
-/// A weak reference to a session and its views. They can be ended as long as something else holds them or a call runs.
+/// A weak reference to a session and its views. It can invalidate them as long as something else retains the session,
+/// such as a running call.
 package struct WeakSession: Sendable {
     private weak var core: SessionCore?
 

@@ -13,13 +13,13 @@ package final class SessionSettings: Sendable {
     let defaultsNameAcceptEncoding: Bool
     /// The default fields, encoded once; `nil` if they depend on the request.
     private let defaultFields: DefaultFields?
-    /// The environment's proxies, as read when the first of the session's views was created.
+    /// The environment's proxies, read when the session was created. Its views share them.
     let environment: ProxyEnvironment
     /// Whether no call uses a proxy unless its own options name one.
     let isWithoutProxies: Bool
-    /// The timeouts of calls that assign none.
+    /// The timeouts of calls without timeouts of their own.
     let timeouts: Timeouts
-    /// The stages that settings of features add.
+    /// The stages that the settings of features add.
     let features: [StageSource]
     /// The stages that calls may need, in the order of the pipeline.
     let stages: [StageSource]
@@ -27,14 +27,14 @@ package final class SessionSettings: Sendable {
     let activeStages: [StageSource]
     /// Whether each call is reported: to the delegate, middleware, or instruments.
     let isObserved: Bool
-    /// Whether connections never lead to servers, and so never use a proxy.
+    /// Whether all connections lead to a Unix socket or a custom connector, and so never to a proxy.
     private let ignoresProxies: Bool
     #if Metrics
         private let meters: CallMeters
     #endif
 
     /// Creates the settings of a configuration.
-    /// - Parameter environment: The variables that another view has read; `nil` to read them now.
+    /// - Parameter environment: The environment's proxies that another view has read; `nil` to read them now.
     init(_ configuration: SessionConfiguration, environment: ProxyEnvironment? = nil) {
         let environment = environment ?? ProxyEnvironment()
         self.environment = environment
@@ -71,18 +71,17 @@ package final class SessionSettings: Sendable {
         return instruments
     }
 
-    /// Returns the proxy of a call that may have one.
+    /// Returns the proxy of a call; `nil` for a direct connection.
     /// - Parameter own: The call's own proxy setting.
     func proxy(for url: HTTPURL, _ own: ProxySettings?, request: () -> HTTPRequest) throws(HTTPError) -> ProxyServer? {
         if ignoresProxies { return nil }
         let found = try (own ?? configuration.proxy).proxy(for: url, environment, request: request)
-        // A forwarding proxy connects to the origin in the URL: only a tunnel can lead to another one, as in curl.
+        // A forwarding proxy connects to the origin in the URL. Only a tunnel can lead to another address, as in curl.
         let leadsElsewhere = configuration.connectOverrides.contains { $0.applies(to: url.host, port: url.port) }
         return leadsElsewhere ? found?.alwaysTunneling() : found
     }
 
-    /// Returns the fields that a request is sent with, in order, except `Host`, the fields of a cache, and the fields
-    /// of the body.
+    /// Returns the fields of a request in the order they are sent, without `Host` and the fields of the cache and body.
     /// - Parameters:
     ///   - own: The fields that the caller gave.
     ///   - hidesProxyAuthorization: Whether `Proxy-Authorization` is left out.
@@ -138,7 +137,7 @@ private final class DefaultFields: Sendable {
     private let names: Set<HTTPField.Name>
     /// The fields with `Accept-Encoding`.
     let asking: SentFields
-    /// The fields without it.
+    /// The fields without `Accept-Encoding`.
     let plain: SentFields
 
     /// Creates the default fields; `nil` if they differ from request to request, or cannot be encoded.
@@ -163,13 +162,13 @@ private final class DefaultFields: Sendable {
         names = Set(defaults.map(\.name)).union([.userAgent, .accept])
     }
 
-    /// Whether a request with these fields of its own has the unchanged default fields.
+    /// Whether a request with these fields is sent with all default fields, unchanged.
     func apply(to fields: HTTPFields) -> Bool { fields.isEmpty || !fields.contains { names.contains($0.name) } }
 }
 
 extension SessionConfiguration {
     /// Adds the default fields to a request's own.
-    /// - Parameter isLeftOut: Whether the request sets a field itself, or omits it.
+    /// - Parameter isLeftOut: Returns whether the request sets a field itself, or omits it.
     fileprivate func addDefaultFields(
         to block: inout FieldBlock, acceptsContentCoding: Bool, leavingOut isLeftOut: (HTTPField.Name) -> Bool
     ) {
@@ -184,7 +183,7 @@ extension SessionConfiguration {
     }
 }
 
-/// The settings of features by their keys. A copy costs one reference.
+/// The settings of features by their keys. Copies share their storage.
 struct SettingsStore: Sendable {
     private protocol Setting: AnyObject, Sendable {}
 
@@ -229,7 +228,7 @@ struct SettingsStore: Sendable {
         }
     }
 
-    /// Returns these settings; keys that are not set here are taken from a base.
+    /// Returns these settings, with the values of `base` for keys that are not set here.
     func merged(over base: SettingsStore) -> SettingsStore {
         guard !base.entries.isEmpty else { return self }
         var merged = base

@@ -3,7 +3,6 @@
 /// A class, because each step of a call passes it to the next, and its many fields would be copied each time.
 package final class StreamedResponse: Sendable {
     package let call: Call
-    /// The source of the body.
     package let channel: ResponseBodySource
     /// The final head of the response.
     package let head: ResponseHead
@@ -15,9 +14,9 @@ package final class StreamedResponse: Sendable {
     /// The number of attempts to send the request.
     let attempts: Int
     private let waited: MonotonicTime
-    /// The stage that made the response, or had a part in it; `nil` for a response from the network.
+    /// The part of a stage, such as the cache, in the response; `nil` for a response from the network alone.
     package let provenance: (any ResponseProvenance)?
-    /// Whether the body was written elsewhere.
+    /// Whether the body was written to the file that the delegate chose.
     private let isEmptied: Bool
 
     package init(
@@ -52,7 +51,7 @@ package final class StreamedResponse: Sendable {
             attempts: attempts, waited: waited, provenance: provenance ?? self.provenance)
     }
 
-    /// The same response after its body was written elsewhere.
+    /// The same response after its body was written to the file that the delegate chose.
     var emptied: StreamedResponse {
         StreamedResponse(
             call: call, channel: channel, head: head, codings: [], expectedContentLength: 0, hasTrailers: hasTrailers,
@@ -67,7 +66,7 @@ package final class StreamedResponse: Sendable {
         return provenance?.source ?? .network
     }
 
-    /// Whether an error concerns the stored body, which could not be decoded and was removed. The network may have a
+    /// Whether an error means that a stored body could not be decoded. That body was removed; the network may have a
     /// valid one.
     func isStoredBadly(_ error: HTTPError) -> Bool {
         guard error.code == .contentDecodingFailed, source != .network else { return false }
@@ -165,8 +164,8 @@ package enum ResponseBodySource: Sendable {
 package protocol ResponseProvenance: AnyObject, Sendable {
     /// The source of the response, such as `.cache`.
     var source: HTTPExchange.Source { get }
-    /// The network's response to this call's request if its body is shared, or if it validated a stored response;
-    /// `nil` for other calls, which share a transfer or a validation.
+    /// The network's response to this call's own request, if other calls share its body or if it validated a stored
+    /// response; `nil` for a call that uses the transfer or validation of another call.
     var transfer: StreamedResponse? { get }
     /// The member of `Cache-Status` (RFC 9211) for the response.
     var cacheStatus: String { get }
@@ -178,7 +177,7 @@ package protocol ResponseProvenance: AnyObject, Sendable {
     var isUnsatisfied: Bool { get }
     /// The provenance without references to the session, for an exchange that a program may store.
     var detached: any ResponseProvenance { get }
-    /// Returns the stored response that replaces this one, which is an error; `nil` if none does.
+    /// Returns a stored response to use instead of this one, which is an error; `nil` without one.
     func useFallback() -> StreamedResponse?
 }
 
@@ -186,11 +185,11 @@ package protocol ResponseProvenance: AnyObject, Sendable {
 package protocol StoredBody: AnyObject, Sendable {
     /// The number of the stored body; `nil` if the body is not stored.
     var representation: UInt64? { get }
-    /// The exchange that receives the body, if one does.
+    /// The exchange that receives the body; `nil` if none does.
     var exchange: Exchange? { get }
     /// The trailers; available after the body was read to its end.
     var trailers: FieldBlock? { get }
-    /// The bytes received for a reader of the whole body, which are not delivered yet.
+    /// The received bytes that are not delivered yet, because the reader needs the whole body.
     var collected: [UInt8] { get }
     /// Returns the whole body if it is in memory.
     func takeWhole() -> [UInt8]?

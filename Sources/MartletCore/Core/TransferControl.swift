@@ -31,14 +31,14 @@ package final class TransferControl: TransferPauseGate {
     private struct State {
         var isCancelled = false
         var isPaused = false
-        /// The state that a task of the call reports, except that it is paused.
+        /// The state that a task of the call reports while it is not paused.
         var stage = HTTPTask.State.waiting
         /// The priority, if it was changed.
         var priority: RequestPriority?
         var activity = Activity.none
-        /// The tasks that wait for the end of a pause.
+        /// The waits for the end of a pause.
         var waiters: [OneShot<Void>] = []
-        /// The waits for code of the program. A cancellation ends them.
+        /// Functions that end the waits for code of the program, called by a cancellation.
         var userWaits: [UInt64: @Sendable () -> Void] = [:]
         var lastUserWait: UInt64 = 0
         var transfer: UInt64?
@@ -51,7 +51,7 @@ package final class TransferControl: TransferPauseGate {
 
     /// The lock on the state, used by the call's tasks, and by callers that cancel or pause.
     private let state = Mutex(State())
-    /// The states of the call; `nil` if nothing can query them.
+    /// The state of the call and its changes; `nil` if nothing can query them.
     let states: CurrentValue<HTTPTask.State>?
     /// The progress of the request's body; `nil` if nothing can query it.
     package let upload: ProgressState?
@@ -59,8 +59,8 @@ package final class TransferControl: TransferPauseGate {
     package let download: ProgressState?
     /// The tracer of the requests of the call; `nil` for most calls.
     package let tracer: CallTracer?
-    /// The received and the expected number of bytes of the response's body (`UInt64.max` if it is not known). They
-    /// replace ``download``, which most calls do not have.
+    /// The received and the expected number of bytes of the response's body (`UInt64.max` if it is not known), for
+    /// calls without ``download``, which most are.
     private let received = Atomic<UInt64>(0)
     private let expected = Atomic<UInt64>(TransferControl.noHead)
     /// The value of ``expected`` until the head of the response was received.
@@ -102,11 +102,10 @@ package final class TransferControl: TransferPauseGate {
         if isCancelled { TransferControl.interrupt(activity) } else if isPaused { TransferControl.leaveQueue(activity) }
     }
 
-    /// Leaves the queue for a connection, which could not be used in a pause. When the call resumes, it returns to its
-    /// position.
+    /// Leaves the queue for a connection, because a paused call could not use one. When the call resumes, it returns to
+    /// its position.
     private static func leaveQueue(_ activity: Activity) { if case .waiting(let ticket) = activity { ticket.cancel() } }
 
-    /// The priority, if it was changed.
     var priority: RequestPriority? { state.withLock { $0.priority } }
 
     /// Changes the priority, also while the call waits for a connection.
@@ -118,7 +117,6 @@ package final class TransferControl: TransferPauseGate {
         if case .waiting(let ticket) = activity { ticket.setPriority(priority) }
     }
 
-    /// Cancels the call.
     package func cancel() {
         let (activity, waiters, waits) = state.withLock {
             state -> (Activity, [OneShot<Void>], [@Sendable () -> Void]) in
@@ -143,7 +141,7 @@ package final class TransferControl: TransferPauseGate {
         if stage.isFinished { states.finish() }
     }
 
-    /// The state of a call that may have no ``states``.
+    /// The current state, also of a call without ``states``.
     var presentState: HTTPTask.State {
         if let states { return states.value }
         // A body from the cache, or from the transfer of another call, has no exchange of its own.
@@ -200,7 +198,8 @@ package final class TransferControl: TransferPauseGate {
         }
     }
 
-    /// Adds a wait for code of the program, and ends it if the call was already cancelled.
+    /// Adds a wait that a cancellation of the call ends by calling `end`; if the call was already cancelled,
+    /// immediately.
     func beginWait(_ end: @escaping @Sendable () -> Void) -> UInt64 {
         let (number, isCancelled) = state.withLock { state in
             state.lastUserWait += 1
@@ -219,7 +218,7 @@ package final class TransferControl: TransferPauseGate {
     func transferNumber(under limit: BandwidthLimit, _ limiter: BandwidthLimiter) -> UInt64? {
         guard limit != .none else { return nil }
         if let number = state.withLock({ $0.transfer }) { return number }
-        // Outside of the lock, since it may resume other transfers.
+        // Outside of the lock, because `enter` may resume other transfers.
         let made = limiter.enter(limit)
         let number = state.withLock { state in
             let number = state.transfer ?? made
@@ -245,8 +244,8 @@ package final class TransferControl: TransferPauseGate {
         state.withLock { state in if case .delegated = state.target { nil } else { state.target.destination } }
     }
 
-    /// Sets the delegate's destination, also in a later attempt.
-    /// - Returns: Whether no other destination was set.
+    /// Sets the destination that the delegate chose, or replaces it in a later attempt.
+    /// - Returns: Whether it was set: a destination from another source takes precedence.
     func setDelegatedDestination(_ destination: DownloadDestination) -> Bool {
         state.withLock { state in
             switch state.target {
@@ -276,7 +275,8 @@ package final class TransferControl: TransferPauseGate {
         }
     }
 
-    /// Removes the destination, because its file could not be created and no byte was lost: another may be set.
+    /// Removes the destination, because its file could not be created. No byte of the body is lost, so another
+    /// destination may be set.
     func rejectDestination(_ error: HTTPError) {
         state.withLock { state in
             guard let destination = state.target.destination else { return }
@@ -293,7 +293,7 @@ package final class TransferControl: TransferPauseGate {
     // MARK: Pausing
 
     /// Stops reading and writing at the next buffer, and leaves the queue for a connection.
-    /// - Returns: Whether it was not paused before.
+    /// - Returns: Whether the call was not paused before.
     @discardableResult package func pause() -> Bool {
         let (activity, wasPaused) = state.withLock { state in
             defer { state.isPaused = true }
@@ -307,7 +307,7 @@ package final class TransferControl: TransferPauseGate {
     }
 
     /// Continues after a pause.
-    /// - Returns: Whether it was paused before.
+    /// - Returns: Whether the call was paused before.
     @discardableResult package func resume() -> Bool {
         let (activity, waiters, wasPaused) = state.withLock { state in
             defer { state.isPaused = false }
@@ -330,26 +330,26 @@ package final class TransferControl: TransferPauseGate {
                 return true
             }
             guard isNeeded else { return }
-            // A writer is stopped by cancelling its task; nothing else would end its wait if the pause never ends.
+            // Cancelling the task must end the wait: otherwise a writer could not be stopped during a pause.
             _ = await waiter.waitUnlessCancelled(until: deadline, on: loop)
             state.withLock { $0.waiters.removeAll { $0 === waiter } }
         }
     }
 }
 
-/// A tracer that receives the requests of a call, for programs that print each of them.
+/// A tracer of the requests of a call, for programs that print each request.
 ///
-/// The call itself calls its closures, one after the other. They must return quickly.
+/// The task of the call runs the closures, one after the other. They must return quickly.
 package final class CallTracer: Sendable {
-    /// Called with each request's head, byte by byte and with its credentials, before it is sent.
+    /// Called with the exact bytes of each request's head, including credentials, before the head is sent.
     let sent: @Sendable ([UInt8]) -> Void
-    /// Called whenever a request gets a connection, new or reused. For a new one it receives the heads of a proxy's
-    /// responses to CONNECT.
+    /// Called whenever a request gets a connection, new or reused. The argument has the heads of a proxy's responses to
+    /// CONNECT for a new connection; otherwise it is empty.
     let connected: @Sendable ([ResponseHead]) -> Void
     /// Called with the heads of a response after which the same request is sent again: a 417, or a 407.
     let repeated: @Sendable ([ResponseHead]) -> Void
-    /// Called with each request that another one follows, and its response without the body; `nil` if the request
-    /// failed.
+    /// Called before another request follows, with the earlier request and its response without the body; the response
+    /// is `nil` if the request failed.
     let followed: @Sendable (HTTPHop, HTTPExchange?) -> Void
 
     package init(

@@ -4,14 +4,15 @@
 /// 1. It runs in its own task. Cancelling the call, invalidating the session and the call's total timeout end the wait
 ///    immediately. The task is cancelled, and nothing waits for it. One exception: at the total timeout, the call
 ///    waits up to one second for the error of a request that middleware is sending.
-/// 2. While it runs, the call's connection does not count against the pool's limits. So calls made by the code can
+/// 2. While it runs, the call's connection does not count against the pool's limits. So calls that the code makes can
 ///    always get a connection (``Exemption``).
-/// 3. The session knows which calls the code runs in, so that an invalidation does not wait for them.
+/// 3. ``enclosingCalls`` has the calls that the code runs for, so that an invalidation by the code does not wait for
+///    them.
 package struct UserCode: Sendable {
     /// The calls that the running task works for, the outermost first.
     @TaskLocal static var enclosingCalls: [TransferControl] = []
-    /// The time for code that is notified of the end of a call that was cancelled, or whose total timeout expired, and
-    /// for the error of a request at the total timeout.
+    /// The maximum wait after a cancellation or the total timeout: for code that is notified of the end of the call,
+    /// and for the error of a request that middleware is sending.
     private static let grace = Duration.seconds(1)
 
     private let control: TransferControl
@@ -27,12 +28,13 @@ package struct UserCode: Sendable {
     /// Runs code whose result the call needs.
     ///
     /// - Parameters:
-    ///   - name: The function, for the error of a call whose timeout expired.
-    ///   - phase: The call's phase, for the same error.
+    ///   - name: The name of the code, for the error at the total timeout.
+    ///   - phase: The call's phase, for that error.
     ///   - exchange: The exchange whose connection the call holds.
-    ///   - sentCount: The number of requests that the call has sent, at the timeout.
-    ///   - isSending: For code that sends the requests of the call: whether it waits for one at the timeout. The error
-    ///     of that request then comes first: it has the phase, and reports whether the request was sent.
+    ///   - sentCount: The number of requests that the call has sent, read at the timeout.
+    ///   - isSending: For middleware, which sends the requests of the call: returns whether a request is running at the
+    ///     timeout. Then the error of that request is preferred, because it has the phase and reports whether the
+    ///     request was sent.
     /// - Throws: Any error of the code; `CancellationError`; ``HTTPError/Code/timedOut``.
     package func run<Value: Sendable>(
         _ name: String, _ phase: HTTPError.Phase, holding exchange: Exchange? = nil,
@@ -44,7 +46,7 @@ package struct UserCode: Sendable {
         defer { exemption?.end() }
         let outcome = OneShot<Result<Value, any Error>>()
         let task = start(body, outcome)
-        // Without effect on code that has returned.
+        // No effect if the code has returned.
         defer { task.cancel() }
         switch await wait(for: outcome, until: call.totalDeadline) {
         case .value(let result):
@@ -55,7 +57,7 @@ package struct UserCode: Sendable {
         case .timedOut:
             let sends = isSending?() == true
             if isSending != nil, sends || sentCount() > 0 {
-                // A request that has failed at the same moment is about to be reported by the code.
+                // The code may be about to throw the error of a request that failed at this moment.
                 let grace = sends ? UserCode.grace : .milliseconds(50)
                 let late = OneShot<Result<Value, any Error>>()
                 // Unstructured, because the code may never return.
@@ -72,10 +74,10 @@ package struct UserCode: Sendable {
         }
     }
 
-    /// Runs code that is notified of the end of the call, and does not change it.
+    /// Runs code that is notified of an event, such as the end of the call, and does not change the call.
     ///
-    /// It is also notified if the call was cancelled or its timeout expired, and then has one second.
-    /// - Returns: The result of the code; `nil` if it took too long.
+    /// If the call was cancelled or its total timeout expired, the code still runs, but for one second at most.
+    /// - Returns: The result of the code; `nil` if it took too long, or the call was cancelled during the wait.
     @discardableResult func notify<Value: Sendable>(_ body: @escaping @Sendable () async -> Value) async -> Value? {
         let outcome = OneShot<Result<Value, any Error>>()
         let task = start(body, outcome)
@@ -91,7 +93,7 @@ package struct UserCode: Sendable {
         return nil
     }
 
-    /// Waits for the code, until the call or its task is cancelled.
+    /// Waits for an outcome of the code. The deadline and a cancellation of the call or the task end the wait.
     private func wait<Value>(for outcome: OneShot<Value>, until deadline: MonotonicTime) async -> OneShot<Value>.Outcome
     {
         let wait = control.beginWait { outcome.interrupt() }
@@ -103,8 +105,8 @@ package struct UserCode: Sendable {
         _ body: @escaping @Sendable () async throws -> Value, _ outcome: OneShot<Result<Value, any Error>>
     ) -> Task<Result<Value, any Error>, Never> {
         let calls = UserCode.enclosingCalls + [control]
-        // Unstructured, because the call would have to wait for a structured task. It inherits priority and task-local
-        // values.
+        // Unstructured, because the call would have to wait for a structured task. The task inherits priority and
+        // task-local values.
         return Task {
             await UserCode.$enclosingCalls.withValue(calls) {
                 let result: Result<Value, any Error>

@@ -9,7 +9,6 @@ public enum JSONForm {
         /// Snake case: `firstName` in Swift is `first_name` in JSON.
         case snakeCase
 
-        /// The key strategy for an encoder.
         package var strategy: JSONEncoder.KeyEncodingStrategy {
             self == .snakeCase ? .convertToSnakeCase : .useDefaultKeys
         }
@@ -28,14 +27,13 @@ public enum JSONForm {
     public enum Dates: String, Hashable, Sendable, Codable, CaseIterable {
         /// Seconds since 2001, the default of `JSONEncoder` and `JSONDecoder`.
         case secondsSince2001
-        /// Text such as `2026-07-31T12:00:00Z` (RFC 3339). Fractions of seconds are read, and not written.
+        /// Text such as `2026-07-31T12:00:00Z` (RFC 3339). Fractions of a second are decoded, but not encoded.
         case iso8601
         /// Seconds since 1970-01-01, as a number.
         case secondsSince1970
         /// Milliseconds since 1970-01-01, as a number.
         case millisecondsSince1970
 
-        /// The date strategy for an encoder.
         package var strategy: JSONEncoder.DateEncodingStrategy {
             switch self {
             case .secondsSince2001: .deferredToDate
@@ -65,7 +63,7 @@ public struct BodyEncoder: Sendable {
     private var keys = JSONForm.Keys.unchanged
     private var dates = JSONForm.Dates.secondsSince2001
     private var custom: JSONEncoder?
-    /// Whether the program chose the encoder; `false` for the default of a session.
+    /// Whether the program chose the encoder; `false` for the session's default.
     package private(set) var isChosen = false
 
     /// Creates the default encoder of a session.
@@ -89,10 +87,8 @@ public struct BodyEncoder: Sendable {
         return chosen
     }
 
-    /// The naming of members.
     package var keyStrategy: JSONEncoder.KeyEncodingStrategy { custom?.keyEncodingStrategy ?? keys.strategy }
 
-    /// The form of dates.
     package var dateStrategy: JSONEncoder.DateEncodingStrategy { custom?.dateEncodingStrategy ?? dates.strategy }
 
     /// The `JSONEncoder` for values.
@@ -141,7 +137,7 @@ public struct BodyDecoder: Sendable {
         return try decoder.decode(type, from: data)
     }
 
-    /// Decodes a date with or without a fraction of a second: `.iso8601` of `JSONDecoder` does not read fractions.
+    /// Decodes a date with or without a fraction of a second. `JSONDecoder`'s `.iso8601` accepts no fractions.
     @Sendable private static func date(_ decoder: any Decoder) throws -> Date {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -153,8 +149,8 @@ public struct BodyDecoder: Sendable {
     }
 }
 
-/// The session's settings that its exchanges hold. An exchange may be stored for a long time, and must not hold the
-/// session's other objects, such as a cache.
+/// The settings of a session that exchanges retain. A program may store an exchange for a long time, so that it must
+/// not retain the session's other objects, such as a cache.
 final class ResponseCoding: Sendable {
     let decoder: BodyDecoder
     private let errors: ErrorMapper?
@@ -164,7 +160,7 @@ final class ResponseCoding: Sendable {
         errors = configuration.errors
     }
 
-    /// Returns the error to throw instead of another one.
+    /// Returns the error that the mapper returns for an error, or that error if the mapper does not replace it.
     func mapped(_ error: any Error) -> any Error { errors?.error(for: error) ?? error }
 }
 
@@ -172,7 +168,8 @@ extension HTTPExchange {
     /// The decoder and error mapper of the session or host.
     var coding: ResponseCoding { storage.coding }
 
-    /// Decodes the body as JSON if the status is 2xx, or one of those given, and the content type is acceptable.
+    /// Decodes the body as JSON if the status is in the given range, 2xx by default, and the content type is
+    /// acceptable.
     ///
     /// ```swift
     /// let user: User = try await session.get("https://api.example.com/users/1").decode()
@@ -180,10 +177,10 @@ extension HTTPExchange {
     /// let problem = try error.exchange?.decode(Problem.self, status: 400..<600)
     /// ```
     ///
-    /// The decoder is that of the host or session (``SessionConfiguration/decoder``), unless one is given. It accepts
-    /// `application/json`, `text/json`, `text/javascript`, any type that ends with `+json`, and a response without a
-    /// type. It also accepts `text/plain` and `application/octet-stream`, which many servers and buckets use for JSON.
-    /// HTML, XML and images are rejected before they are decoded.
+    /// The decoder is that of the host or session (``SessionConfiguration/decoder``), unless one is given. Acceptable
+    /// content types are `application/json`, `text/json`, `text/javascript`, any type that ends with `+json`, and a
+    /// missing type; also `text/plain` and `application/octet-stream`, which many servers and buckets use for JSON.
+    /// Other types, such as HTML, are rejected without decoding the body.
     ///
     /// - Throws: An ``HTTPError`` with this exchange and the code `.unacceptableStatus`, `.unacceptableContentType` or
     ///   `.decodingFailed`, or the error that ``SessionConfiguration/errors`` maps it to. The message of
@@ -193,8 +190,8 @@ extension HTTPExchange {
         _ type: Value.Type = Value.self, using decoder: JSONDecoder? = nil, status: Range<Int> = 200..<300
     ) throws -> Value { try decode(type, using: decoder.map { .json($0) } ?? coding.decoder, status: status) }
 
-    /// Decodes the body as JSON by a decoder such as `.json(keys: .snakeCase)`; otherwise like the other function with
-    /// a type.
+    /// Decodes the body as JSON with a decoder such as `.json(keys: .snakeCase)`. The checks and the errors are those
+    /// of the variant with a `JSONDecoder`.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, using decoder: BodyDecoder, status: Range<Int> = 200..<300
     ) throws -> Value {
@@ -212,10 +209,10 @@ extension HTTPExchange {
     static let jsonContentTypes = ["application/json", "text/json", "text/javascript", "application/*+json"]
     private static let typesOfJSON = MediaRangeList(jsonContentTypes + ["text/plain", "application/octet-stream"])
 
-    /// The result of `decode()` if no type is given, which does not compile.
+    /// The result type of `decode()` without a type, which does not compile.
     public struct ValueWithoutType: Sendable {}
 
-    /// Matches a call without a type, so that the compiler names the missing part.
+    /// Matches `decode()` without a type, so that the compiler's message explains what is missing.
     @available(
         *, unavailable, message: "name the type of the value: decode(User.self), or let user: User = try … .decode()"
     ) public func decode() throws -> ValueWithoutType { ValueWithoutType() }
@@ -252,14 +249,15 @@ extension HTTPExchange {
         }
     }
 
-    /// Runs code that evaluates the response. Its errors name the request, and are mapped by the error mapper.
+    /// Runs code that evaluates the response. Its errors are thrown with the request added, and mapped by the error
+    /// mapper.
     func checked<Value>(_ body: () throws -> Value) throws -> Value {
         do { return try body() } catch { throw failure(error) }
     }
 
     @inline(never) private func failure(_ error: any Error) -> any Error {
         if error is CancellationError { return error }
-        // Decoders report an empty body in different words.
+        // Decoders report an empty body with different messages, so this one replaces them.
         let message =
             body.isEmpty
             ? "there is no value to decode: the response was \(outline(byteCount: nil)), without a body"
@@ -292,8 +290,8 @@ extension HTTPExchange {
     }
 }
 
-/// A decoder of the values in the body of a response, such as its lines. It may outlive the call, and holds
-/// only its request.
+/// A decoder of the values in the body of a response, such as its lines. It may outlive the call: it retains only the
+/// method, URL and status.
 package final class PartDecoder: Sendable {
     private let coding: ResponseCoding
     private let call: (method: HTTPRequest.Method, url: HTTPURL, status: Int)?
@@ -305,7 +303,7 @@ package final class PartDecoder: Sendable {
         self.call = (call.method, call.url, body.reader.answer.head.status)
     }
 
-    /// Creates the decoder of parts that have no response.
+    /// Creates a decoder of parts without a response, with the default settings.
     package init() {
         coding = ResponseCoding(.default)
         call = nil

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A decoder of a response into a value, based on its body and its fields.
+/// A decoder that turns a response, with its body and fields, into a value.
 ///
 /// ```swift
 /// let user = try await session.get(url).decode(using: .propertyList(User.self))
@@ -16,11 +16,11 @@ public protocol ResponseDecoder<Output>: Sendable {
     /// The accepted media ranges, such as `application/json`, `image/*` or `*/*`, as in an `Accept` field (RFC 9110
     /// §12.5.1). Empty (the default) means any type.
     ///
-    /// They are compared before the body is decoded; a response without `Content-Type`, or with an empty body, is
-    /// accepted.
+    /// The content type is checked before the body is decoded. A response without `Content-Type`, or with an empty
+    /// body, is accepted.
     var acceptableContentTypes: [String] { get }
 
-    /// Decodes the value. The status and the content type were checked before; the body may be empty.
+    /// Decodes the value. The status and the content type have already been checked; the body may be empty.
     ///
     /// - Throws: Any error, which becomes ``HTTPError/underlying`` of the caller's error. An ``HTTPError`` and
     ///   `CancellationError` are thrown unchanged.
@@ -32,7 +32,7 @@ extension ResponseDecoder {
     public var acceptableContentTypes: [String] { [] }
 }
 
-/// A decoder that calls a closure, as all decoders of this module do.
+/// A decoder that calls a closure. All decoders of this module have this type.
 public struct ClosureResponseDecoder<Output: Sendable>: ResponseDecoder {
     /// The accepted media ranges; empty for any type.
     public let acceptableContentTypes: [String]
@@ -45,7 +45,7 @@ public struct ClosureResponseDecoder<Output: Sendable>: ResponseDecoder {
         self.body = body
     }
 
-    /// Returns the value that the closure returns.
+    /// Calls the closure, and returns its value.
     /// - Throws: Any error of the closure.
     public func decode(_ exchange: HTTPExchange) throws -> Output { try body(exchange) }
 }
@@ -56,7 +56,7 @@ extension ResponseDecoder where Self == ClosureResponseDecoder<[UInt8]> {
 }
 
 extension ResponseDecoder where Self == ClosureResponseDecoder<Void> {
-    /// A decoder for an empty body, as with a 204 or a 205; otherwise it throws
+    /// A decoder that accepts only an empty body, as of a 204 or a 205. A body with bytes throws
     /// ``ResponseDecodingError/bodyNotEmpty(byteCount:)``.
     public static var empty: Self {
         Self { exchange in
@@ -67,15 +67,15 @@ extension ResponseDecoder where Self == ClosureResponseDecoder<Void> {
 }
 
 extension ResponseDecoder where Self == ClosureResponseDecoder<String> {
-    /// A decoder of text, as ``HTTPExchange/text``: by its byte order mark, else by the `charset` of `Content-Type`,
-    /// else as UTF-8.
+    /// A decoder of text, like ``HTTPExchange/text``. The charset is that of the byte order mark, else of
+    /// `Content-Type`, else UTF-8.
     ///
-    /// The charsets are UTF-8, UTF-16, UTF-32, windows-1252 (which ISO-8859-1 and US-ASCII mean on the web) and
-    /// ISO-8859-15, with all their names (WHATWG Encoding). Any other charset is decoded as UTF-8, and invalid bytes
+    /// The charsets are UTF-8, UTF-16, UTF-32, windows-1252 (also for ISO-8859-1 and US-ASCII, as on the web) and
+    /// ISO-8859-15, by any of their names (WHATWG Encoding). Any other charset is decoded as UTF-8, and invalid bytes
     /// become U+FFFD.
     public static var text: Self { Self(\.text) }
 
-    /// A decoder of text that throws ``ResponseDecodingError/unknownCharset(_:)`` for another charset, and
+    /// A decoder of text that throws ``ResponseDecodingError/unknownCharset(_:)`` for any other charset, and
     /// ``ResponseDecodingError/malformedText(charset:offset:)`` for an invalid byte.
     public static var strictText: Self {
         Self { try TextDecoding(known: $0.contentType?.charset).strictText(from: $0.body) }
@@ -107,9 +107,10 @@ extension ResponseDecoder {
         }
     }
 
-    /// Creates a decoder of property lists, in XML or binary, for their media types, those of XML, and that of files.
+    /// Creates a decoder of XML and binary property lists. It accepts their media types, those of XML, and
+    /// `application/octet-stream`.
     ///
-    /// The list is checked first, so that nesting, cycles and counts cannot exhaust the stack or the memory. A list
+    /// The list is checked first, so that its nesting, cycles or size cannot exhaust the stack or the memory. A list
     /// that fails the check throws a ``PropertyListError``.
     public static func propertyList<Value: Decodable & Sendable>(
         _ type: Value.Type, decoder: PropertyListDecoder = PropertyListDecoder()
@@ -141,9 +142,9 @@ extension ResponseDecoder {
     /// Creates a decoder that uses the first of these decoders, in order, that accepts the content type and succeeds.
     /// To give their outputs one type, use ``ResponseDecoder/map(_:)``.
     ///
-    /// If none succeeds, it throws ``ResponseDecodingError/noDecoderSucceeded(_:)`` with the error of each; an
-    /// ``HTTPError`` with the code `.unacceptableContentType` for a decoder that does not accept the type.
-    /// `CancellationError` is thrown unchanged.
+    /// If none succeeds, it throws ``ResponseDecodingError/noDecoderSucceeded(_:)`` with the error of each. For a
+    /// decoder that does not accept the content type, this is an ``HTTPError`` with the code
+    /// `.unacceptableContentType`. `CancellationError` is thrown unchanged.
     public static func first<Value>(of decoders: [any ResponseDecoder<Value>]) -> Self
     where Self == ClosureResponseDecoder<Value> {
         let types = decoders.map(\.acceptableContentTypes)

@@ -11,11 +11,10 @@
 /// A validator may be set for a session (``SessionConfiguration/validator``) and for a call
 /// (``RequestOptions/validator``). For collected responses it checks the head and the body; conditions that need only
 /// the head are checked before the body is read. For streams and downloads it checks the head, before any of the body
-/// is delivered or a file is written: only the size in the head is checked, and closures receive an empty body. After a
-/// rejection by the head, the error has at most 64 KiB of the body, received within two seconds. The connection is free
-/// or closed then.
+/// is delivered or a file is written. The size is then that in the head, and closures receive an empty body. After a
+/// rejection by the head, the error has at most 64 KiB of the body, received within two seconds. By then the connection
+/// was returned to the pool, or closed.
 public struct ResponseValidator: Sendable {
-    /// A single condition of a validator.
     enum Rule: Sendable {
         case status([ClosedRange<Int>])
         case contentType(MediaRangeList)
@@ -26,7 +25,7 @@ public struct ResponseValidator: Sendable {
         case custom(@Sendable (HTTPExchange) async throws -> Void)
     }
 
-    /// The conditions, in the order they are checked.
+    /// The conditions in the order of the checks.
     private let rules: [Rule]
     /// A validator that accepts any response, for a call whose session is stricter.
     public static let anything = ResponseValidator(rules: [])
@@ -53,8 +52,8 @@ public struct ResponseValidator: Sendable {
 
     /// Accepts these content types.
     ///
-    /// An empty body is accepted with any type once it was received, as in AFNetworking and Alamofire.
-    /// A response without `Content-Type` is accepted if its body has the length 0, or if `*/*` is among the ranges.
+    /// A received empty body is accepted with any type, as in AFNetworking and Alamofire. A response without
+    /// `Content-Type` is accepted if its body has the length 0, or if `*/*` is among the ranges.
     /// - Parameter ranges: Media ranges as in an `Accept` field, one or several in each string: `text/*`, `*/*`,
     ///   `application/json;q=0.9`. A weight of 0 excludes a type, and the most specific range applies. A range with
     ///   parameters requires them; `charset` only if the response has one. `application/*+json` matches all types with
@@ -88,25 +87,25 @@ public struct ResponseValidator: Sendable {
         ResponseValidator(rules: [.custom(check)])
     }
 
-    /// Accepts a response that all of these validators accept. They are checked in this order.
+    /// Accepts a response that all of these validators accept. They check it in the given order.
     public static func all(_ validators: ResponseValidator...) -> ResponseValidator {
         ResponseValidator(rules: validators.flatMap(\.rules))
     }
 
-    /// Accepts a response that both validators accept. This one is checked first.
+    /// Accepts a response that both validators accept. This one checks it first.
     public func and(_ other: ResponseValidator) -> ResponseValidator { ResponseValidator(rules: rules + other.rules) }
 }
 
 extension ResponseValidator {
-    /// The maximum size of the part of a rejected body that the error has, in bytes.
+    /// The maximum number of bytes of a rejected body that the error contains.
     static let beginningByteCount = 64 * 1024
-    /// The maximum wait for that part.
+    /// The maximum wait for these bytes.
     static let beginningTimeout = Duration.seconds(2)
 
     /// Checks all conditions.
     /// - Parameters:
-    ///   - userCode: Runs closures for the call that has the response; `nil` outside of calls.
-    ///   - exchange: The exchange whose connection that call holds.
+    ///   - userCode: The runner of closures for the call; `nil` outside of calls.
+    ///   - exchange: The exchange whose connection the call holds.
     @inline(never) func check(
         _ subject: ValidationSubject, by userCode: UserCode? = nil, holding exchange: Exchange? = nil
     ) async throws {
@@ -135,7 +134,7 @@ extension ResponseValidator {
     /// Checks the conditions of a response whose body will be collected, up to the first one that needs the body.
     /// - Throws: The errors of ``checked(_:by:)``.
     func admitHead(of answer: StreamedResponse, _ control: TransferControl) async throws {
-        // A body without a length may be empty, and an empty body has no type.
+        // A body of unknown length may be empty, and the type of an empty body is not checked.
         let isSized = answer.codings.isEmpty && answer.expectedContentLength.map { $0 > 0 } ?? false
         let ofHead = rules.prefix { rule in
             switch rule {
@@ -144,7 +143,7 @@ extension ResponseValidator {
             case .custom: false
             }
         }
-        // An accepted status, the usual case, needs no exchange.
+        // In the usual case, an accepted status, no exchange is created.
         let isAccepted = ofHead.allSatisfy { rule in
             guard case .status(let ranges) = rule else { return false }
             return ranges.contains { $0.contains(answer.head.status) }
@@ -156,8 +155,8 @@ extension ResponseValidator {
         } catch { throw ResponseValidationError(reason: error) }
     }
 
-    /// Checks all conditions of a response whose body has not been read. The error of a rejection has the beginning of
-    /// the body.
+    /// Checks all conditions of a response whose body has not been read. The error of a rejection contains the
+    /// beginning of the body.
     /// - Parameter makeReader: Creates the reader of that beginning.
     /// - Throws: An ``HTTPError``; any error of a closure; `CancellationError`.
     func admit(_ answer: StreamedResponse, _ control: TransferControl, _ makeReader: @autoclosure () -> BodyReader)
@@ -165,7 +164,7 @@ extension ResponseValidator {
     {
         guard !rules.isEmpty else { return }
         do {
-            // The size in the head is that before a coding is decoded.
+            // The size in the head is not that of a decoded body.
             let announced = answer.codings.isEmpty ? answer.expectedContentLength : nil
             try await check(
                 ValidationSubject(answer.exchange(with: []), announced: announced),
@@ -217,10 +216,10 @@ struct ValidationSubject: Sendable {
         throw rejection(.unacceptableStatus, exchange.outline(byteCount: byteCount))
     }
 
-    /// Checks the content type, unless an empty body was received: it has no type then, even if the field names one.
+    /// Checks the content type. A received empty body is accepted, even if the field has another type.
     /// - Parameters:
     ///   - takesUntyped: Whether a response without a content type is accepted for any list.
-    ///   - shown: The exchange whose body the message quotes; none by default.
+    ///   - shown: The exchange whose body the message quotes; `nil` (the default) for none.
     func checkContentType(_ list: MediaRangeList, takesUntyped: Bool = false, shows shown: HTTPExchange? = nil)
         throws(HTTPError)
     {
@@ -241,7 +240,7 @@ struct ValidationSubject: Sendable {
         throw reject("“\(type?.essence ?? String(field.prefix(100)))”")
     }
 
-    /// Checks that the content type is one that a decoder accepts.
+    /// Checks that a decoder accepts the content type.
     func checkContentType(of decoder: some ResponseDecoder) throws(HTTPError) {
         let types = decoder.acceptableContentTypes
         guard !types.isEmpty else { return }
@@ -266,14 +265,13 @@ struct ValidationSubject: Sendable {
     }
 }
 
-/// The rejection of a collected response by a validator, until the call returns.
+/// The rejection of a collected response by a validator, as passed from the validator to the end of the call.
 ///
-/// It is not an ``HTTPError``, so that no stage mistakes the rejection for a failure that a retry could fix: retries
-/// come before validators.
+/// It is not an ``HTTPError``, so that no stage treats the rejection as a failure that a retry could fix.
 struct ResponseValidationError: Error {
-    /// The error of the validator, which the call throws.
+    /// The error of the validator. The call throws it.
     let reason: any Error
 
-    /// Returns the error that a call throws.
+    /// Returns the validator's error for a rejection, and any other error unchanged.
     static func reason(of error: any Error) -> any Error { (error as? ResponseValidationError)?.reason ?? error }
 }

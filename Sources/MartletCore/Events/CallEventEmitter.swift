@@ -22,11 +22,11 @@ package final class CallEventEmitter: Sendable {
     private let instruments: [any CallInstrument]
     private let isDownload: Bool
     private let userCode: UserCode
-    /// The lock on the values of contexts, used by the call's tasks.
+    /// The lock on the counts, used by the call's tasks.
     private let counts = Mutex(Counts())
 
     /// Creates the emitter of a call; `nil` if it has no receiver.
-    /// - Parameter isDownload: Whether the body is written to a file in any case.
+    /// - Parameter isDownload: Whether the call itself is a download.
     init?(_ call: Call, core: SessionCore, control: TransferControl, isDownload: Bool) {
         let settings = call.settings
         guard core.observesCalls(settings) else { return nil }
@@ -93,7 +93,7 @@ package final class CallEventEmitter: Sendable {
 
     /// Runs a function of the delegate whose result the call needs.
     /// - Parameters:
-    ///   - name: The function, for the error of a call whose timeout expired.
+    ///   - name: The name of the function, for the error at the total timeout.
     ///   - exchange: The exchange whose connection the call holds.
     ///   - otherwise: The result without a delegate.
     func ask<Value: Sendable>(
@@ -107,7 +107,7 @@ package final class CallEventEmitter: Sendable {
         ) { try await body(delegate, context) }
     }
 
-    /// Runs a function of the delegate that is notified, and does not change the call.
+    /// Runs a function of the delegate that has no effect on the call.
     private func notify(_ body: @escaping @Sendable (any SessionDelegate, CallContext) async -> Void) async {
         guard let delegate else { return }
         let context = context
@@ -155,14 +155,14 @@ package final class CallEventEmitter: Sendable {
         switch disposition {
         case .allow: return answer
         case .cancel:
-            // No more of the body is needed: its connection is closed.
+            // No more of the body is needed. The connection is closed rather than reused.
             answer.channel.reject()
             throw answer.call.error(
                 .cancelledByDelegate, .processingResponse,
                 "the session's delegate cancelled the call after the head of the response", wasSent: true,
                 attempts: context.sentCount, exchange: answer.exchange(with: []))
         case .becomeDownload(let path, let overwrites):
-            // A task that became a download earlier has its own file, to which the whole body is written.
+            // A task that became a download before this decision writes the whole body to its own file.
             let place = DownloadDestination(path: path, overwrites: overwrites)
             guard !isDownload, control.setDelegatedDestination(place) else { return answer }
             let reader = BodyReader(answer, control: control, byteLimit: answer.call.options.bodyLimit?.bytes)
@@ -173,7 +173,6 @@ package final class CallEventEmitter: Sendable {
         }
     }
 
-    /// Returns the destination of a download.
     func destination(of answer: StreamedResponse, proposed: FilePath) async throws -> FilePath {
         guard delegate != nil else { return proposed }
         let response = HeadConversion.response(answer.head)
@@ -186,7 +185,7 @@ package final class CallEventEmitter: Sendable {
     func downloadFinished(at path: FilePath) async { await notify { await $0.downloadFinished(at: path, in: $1) } }
 
     /// Reports received bytes of the body.
-    /// - Parameter bytes: Called if the delegate also receives the bytes.
+    /// - Parameter bytes: Returns the bytes; called only if the delegate receives them.
     func bodyReceived(_ byteCount: Int, from channel: ResponseBodySource, bytes: () -> [UInt8]) async throws {
         guard let delegate else { return }
         let bytes = delegate.receivesBodyBytes ? bytes() : nil
@@ -208,7 +207,7 @@ package final class CallEventEmitter: Sendable {
         let ended: Result<(result: Value, exchange: HTTPExchange?), any Error>
         do { ended = .success(try await body()) } catch { ended = .failure(error) }
         upload?.update { $0.isFinished = true }
-        // A cancelled task has not reported the last state.
+        // If the task was cancelled, the last state is not reported yet.
         if !(await wasNotified), let progress = upload?.value { await notify { await $0.bodySent(progress, in: $1) } }
         switch ended {
         case .success(let (result, exchange)):
@@ -233,8 +232,8 @@ package final class CallEventEmitter: Sendable {
 
 /// An instrument that measures or traces one call, added by the package traits `Metrics` and `Tracing`.
 protocol CallInstrument: Sendable {
-    /// Receives an event, and returns quickly.
+    /// Receives an event. Must return quickly.
     func observe(_ event: SessionEvent, hop: HTTPHop?)
-    /// Adds the fields by which the server can link the request to a trace.
+    /// Adds the fields that let the server link the request to a trace.
     func inject(into fields: inout HTTPFields)
 }

@@ -2,12 +2,11 @@
     import CoreMetrics
     import Synchronization
 
-    /// The counters of a session's calls (swift-metrics).
+    /// The metrics of a session's calls (swift-metrics):
     ///
     /// - `martlet.calls`, a counter by `result`: `1xx` to `5xx`, `other`, `failed`, `cancelled`
     /// - `martlet.call.duration`, a timer, by the same `result`
-    /// - `martlet.requests` and `martlet.repeats`, counters: requests that were sent, and those that another one
-    ///   followed
+    /// - `martlet.requests` and `martlet.repeats`, counters of requests: all, and those that another request followed
     /// - `martlet.bytes.sent` and `martlet.bytes.received`, counters for calls with a response
     /// - `martlet.pool.idle`, `.leased`, `.dialing` and `.waiting`, meters
     final class CallMeters: Sendable {
@@ -90,15 +89,16 @@
 #if Tracing
     import Tracing
 
-    /// The span of one call (swift-distributed-tracing), with the attributes that OpenTelemetry names for HTTP clients.
+    /// The span of one call (swift-distributed-tracing), with OpenTelemetry's attributes for HTTP clients.
     ///
-    /// Requests before the last one are events of the span. URLs are without user, password, query and fragment.
+    /// Each request except the last is an event of the span. URLs have no user, password, query or fragment.
     final class CallSpan: CallInstrument {
         private let span: any Span
         private let instrument: any Instrument
 
         /// Starts a span as a child of the task's span.
-        /// - Parameter tracer: `nil` for the process's tracer, whose other instruments then also inject fields.
+        /// - Parameter tracer: The tracer; `nil` for the process's tracer and all instruments of the process, which
+        ///   then inject fields.
         init(_ tracer: (any Tracer)?, method: HTTPRequest.Method, url: HTTPURL) {
             instrument = tracer ?? InstrumentationSystem.instrument
             span = (tracer ?? InstrumentationSystem.tracer).startSpan(method.rawValue, ofKind: .client)

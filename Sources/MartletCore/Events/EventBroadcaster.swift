@@ -1,7 +1,7 @@
 import DequeModule
 public import Synchronization
 
-/// A broadcaster of the events of one kind, such as a session's, to its subscribers.
+/// A broadcaster of events, such as those of a session, to its subscribers.
 package final class EventBroadcaster<Event: Sendable>: Sendable {
     private struct State {
         var queues: [UInt64: EventQueue<Event>] = [:]
@@ -99,7 +99,7 @@ package final class EventQueue<Event: Sendable>: Sendable {
     /// Ends the queue after its last event.
     func end() { state.change { $0.isEnded = true } }
 
-    /// Returns the oldest event; waits for one. `nil` at the end, or when the task is cancelled.
+    /// Returns the oldest event, or waits for one; `nil` at the end, or if none is buffered and the task is cancelled.
     package func next() async -> Event? {
         let event = await state.next { state -> Event?? in
             if state.droppedCount > 0 {
@@ -128,12 +128,12 @@ package final class EventSubscription<Event: Sendable>: Sendable {
     deinit { hub.remove(number) }
 }
 
-/// Events in order as an `AsyncSequence`. It is one subscription, which ends when the last copy of the sequence and the
-/// last of its iterators are released.
+/// Events in order as an `AsyncSequence`. The sequence is one subscription. Releasing its last copy and its last
+/// iterator ends the subscription.
 ///
-/// It starts when the sequence is created, and ends after the last event when no other can follow. In a cancelled task
-/// it ends as soon as no event is buffered. Tasks that iterate one sequence share its events: each event is delivered
-/// to one of them.
+/// The subscription starts with the creation of the sequence. The sequence ends when no more events can follow; in a
+/// cancelled task as soon as no event is buffered. Tasks that iterate one sequence share its events: each event is
+/// delivered to one of them.
 public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
     /// The type of the events.
     public typealias Element = Event
@@ -143,10 +143,10 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
     private let take: @Sendable () async -> Event?
 
     /// Creates a sequence.
-    /// - Parameter take: Returns the next event; `nil` at the end. It retains the subscription.
+    /// - Parameter take: Returns the next event; `nil` at the end. The closure retains the subscription.
     @usableFromInline package init(_ take: @escaping @Sendable () async -> Event?) { self.take = take }
 
-    /// One pass over the events.
+    /// An iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
         let take: @Sendable () async -> Event?
 
@@ -157,14 +157,14 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Event? { await take() }
     }
 
-    /// Returns a pass that shares the position of all passes.
+    /// Returns an iterator that shares the events with all other iterators of the sequence.
     public func makeAsyncIterator() -> Iterator { Iterator(take: take) }
 }
 
-/// A broadcaster of events to any number of subscribers. Each subscriber receives all events.
+/// A broadcaster that also delivers past events to new subscribers.
 ///
-/// Late subscribers receive the last 256 events, or fewer if these exceed a weight limit. Its code is specialized where
-/// it is used, because downloads use it often.
+/// New subscribers first receive the last 256 events, or fewer if these exceed a weight limit. The code is inlinable,
+/// so that it is specialized in the modules that use it often, such as downloads.
 @usableFromInline package final class ReplayingEventBroadcaster<Event: Sendable>: Sendable {
     @usableFromInline struct State {
         @usableFromInline var past: [Event]
@@ -176,7 +176,8 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
         @inlinable init() { (past, pastWeight, subscribers, lastNumber, isEnded) = ([], 0, [], 0, false) }
     }
 
-    /// A subscriber's reference to its mailbox. When the last reference is released, the log removes the mailbox.
+    /// A subscriber's reference to its mailbox. When the last reference is released, the broadcaster removes the
+    /// mailbox.
     @usableFromInline final class Subscription: Sendable {
         @usableFromInline let mailbox: Mailbox<Event>
         @usableFromInline let end: @Sendable () -> Void
@@ -189,7 +190,7 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
         @inlinable deinit { end() }
     }
 
-    /// The number of past events that late subscribers receive.
+    /// The maximum number of past events that new subscribers receive.
     @inlinable package static var pastLimit: Int { 256 }
 
     /// The lock on the state, used by emitters of events, and by subscribers that are added and removed.
@@ -198,9 +199,9 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
     @usableFromInline let weight: (@Sendable (Event) -> Int)?
     @usableFromInline let weightLimit: Int
 
-    /// Creates an empty log.
+    /// Creates a broadcaster without events.
     /// - Parameters:
-    ///   - weightLimit: The maximum total weight of the past events; the latest is kept for any weight.
+    ///   - weightLimit: The maximum total weight of the past events; the latest event is always retained.
     ///   - weight: The weight of an event, such as the number of its bytes.
     @inlinable package init(weightLimit: Int = .max, weight: (@Sendable (Event) -> Int)? = nil) {
         self.weightLimit = weightLimit
@@ -210,7 +211,7 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
 
     @inlinable deinit { end() }
 
-    /// The past events that late subscribers receive.
+    /// The past events that new subscribers receive.
     @inlinable package var pastEvents: [Event] { state.withLock { $0.past } }
 
     /// Adds an event.
@@ -241,7 +242,7 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
         for subscriber in subscribers { subscriber.mailbox.close() }
     }
 
-    /// The events, the past ones first.
+    /// Creates a subscription, which starts with the past events.
     @inlinable package func subscribe() -> EventSequence<Event> {
         let mailbox = Mailbox<Event>()
         let number = state.withLock { state -> UInt64 in
@@ -254,13 +255,13 @@ public struct EventSequence<Event: Sendable>: AsyncSequence, Sendable {
             state.subscribers.append((state.lastNumber, mailbox))
             return state.lastNumber
         }
-        // The log is not retained: without it, no more events follow.
+        // The broadcaster is not retained: its release ends the sequence.
         let subscription = Subscription(mailbox) { [weak self] in self?.forget(number) }
         return EventSequence { await subscription.mailbox.next() }
     }
 
     @inlinable func forget(_ number: UInt64) {
-        // Released outside of the lock: this may be the last reference to the mailbox.
+        // The mailbox is released outside of the lock: this may be its last reference.
         _ = state.withLock { state in
             state.subscribers.firstIndex { $0.number == number }.map { state.subscribers.remove(at: $0) }
         }

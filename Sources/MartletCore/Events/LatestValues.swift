@@ -21,14 +21,14 @@ public struct LatestValues<Element: Sendable>: AsyncSequence, Sendable {
     /// The current value.
     public var current: Element { latest() }
 
-    /// Creates the values from two functions: one waits for a value of another version than the given one, the other
-    /// does not wait.
+    /// Creates the values from two functions: `newest` waits for a value whose version differs from the given one;
+    /// `latest` returns the current value without waiting.
     init(
         _ newest: @escaping @Sendable (UInt64) async -> (version: UInt64, value: Element)?,
         latest: @escaping @Sendable () -> Element
     ) { (self.newest, self.latest) = (newest, latest) }
 
-    /// One pass over the values.
+    /// An iterator over the values.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let values: LatestValues
         fileprivate var seen: UInt64 = 0
@@ -44,6 +44,6 @@ public struct LatestValues<Element: Sendable>: AsyncSequence, Sendable {
         }
     }
 
-    /// Returns a pass that starts with the current value.
+    /// Returns an iterator that starts with the current value.
     public func makeAsyncIterator() -> Iterator { Iterator(values: self) }
 }

@@ -1,13 +1,13 @@
-/// A delegate that takes decisions in the calls of a session, and is notified of their progress.
+/// A delegate that makes decisions for the calls of a session, and is notified of their progress.
 ///
-/// Every function has a default that changes nothing. The call waits for them: a slow delegate slows its call down, and
-/// the TCP window slows the peer down. These functions run concurrently with the call: ``bodySent(_:in:)``,
-/// ``transferResumed(of:at:expecting:)`` and ``backgroundFinished(in:)``. If a function that decides throws an error,
-/// the call throws it. The functions may make calls, also on the same session and to the same host.
+/// Every function has a default that changes nothing. The call waits for its delegate: a slow delegate slows down the
+/// call and, by the TCP window, the peer. Only these functions run concurrently with the call: ``bodySent(_:in:)``,
+/// ``transferResumed(of:at:expecting:)`` and ``backgroundFinished(in:)``. If a decision throws an error, the call
+/// throws it. The functions may make calls, also on the same session and to the same host.
 ///
 /// Each function runs in its own task. When the call is cancelled, the session is invalidated or the total timeout
-/// expires, the task is cancelled, and the call ends without waiting for it. The functions that are notified of the end
-/// of such a call have one second.
+/// expires, the task is cancelled, and the call ends without waiting for it. Functions that report the end of such a
+/// call may run for one second.
 ///
 /// A session and its views hold the delegate as long as they live; a view may have its own. A call that cannot start,
 /// because its URL is invalid or the session was invalidated, is not reported.
@@ -27,7 +27,8 @@ public protocol SessionDelegate: Sendable {
     /// redirect as the call's response.
     ///
     /// Called only for redirects that the ``RedirectPolicy`` follows. If the returned request has another origin than
-    /// the proposed one, it is sent without credentials and cookies. `httpURL` is the URL of either request.
+    /// the proposed one, it is sent without credentials and cookies. `HTTPRequest.httpURL` returns the URL of a
+    /// request.
     /// - Parameters:
     ///   - response: The redirect; its body has not been read.
     ///   - request: The request that was redirected.
@@ -36,16 +37,17 @@ public protocol SessionDelegate: Sendable {
         by response: HTTPResponse, from request: HTTPRequest, to proposed: HTTPRequest, in context: CallContext
     ) async throws -> HTTPRequest?
 
-    /// Returns a new body for a request that must be sent again and whose body could be read only once. With `nil` (the
-    /// default) the current response is the call's.
+    /// Returns a new body for a request that must be sent again although its body could be read only once. With `nil`
+    /// (the default) the call returns the current response.
     func replacementBody(for request: HTTPRequest, in context: CallContext) async throws -> HTTPBody?
 
     /// Decides about a response whose head was received; ``ResponseDisposition/allow`` by default.
     func received(_ response: HTTPResponse, in context: CallContext) async throws -> ResponseDisposition
 
-    /// Returns the path of a download, before its first byte is written; `nil` (the default) for the caller's path.
+    /// Returns the path for a download; `nil` (the default) for the caller's path.
     ///
-    /// The file gets this name when it is complete. An existing file is replaced only if the caller allowed it.
+    /// Called before the first byte is written. The file is renamed to this path when it is complete. An existing file
+    /// is replaced only if the caller allowed it.
     func destination(of response: HTTPResponse, proposed: FilePath, in context: CallContext) async throws -> FilePath?
 
     /// Decides whether a response that the session's cache could store is stored; `true` by default.
@@ -57,10 +59,11 @@ public protocol SessionDelegate: Sendable {
 
     // MARK: Notices
 
-    /// Receives the progress of the request's body. Only the latest state is reported; the last one always is.
+    /// Receives the progress of the request's body. Intermediate states may be skipped; the last one is always
+    /// reported.
     func bodySent(_ progress: TransferProgress, in context: CallContext) async
 
-    /// Receives the number of further bytes of the response's body, after content codings are decoded.
+    /// Receives the number of new bytes of the response's body, after decoding of content codings.
     func bodyReceived(_ byteCount: Int, in context: CallContext) async
 
     /// Whether ``bodyBytesReceived(_:in:)`` is called; `false` by default, which saves a copy of each body.
@@ -70,7 +73,7 @@ public protocol SessionDelegate: Sendable {
     /// Receives the bytes that the last ``bodyReceived(_:in:)`` counted, if ``receivesBodyBytes`` is `true`.
     func bodyBytesReceived(_ bytes: [UInt8], in context: CallContext) async
 
-    /// Handles that a transfer resumes with bytes of earlier runs, such as a download of several runs.
+    /// Handles that a transfer, such as a download, resumes after bytes that were received in earlier runs.
     /// - Parameters:
     ///   - url: The URL, without user info.
     ///   - offset: The number of bytes that need not be received again.
@@ -90,7 +93,7 @@ public protocol SessionDelegate: Sendable {
     /// Handles the end of a call; no other function is called for it afterwards.
     func completed(_ result: CallResult, in context: CallContext) async
 
-    /// Handles that the session was invalidated, and its last call has ended. Called once, on the delegate of the
+    /// Handles that the session was invalidated and its last call has ended. Called once, on the delegate of the
     /// session or view that was invalidated.
     func sessionInvalidated() async
 }
@@ -109,8 +112,8 @@ public enum ChallengeDisposition: Sendable {
 public enum ResponseDisposition: Hashable, Sendable {
     /// Continue the call.
     case allow
-    /// End the call with ``HTTPError/Code/cancelledByDelegate``, without its body, and close its connection. This is
-    /// not a `CancellationError`, which means that the caller's task was cancelled, and is not retried.
+    /// End the call with ``HTTPError/Code/cancelledByDelegate``, without its body, and close its connection. The error
+    /// is not retried. It is not a `CancellationError`, which would mean that the caller's task was cancelled.
     case cancel
     /// Write the body to a file, under the rules of a download, and end the call with an empty body. The file's
     /// directory must exist. Other features of downloads do not apply.

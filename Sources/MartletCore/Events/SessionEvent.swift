@@ -1,6 +1,6 @@
 /// An event of a session or of one of its calls.
 ///
-/// It has no fields, body or credentials; URLs are without user, password, query and fragment.
+/// An event contains no header fields, body or credentials. Its URLs have no user, password, query or fragment.
 public struct SessionEvent: Sendable {
     /// The kind of an event. More kinds may be added: a `switch` needs a default.
     public enum Kind: Sendable {
@@ -14,8 +14,8 @@ public struct SessionEvent: Sendable {
         case connectionOpened(ConnectionInformation)
         /// A request uses a connection that an earlier exchange used.
         case connectionReused(ConnectionInformation)
-        /// A request was sent: its head, and the part of its body that the connection accepted immediately. The first
-        /// attempt is 1; repetitions of every kind are counted.
+        /// A request was sent: its head, and the part of its body that the connection accepted immediately. The number
+        /// of the first attempt is 1. Requests after redirects, challenges and retries are counted, too.
         case requestSent(attempt: Int)
         /// A redirect is followed.
         case redirected(status: Int, to: String)
@@ -40,7 +40,7 @@ public struct SessionEvent: Sendable {
 
     /// The kind of the event.
     public let kind: Kind
-    /// The number of its call, as in ``HTTPExchange/callNumber``; `nil` for an event of the session.
+    /// The number of the call, as in ``HTTPExchange/callNumber``; `nil` for an event of the session.
     public let call: UInt64?
     /// The time since the call started; zero for an event of the session.
     public let elapsed: Duration
@@ -89,7 +89,7 @@ extension HTTPURL {
 }
 
 extension HTTPMetrics {
-    /// The metrics, with the URLs of earlier requests stripped of parts that may be secret.
+    /// The metrics, without the parts of the earlier requests' URLs that may be secret.
     var bare: HTTPMetrics {
         var bare = self
         for index in bare.hops.indices { bare.hops[index].url = bare.hops[index].url.bare }
@@ -99,10 +99,10 @@ extension HTTPMetrics {
 
 /// The events of a session as an `AsyncSequence`: one subscription with its own buffer.
 ///
-/// A slow subscriber delays nothing: when its buffer is full, the oldest event is dropped, and an event
+/// A slow subscriber delays no call: when its buffer is full, the oldest event is dropped, and an event
 /// ``SessionEvent/Kind/dropped(_:)`` reports the number of dropped ones. The sequence ends after
-/// ``SessionEvent/Kind/sessionInvalidated``, or when the session is released, which it does not retain; buffered events
-/// are still delivered then.
+/// ``SessionEvent/Kind/sessionInvalidated``. It does not retain the session: the release of the session ends the
+/// sequence after the buffered events.
 public typealias SessionEvents = EventSequence<SessionEvent>
 
 extension EventSequence<SessionEvent> {
@@ -113,7 +113,7 @@ extension EventSequence<SessionEvent> {
 /// The number of running calls of a session as an `AsyncSequence` of its latest values, for an activity indicator.
 ///
 /// The first value is delivered immediately. A slow consumer misses intermediate values. The sequence ends when the
-/// session was invalidated and its last call has ended, or when the session is released, which it does not retain. Any
+/// session was invalidated and its last call has ended. It does not retain the session, whose release also ends it. Any
 /// number of tasks may iterate.
 public typealias SessionActivity = LatestValues<Int>
 
@@ -121,11 +121,11 @@ extension HTTPSession {
     /// The events of this session and its views from now on, with a buffer of `defaultBufferCount`
     /// events. Each access creates a new subscription.
     ///
-    /// Calls that are already running are not reported, except for their pauses. Without a subscriber no events are
-    /// created, at no cost.
+    /// Of calls that are already running, only pauses are reported, unless the session has a delegate or middleware.
+    /// Without these and without a subscriber, no events are created.
     public nonisolated var events: SessionEvents { events(buffering: SessionEvents.defaultBufferCount) }
 
-    /// Returns the events, like ``events``, with another buffer size.
+    /// Returns the events, like ``events``, with the given buffer size.
     /// - Parameter count: The number of events that are buffered for a slow subscriber; at least 1.
     public nonisolated func events(buffering count: Int) -> SessionEvents {
         let subscription = EventSubscription(hub: core.events, limit: count) { SessionEvent(.dropped($0)) }

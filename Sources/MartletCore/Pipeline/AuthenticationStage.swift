@@ -4,13 +4,13 @@ import Synchronization
 package final class AuthenticationStage: CallStage {
     private struct State {
         var flow: AuthenticationFlow
-        /// Whether the server accepted a request without its body, and so requires no credentials.
+        /// Whether the server accepted a request whose body was withheld, and so requires no credentials.
         var hasProbed = false
     }
 
     private let progress: CallProgress
-    /// The lock on the flow between two requests, used by this stage, also if a middleware that the call no longer
-    /// waits for runs it.
+    /// The lock on the flow, which is stored here between two requests. A middleware that the call no longer waits for
+    /// may run the stage concurrently.
     private let state: Mutex<State>
 
     /// Creates the stage of a call whose credentials or delegate can reply to a challenge.
@@ -85,8 +85,8 @@ package final class AuthenticationStage: CallStage {
         } catch { throw failure(error, call, after: answer) }
     }
 
-    /// Returns the error of a call whose credentials could not be obtained: one that names its request, or an error of
-    /// the program.
+    /// Returns the error of a call whose credentials could not be obtained. Errors of the program are returned
+    /// unchanged.
     private func failure(_ error: any Error, _ call: Call, after answer: StreamedResponse? = nil) -> any Error {
         let sent = progress.sentCount
         func failed(_ code: HTTPError.Code, _ message: String, _ cause: any Error) -> HTTPError {
@@ -104,14 +104,13 @@ package final class AuthenticationStage: CallStage {
     }
 }
 
-/// The error of a request that a token provider or a handler made for the call. It names that request and not the
-/// call's.
+/// The error of a request that a token provider or a handler made. It names that request, and not that of the call.
 private struct ProviderError: Error {
     let function: String
     let cause: HTTPError
 }
 
-/// The flow that executes the decisions of the machine: calls the handler, fetches tokens.
+/// A flow that executes the decisions of the machine: it calls the handler, and fetches tokens.
 ///
 /// No lock is held while a handler or a provider runs, so either may make calls.
 package struct AuthenticationFlow {
@@ -144,7 +143,7 @@ package struct AuthenticationFlow {
     var callsUserCode: Bool { machine.sources.handler != nil || machine.sources.tokens != nil }
 
     /// Decides whether the request is sent again after a response, with the new value of ``value(for:)``; `false` if
-    /// the response is the call's.
+    /// the call returns the response.
     ///
     /// - Throws: ``AuthenticationError`` for a server that failed to authenticate itself; ``CredentialsError``; any
     ///   error of a handler or a token provider; `CancellationError`.
@@ -187,8 +186,8 @@ package struct AuthenticationFlow {
 }
 
 extension Call {
-    /// The properties of the request that authentication needs. Before the stage, only the caller can have set
-    /// `Authorization`.
+    /// The properties of the request that authentication needs. An `Authorization` before this stage comes from the
+    /// caller or from the session's header fields.
     fileprivate var authenticated: AuthenticatedRequest {
         let known: AuthenticatedBody =
             switch body.storage {
@@ -201,14 +200,14 @@ extension Call {
             hasOwnField: sentFields.contains("authorization"))
     }
 
-    /// Whether the body should be sent only once: it can be read only once, or is longer than 1 MiB (curl's limit), or
-    /// has no known length.
+    /// Whether the body is worth a wait for the challenge: it can be read only once, is longer than 1 MiB (curl's
+    /// limit), or has no known length.
     fileprivate var shouldExpectContinue: Bool {
         guard body.isPresent else { return false }
         return body.replay == .once || body.length.map { $0 > 1 << 20 } ?? true
     }
 
-    /// Whether the body may be withheld, because the caller does not frame it.
+    /// Whether the body may be withheld: the caller has set no field for its framing.
     fileprivate var mayWithholdBody: Bool {
         body.isPresent && !fields.contains(.contentLength) && !fields.contains(.transferEncoding)
     }

@@ -1,7 +1,7 @@
 /// A stage of a call: it may change the request, pass it on, and inspect the response.
 ///
-/// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network. A
-/// stage that a call does not need is not in its list.
+/// The order of the stages is: redirects, retries, middleware, instruments, authentication, cookies, cache, network.
+/// The list of a call contains only the stages that the call needs.
 package protocol CallStage: Sendable {
     /// Returns the response to a request.
     /// - Parameter next: The following stages.
@@ -40,8 +40,7 @@ struct NetworkStage: Sendable {
 
 // Functions that only some calls need are not inlined into the functions that every call waits in: see CallRunner.
 extension HTTPSession {
-    /// Runs a call up to the head of its response, then a closure with the response; then ends everything that the call
-    /// has open.
+    /// Runs a call up to the head of its response, then a closure with the response. Then the connection is released.
     @inline(__always) package nonisolated func run<Result>(
         _ call: Call, _ control: TransferControl, kind: HTTPTask.Kind = .data, isRestartable: Bool = false,
         before prepare: (() async throws -> Void)? = nil, _ consume: (StreamedResponse) async throws -> Result
@@ -64,8 +63,8 @@ extension HTTPSession {
         } catch let failure { throw reason(of: failure, call) }
     }
 
-    /// Returns the response to the first request, if at most one stage can have a part in it. If it is a redirect, the
-    /// pipeline continues with it.
+    /// Returns the response to the first request of a call that is not observed and needs at most one stage. If the
+    /// response is a redirect, the pipeline follows it.
     /// - Returns: `nil` if the pipeline has to send the first request.
     @inline(__always) private nonisolated func firstResponse(_ call: Call, _ control: TransferControl) async throws
         -> StreamedResponse?
@@ -83,7 +82,7 @@ extension HTTPSession {
         return settings.activeStages[0].immediateResponse(call, core, dialer, control)
     }
 
-    /// Runs a call that is observed, or may send more than one request.
+    /// Runs a call with all of its stages, and reports it to observers.
     /// - Parameter first: The response to its first request, if that was already sent.
     @inline(never) private nonisolated func runPipeline<Result>(
         _ call: Call, _ control: TransferControl, from first: StreamedResponse?, isRestartable: Bool, isDownload: Bool,
@@ -136,7 +135,7 @@ extension HTTPSession {
         return try await consume(answer)
     }
 
-    /// Returns the error that a failed call throws, after the session's mapper.
+    /// Logs the error of a failed call, and returns the error that the session's mapper makes of it.
     @inline(never) private nonisolated func reason(of failure: any Error, _ call: Call) -> any Error {
         var error = ResponseValidationError.reason(of: failure)
         if let failure = error as? HTTPError { error = failure.about(call.method, call.url, call: call.number) }
@@ -152,7 +151,7 @@ extension HTTPSession {
         core.calls.leave(number)
         if core.bandwidth.hasTransfers { control.endTransfer(core.bandwidth) }
         if control.isExposed {
-            // A task that outlives its call holds no connection and no pool.
+            // The task of the call may live longer, and must not retain the connection or the pool.
             control.begin(.none)
             control.upload?.update { $0.isFinished = true }
             control.download?.update { $0.isFinished = true }
@@ -175,7 +174,7 @@ struct CallPipeline: Sendable {
             stages: [RedirectStage(progress: progress)] + stages, network: NetworkStage(progress: progress))
     }
 
-    /// Sends requests until a response is the call's.
+    /// Sends requests until one has the response that the call returns.
     /// - Throws: ``HTTPError``; `CancellationError`; any error of a middleware, a handler or a token provider.
     func answer() async throws -> StreamedResponse {
         do {
@@ -190,7 +189,7 @@ struct CallPipeline: Sendable {
         }
     }
 
-    /// Returns the error of a response's body with the URL that was redirected, if the call was.
+    /// Returns the error of a response's body; after a redirect, with the URL that was redirected first.
     func redirected(_ error: any Error) -> any Error {
         guard let failure = error as? HTTPError else { return error }
         return progress.redirected(failure)
@@ -211,13 +210,13 @@ struct StageSource: Sendable {
     /// The setting that adds the stage; `nil` for a stage of the core.
     var key: ObjectIdentifier?
     let position: StagePosition
-    /// Whether it is one of Martlet's stages, which come after those of other packages.
+    /// Whether Martlet provides the stage. At one position, Martlet's stages follow those of other packages.
     var isOwn = true
-    /// Whether calls without options of their own need it.
+    /// The function that decides whether calls without options of their own need the stage.
     let isActive: @Sendable (SessionConfiguration) -> Bool
     /// The function that creates the stage; it returns `nil` if the call does not need it.
     let stage: @Sendable (Call, CallProgress) -> (any CallStage)?
-    /// Returns the response of the stage to a call that needs no other stage, if it is available without waiting.
+    /// The function that returns the stage's response without waiting, if possible, for a call without other stages.
     var immediateResponse: @Sendable (Call, SessionCore, Dialer, TransferControl) -> StreamedResponse? = { _, _, _, _ in
         nil
     }
@@ -244,7 +243,7 @@ struct StageSource: Sendable {
             })
     }
 
-    /// Returns all stages that calls may need in addition to redirects and the network, in the order of the pipeline.
+    /// Returns all stages that calls may need, between redirects and the network, in the order of the pipeline.
     static func pipeline(_ configuration: SessionConfiguration, _ features: [StageSource]) -> [StageSource] {
         let features = features.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }
             .map(\.element)
@@ -268,7 +267,7 @@ struct StageSource: Sendable {
         call.observer.flatMap { $0.hasInstruments ? InstrumentStage(observer: $0) : nil }
     }
 
-    /// The default reply to challenges: with the credentials of the URL, or as the delegate decides.
+    /// The stage for sessions without authentication settings: it uses the credentials of the URL and of the delegate.
     private static let authentication = StageSource(position: .authentication, isActive: { $0.delegate != nil }) {
         call, progress in
         guard call.urlCredentials != nil || call.observer?.delegate != nil else { return nil }
@@ -277,7 +276,7 @@ struct StageSource: Sendable {
 }
 
 extension Call {
-    /// Whether the call itself adds a stage to those of its session.
+    /// Whether the call may need stages in addition to those of its session.
     var addsStages: Bool { options.hasStages || urlCredentials != nil }
 
     /// The stages that the call may need, in the order of the pipeline.

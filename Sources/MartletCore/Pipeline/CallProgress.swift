@@ -2,8 +2,8 @@ import Synchronization
 
 /// The state that the stages of a call share.
 ///
-/// The stages run one after the other. The state has a lock, because a middleware that the call no longer waits for may
-/// still run concurrently.
+/// The stages run one after the other. Nevertheless the state has a lock, because a middleware may still run after its
+/// call has ended.
 package final class CallProgress: Sendable {
     private struct State {
         /// The current request after redirects, before other stages change it.
@@ -14,11 +14,11 @@ package final class CallProgress: Sendable {
         var tryCount = 1
         var timeoutStatusCount = 0
         var hops: [HTTPHop] = []
-        /// The body that the delegate provided to replace one that was consumed.
+        /// The body from the delegate that replaces a consumed one.
         var newBody: HTTPBody?
         /// Whether the cache is not used, because a stored response was corrupt.
         var ignoresStored = false
-        /// A function that creates a stale response, to replace the response to the last request if that failed.
+        /// A function that returns a stale response, to be used if the last request failed.
         var staleFallback: (@Sendable () async throws -> StreamedResponse?)?
     }
 
@@ -28,7 +28,7 @@ package final class CallProgress: Sendable {
     let observer: CallEventEmitter?
     package let userCode: UserCode
     let start: MonotonicTime
-    /// The lock on the state, used by the stages, and by a middleware that still runs after its call has ended.
+    /// The lock on the state, used by the stages and by middleware.
     private let state: Mutex<State>
 
     init(_ call: Call, core: SessionCore, dialer: Dialer, control: TransferControl, after answer: StreamedResponse?) {
@@ -46,11 +46,10 @@ package final class CallProgress: Sendable {
 
     /// The current request after redirects, with the latest body.
     var call: Call { renewed(state.withLock { $0.call }) }
-    /// The number of requests that were sent.
     package var sentCount: Int { state.withLock { $0.sentCount } }
     var redirectCount: Int { state.withLock { $0.redirectCount } }
 
-    /// Returns the state of the call when a middleware is called.
+    /// Returns the context of the call for a middleware.
     func context() -> CallContext {
         let state = state.withLock { $0 }
         return CallContext(
@@ -82,7 +81,7 @@ package final class CallProgress: Sendable {
         return hops.isEmpty && observer == nil ? call : call.following(hops, observer: observer)
     }
 
-    /// Records that a request has a response.
+    /// Passes the counts to the observer after a response.
     package func answered() {
         guard let observer else { return }
         let (sent, redirects) = state.withLock { ($0.sentCount, $0.redirectCount) }
@@ -111,15 +110,15 @@ package final class CallProgress: Sendable {
 
     // MARK: Failures
 
-    /// Returns an error about the last target of redirects with the URL that was redirected first.
+    /// Returns an error with the URL that was redirected first, if the error is about the last target.
     func redirected(_ error: HTTPError) -> HTTPError {
         let (call, hops) = state.withLock { ($0.call, $0.hops) }
         guard let first = hops.first(where: { $0.reason == .redirect }) else { return error }
         return error.redirected(from: first.url, to: call.url)
     }
 
-    /// Marks an error as the failure of a request of this call. Errors of calls that the program's code makes have no
-    /// such mark.
+    /// Marks an error as the failure of a request of this call, to distinguish it from errors of calls that the
+    /// program's code makes.
     package func own(_ error: HTTPError) -> HTTPError {
         var error = error
         error.call = ObjectIdentifier(self)
@@ -138,15 +137,14 @@ package final class CallProgress: Sendable {
         }
     }
 
-    /// Whether the cache is not used.
     package var ignoresStored: Bool { state.withLock { $0.ignoresStored } }
 
-    /// Returns the statuses that are not accepted from the cache, because they cause a retry.
+    /// Returns the statuses that are not accepted from the cache: in a retry, those that cause one.
     package func unwantedStatuses(_ call: Call) -> Set<Int> {
         state.withLock { $0.tryCount } > 1 ? call.retryPolicy.statuses : []
     }
 
-    /// Sets the function that may replace the response to the request that has just failed.
+    /// Sets the function that may return a stale response instead of the failure of the last request.
     package func staleFallback(_ make: @escaping @Sendable () async throws -> StreamedResponse?) {
         _ = state.withLock { state in
             defer { state.staleFallback = make }
@@ -154,7 +152,7 @@ package final class CallProgress: Sendable {
         }
     }
 
-    /// Returns the stale response that replaces the response to the last request; `nil` without one.
+    /// Returns the stale response to use after the failure of the last request; `nil` without one.
     func staleAnswer() async throws -> StreamedResponse? {
         guard let staleFallback = state.withLock({ $0.staleFallback.take() }) else { return nil }
         return try await staleFallback()
@@ -162,8 +160,8 @@ package final class CallProgress: Sendable {
 
     // MARK: Before another request
 
-    /// Whether the request's body can be sent again. If it cannot, the delegate is asked for another body, which
-    /// ``renewed(_:)`` then uses.
+    /// Whether the request can be sent again: with its body, or with one that the delegate provides. ``renewed(_:)``
+    /// then uses that body.
     func isRepeatable(_ request: Call, holding exchange: Exchange? = nil) async throws -> Bool {
         if request.body.rewind() { return true }
         guard let observer, observer.delegate != nil else { return false }
@@ -180,17 +178,15 @@ package final class CallProgress: Sendable {
     }
 
     /// Reads the rest of a short response, so that its connection is free while code of the program decides about it.
-    /// Only a body that nothing else reads: the cache receives the bodies that it stores or shares, and a middleware
-    /// those that it replaces.
+    /// Has no effect if the cache or a middleware is the source of the body.
     func readAhead(_ answer: StreamedResponse) async {
         guard case .exchange(let exchange) = answer.channel else { return }
-        // A response that another request follows is short, and worth a moment; other responses must not be delayed.
+        // A redirect, an error or a body of known length is worth a short wait. Other responses must not be delayed.
         let isShort = answer.head.status >= 300 || answer.expectedContentLength != nil
         await exchange.readAhead(until: isShort ? MonotonicTime.now().advanced(by: CallProgress.gracePeriod) : nil)
     }
 
-    /// Discards a response that is not the call's, before the next request starts, so that the connection can be reused
-    /// for it.
+    /// Discards a response that the call does not return, so that the next request can reuse the connection.
     func give(up answer: StreamedResponse, reason: HTTPHop.Reason, delay: Duration = .zero, target: HTTPURL? = nil)
         async
     {
@@ -199,7 +195,7 @@ package final class CallProgress: Sendable {
         note(reason, answer.call, answer, status: answer.head.status, delay: delay, target: target)
     }
 
-    /// Records that another request follows.
+    /// Records that another request follows this one.
     func note(
         _ reason: HTTPHop.Reason, _ request: Call, _ answer: StreamedResponse? = nil, status: Int? = nil,
         error: HTTPError? = nil, delay: Duration = .zero, target: HTTPURL? = nil
@@ -224,10 +220,10 @@ package final class CallProgress: Sendable {
         }
     }
 
-    /// The number of attempts, and the number of those that a 408 ended.
+    /// The number of attempts, and of those that ended with a 408.
     var tries: (count: Int, timeoutStatuses: Int) { state.withLock { ($0.tryCount, $0.timeoutStatusCount) } }
 
-    /// The maximum wait for the rest of a response that is not the call's, so that its connection can be reused. On
-    /// most paths a new connection takes longer.
+    /// The maximum wait for the rest of a response, so that its connection can be reused. On most paths a new
+    /// connection takes longer.
     private static let gracePeriod = Duration.milliseconds(50)
 }

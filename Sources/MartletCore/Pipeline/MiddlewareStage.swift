@@ -27,7 +27,7 @@ private final class MiddlewareRun: Sendable {
     private struct State {
         var answer: OpenMiddlewareResponse?
         var isSending = false
-        /// Whether the middleware has returned, or the call no longer waits for it.
+        /// Whether the middleware has returned, or the call has stopped waiting for it.
         var isOver = false
     }
 
@@ -45,7 +45,7 @@ private final class MiddlewareRun: Sendable {
 
     var isSending: Bool { state.withLock { $0.isSending } }
 
-    /// Releases the previous response and sends a request.
+    /// Releases the previous response, and sends a request.
     func send(_ request: HTTPCall.Request) async throws -> HTTPCall.Response {
         if let rejection = request.headers.rejection {
             throw call.error(
@@ -115,7 +115,7 @@ private final class MiddlewareRun: Sendable {
     }
 
     /// Returns the response of the stage.
-    /// - Parameter open: The network's response, whose body the middleware's body may wrap.
+    /// - Parameter open: The last response from the network, whose body the new body may wrap.
     private func answer(for response: HTTPCall.Response, over open: OpenMiddlewareResponse?) -> StreamedResponse {
         let base = open?.answer
         let isHeadKept = base.map { HeadConversion.response($0.head) == response.head } ?? false
@@ -152,10 +152,10 @@ final class OpenMiddlewareResponse: Sendable {
         exemption = answer.channel.heldExchange?.exemption()
     }
 
-    /// The body. The caller receives the part that the middleware does not read.
+    /// The body. The caller receives the part that the middleware has not read.
     var body: ResponseBody {
         let reader = reader.withLock { reader in
-            // The caller's reader reports to the observer, so this one does not.
+            // Only the caller's reader reports to the observer.
             let made = reader ?? BodyReader(answer.passed(to: answer.call.unobserved), control: control, byteLimit: nil)
             reader = made
             return made

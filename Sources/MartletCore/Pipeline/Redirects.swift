@@ -8,8 +8,7 @@ struct RedirectStage: CallStage {
             let answer: StreamedResponse
             do { answer = try await next(call) } catch let error as HTTPError {
                 var failure = progress.redirected(error)
-                // The request before a redirect that changed the method had a response. So it was sent, even if this
-                // one was not (RFC 9110 §15.4).
+                // The request whose redirect changed the method was sent, even if this one was not (RFC 9110 §15.4).
                 if progress.hasChangedMethod(to: call), progress.isOwn(error) { failure.wasSent = true }
                 throw failure
             }
@@ -26,8 +25,8 @@ struct RedirectStage: CallStage {
         }
     }
 
-    /// Returns the request that a response leads to; `nil` if the response is the call's.
-    /// - Parameter call: The request before other stages changed it.
+    /// Returns the request that follows a redirect; `nil` if the call returns the redirect.
+    /// - Parameter call: The request before later stages changed it.
     private func redirected(_ answer: StreamedResponse, _ call: Call) async throws -> Call? {
         let (head, request) = (answer.head, answer.call)
         let rule = RedirectRule(policy: call.redirectPolicy)
@@ -37,7 +36,7 @@ struct RedirectStage: CallStage {
                 followed: progress.redirectCount)
         }
         if progress.observer?.delegate != nil { await progress.readAhead(answer) }
-        // No more of the redirected request's body is sent.
+        // From here on, the redirected request can read no more of a body that can be read only once.
         let call = progress.renewed(call)
         let isReplayable = call.body.rewind() && request.body.isWhole
         var decided = decision(isReplayable: isReplayable)
@@ -51,15 +50,15 @@ struct RedirectStage: CallStage {
         case .deliver: return nil
         case .fail(let rejection): throw failure(rejection, answer)
         case .follow(var redirect):
-            // The caller's fields are for the call's own origin, even if a middleware sent the redirected request to
-            // another one: a redirect within another origin also leads away from the first one.
+            // The caller's fields are for the origin of `call`. If a middleware sent the request to another origin, a
+            // redirect within that origin still leaves the first.
             if redirect.url.origin != call.url.origin { redirect.leavesOrigin = true }
             let proposed = try progress.renewed(call).redirected(redirect, by: rule)
             return try await chosen(proposed, answer)
         }
     }
 
-    /// Returns the request that the delegate chooses instead of the proposed one; `nil` if it declines.
+    /// Returns the request that the delegate chooses; `nil` to return the redirect.
     private func chosen(_ next: Call, _ answer: StreamedResponse) async throws -> Call? {
         guard let observer = progress.observer, observer.delegate != nil else { return next }
         let (response, given, proposed) = (

@@ -10,7 +10,7 @@ struct RetryStage: CallStage {
             do {
                 let answer = try await next(call)
                 do {
-                    // The cache would return the same response again.
+                    // A response from the cache is not retried, because the cache would return it again.
                     guard answer.source == .network || answer.source == .middleware,
                         let delay = try await progress.delay(after: answer, call)
                     else { return answer }
@@ -30,7 +30,7 @@ struct RetryStage: CallStage {
 }
 
 extension CallProgress {
-    /// Decides whether a request that failed, or whose response was truncated, is sent again. Returns after the delay.
+    /// Decides whether a request is sent again after a failure, also of the response's body, and waits for the delay.
     func retries(after error: HTTPError, of request: Call) async throws -> Bool {
         guard request.retryPolicy.maximumAttempts > 1, let delay = try await delay(after: .failure(error), of: request),
             delay < request.totalDeadline.since(MonotonicTime.now())
@@ -52,7 +52,7 @@ extension CallProgress {
         let delay = try await delay(
             after: .status(head.status, retryAfter: retryAfter), of: call, holding: answer.channel.heldExchange)
         guard let delay, delay >= call.totalDeadline.since(MonotonicTime.now()) else { return delay }
-        // The response is not returned: the caller requested another attempt, and an end of the call before that.
+        // The policy requires another attempt, but the total timeout expires before. So the response is not returned.
         var error = call.timedOut(.processingResponse, "", sentCount: sentCount)
         error.message =
             "the total timeout expires before the next attempt, in \(HTTPError.text(delay)); the last response was \(head.status)"
@@ -73,7 +73,7 @@ extension CallProgress {
             elapsed: MonotonicTime.now().since(start), random: Double.random(in: 0...1))
         guard let delay, try await isRepeatable(request, holding: exchange) else { return nil }
         guard policy.budget != nil else { return delay }
-        // No attempt follows within the total timeout: the caller ends the call, and the budget is not used.
+        // An attempt after the total timeout is not made, so it does not use the budget.
         let isInTime = delay < request.totalDeadline.since(MonotonicTime.now())
         return core.retryBudget.withdraw(isUsed: isInTime) ? delay : nil
     }

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// The number of retries that a session may still make. Each call adds a fraction of one, and each retry takes one.
+/// The number of retries that a session may still make. Each call adds a fraction of a retry, and each retry subtracts
+/// one.
 final class RetryBudget: Sendable {
     /// The initial amount, so that a session with few calls has some retries as well.
     static let initial = 10.0
@@ -12,7 +13,7 @@ final class RetryBudget: Sendable {
     /// Adds the share of one call.
     func deposit(_ share: Double) { left.withLock { $0 = min($0 + max(0, share), RetryBudget.maximum) } }
 
-    /// Withdraws one retry, or only checks for one if it will not be used. Returns `false` if none is left.
+    /// Withdraws one retry. With `isUsed` as `false`, it only checks for one. Returns `false` if none is left.
     func withdraw(isUsed: Bool) -> Bool {
         left.withLock { left in
             guard left >= 1 else { return false }

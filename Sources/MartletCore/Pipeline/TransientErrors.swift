@@ -1,16 +1,17 @@
 extension HTTPError {
-    /// Whether the network, a proxy or a busy server failed, so that the same request may succeed later.
+    /// Whether the error is a failure of the network, a proxy or a busy server, so that the same request may succeed
+    /// later.
     ///
-    /// If ``wasSent`` is `false` as well, nothing of the request reached the server, and even a request that is not
-    /// idempotent may be sent again. Rejected certificates, protocol errors, limits and the total timeout are not
-    /// transient.
+    /// If ``wasSent`` is `false`, nothing of the request reached the server, so that a transient error allows even a
+    /// request that is not idempotent to be sent again. Rejected certificates, protocol errors, limits and the total
+    /// timeout are not transient.
     package var isTransient: Bool {
         switch code {
         case .resolutionFailed, .connectFailed, .connectionLost, .emptyResponse, .truncated: true
         case .proxyFailed: (underlying as? ProxyError)?.isTransient ?? false
         case .tlsFailed: isCutHandshake || isBrokenTLS
         case .timedOut: timeout != .total && timeout != .unread
-        // The token could not be fetched.
+        // The cause is the error of a token provider or a handler.
         case .authenticationFailed: (underlying as? HTTPError)?.isTransient ?? false
         default: false
         }
@@ -20,13 +21,14 @@ extension HTTPError {
     var isAfterHandshake: Bool { phase == .sending || phase == .awaitingHead || phase == .receivingBody }
 
     /// Whether the peer, which may be a proxy, ended the connection during the TLS handshake without an alert. Like a
-    /// reset in the handshake, this has no relation to its identity: a server that restarts or is overloaded does so.
+    /// reset in the handshake, this says nothing about the peer's identity: a server that restarts or is overloaded
+    /// closes connections in this way.
     package var isCutHandshake: Bool {
         code == .tlsFailed && phase == .tlsHandshake && (underlying as? TLSError)?.kind == .truncated
     }
 
-    /// Whether TLS failed after the handshake, by an alert or a modified record. In TLS 1.3 a rejected client
-    /// certificate is also reported there; that is not transient.
+    /// Whether TLS failed after the handshake, by an alert or a modified record. In TLS 1.3 the rejection of a client
+    /// certificate is also received after the handshake, but is not transient.
     private var isBrokenTLS: Bool {
         guard isAfterHandshake else { return false }
         switch (underlying as? TLSError)?.kind {

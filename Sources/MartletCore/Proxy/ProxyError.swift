@@ -14,7 +14,7 @@ public struct ProxyError: Error, Sendable {
         case protocolViolation
         /// The proxy closed the connection.
         case connectionLost
-        /// The server's name, or the credentials, cannot be written in the proxy's protocol.
+        /// The proxy's protocol cannot transmit the server's name or the credentials.
         case unsendable
     }
 
@@ -22,9 +22,9 @@ public struct ProxyError: Error, Sendable {
     public var kind: Kind
     /// The proxy, such as `http://proxy.example:3128`, without user or password.
     public var proxy: String
-    /// The head of an HTTP proxy's own response, never the server's; `nil` for another proxy.
+    /// The head of the HTTP proxy's own response to CONNECT; `nil` if there was none, or for a SOCKS proxy.
     public var response: HTTPResponse?
-    /// The received part of that response's body; at most 64 KiB.
+    /// The received part of that response's body, at most 64 KiB.
     public var body: [UInt8] = []
     /// Whether ``body`` is the complete body.
     public var isBodyComplete = true
@@ -67,10 +67,11 @@ public struct ProxyError: Error, Sendable {
 
 extension ProxyError: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The proxy and its error, in one sentence.
-    public var description: String { "the proxy \(proxy) did not open a way to the server: \(message)" }
+    public var description: String { "the proxy \(proxy) did not connect to the server: \(message)" }
     /// The same as ``description``.
     public var debugDescription: String { description }
-    /// The mirror, with only ``description``: the response's fields may contain a challenge, and are accessed by name.
+    /// The mirror, with only ``description``: the fields of the response may contain a challenge, so they are only
+    /// accessible by name.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 
     /// Whether the failure may be temporary: the proxy closed the connection, has no server or no capacity, or could
@@ -88,10 +89,10 @@ extension ProxyError: CustomStringConvertible, CustomDebugStringConvertible, Cus
     }
 }
 
-/// The authentication of a session's calls to proxies: with Basic, sent preemptively if the credentials allow it, and
-/// with Digest if the proxy requests it.
+/// The authentication of a session to its proxies. Basic is sent preemptively if the credentials allow it; Digest is
+/// used if the proxy requests it.
 ///
-/// It has its own store, so that challenges of proxies and of servers are kept apart.
+/// Its store is separate from that for the challenges of servers.
 struct SessionProxyAuthenticator: ProxyAuthenticator {
     private let memory = AuthenticationCache()
 
@@ -105,7 +106,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
         guard let credentials = request.proxy.credentials else { return nil }
         var machine = machine(credentials, isAsked: true)
         let authenticated = authenticated(request)
-        // The preemptive value counts as sent: a stored nonce is the one that was rejected.
+        // Repeats the step of the rejected request, so that the machine knows which stored nonce was rejected.
         _ = value(&machine, authenticated)
         let answer = AuthenticationResponse(status: 407, challenges: challenges.map { Array($0.utf8)[...] })
         guard case .resend = machine.received(answer, to: authenticated) else { return nil }
@@ -128,7 +129,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
             method: request.method, target: request.target)
     }
 
-    /// Returns the field's value; `nil` for none, also if the credentials cannot be written into a field.
+    /// Returns the field's value; `nil` if the machine has none, or if the credentials are invalid in a field.
     private func value(_ machine: inout AuthenticationMachine, _ request: AuthenticatedRequest) -> String? {
         do throws(CredentialsError) {
             guard case .value(let value) = try machine.prepare(request) else { return nil }
@@ -137,7 +138,7 @@ struct SessionProxyAuthenticator: ProxyAuthenticator {
     }
 }
 
-/// The credentials of a request that a proxy forwards, sent preemptively or after a 407, and only to that proxy.
+/// The credentials for the proxy that forwards a request, sent preemptively or after a 407, and only to that proxy.
 ///
 /// The caller's own `Proxy-Authorization` is not changed.
 struct ProxyAuthorization {

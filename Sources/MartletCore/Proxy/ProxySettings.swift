@@ -7,8 +7,8 @@
 /// configuration.proxy = .selector { $0.authority == "intranet" ? nil : proxy }
 /// ```
 ///
-/// An HTTP proxy forwards requests for `http` URLs, and opens a tunnel to the server for `https` URLs. TLS inside the
-/// tunnel is with the server, by the session's TLS settings. A SOCKS proxy always opens a tunnel.
+/// An HTTP proxy forwards requests for `http` URLs, and opens a tunnel to the server for `https` URLs. Inside the
+/// tunnel, TLS is negotiated with the server, by the session's TLS settings. A SOCKS proxy always opens a tunnel.
 public struct ProxySettings: Sendable {
     package enum Rule: Sendable {
         case none
@@ -23,7 +23,7 @@ public struct ProxySettings: Sendable {
     package private(set) var replacesExceptions = false
     /// The credentials that replace those of a proxy.
     private var credentials: ProxyCredentials?
-    /// A change to the credentials of a proxy, or to those given here.
+    /// A function that changes the credentials of the proxy, or those that replace them.
     private var change: (@Sendable (inout ProxyCredentials) -> Void)?
     /// The TLS settings that replace those of an HTTPS proxy.
     private var tls: TLSSettings?
@@ -39,8 +39,8 @@ public struct ProxySettings: Sendable {
     /// Returns settings with one proxy for all URLs.
     public static func server(_ server: ProxyServer) -> ProxySettings { ProxySettings(rule: .server(server)) }
 
-    /// Returns settings with the proxy at a URL with any of the schemes; see ``ProxyServer/init(_:tls:)``.
-    /// - Throws: The error in the URL, with its character.
+    /// Returns settings with the proxy at an address with any supported scheme; see ``ProxyServer/init(_:tls:)``.
+    /// - Throws: The first error in the address, with its position.
     public static func url(_ address: String) throws(HTTPURL.ParseError) -> ProxySettings {
         .server(try ProxyServer(address))
     }
@@ -48,7 +48,7 @@ public struct ProxySettings: Sendable {
     /// Returns settings with an HTTP proxy: `http://[user[:password]@]host[:port]`. The scheme and the port (1080) may
     /// be missing.
     /// - Parameter credentials: The credentials for the proxy, instead of those in the URL.
-    /// - Throws: The error in the URL, with its character.
+    /// - Throws: The first error in the address, with its position.
     public static func http(_ address: String, credentials: ProxyCredentials? = nil) throws(HTTPURL.ParseError)
         -> ProxySettings
     { .server(try ProxyURLParser.server(address, required: .http, credentials: credentials)) }
@@ -58,7 +58,7 @@ public struct ProxySettings: Sendable {
     /// - Parameters:
     ///   - credentials: The credentials for the proxy, instead of those in the URL.
     ///   - tls: The TLS settings for the proxy, which must have a certificate for its own name.
-    /// - Throws: The error in the URL, with its character.
+    /// - Throws: The first error in the address, with its position.
     public static func https(_ address: String, credentials: ProxyCredentials? = nil, tls: TLSSettings = TLSSettings())
         throws(HTTPURL.ParseError) -> ProxySettings
     { .server(try ProxyURLParser.server(address, required: .https, credentials: credentials, tls: tls)) }
@@ -69,8 +69,8 @@ public struct ProxySettings: Sendable {
     ///     no brackets.
     ///   - port: The port of the proxy if `host` has none; 1080 by default.
     ///   - credentials: User and password for the proxy (RFC 1929), if it requests them.
-    ///   - names: The side that resolves the servers' names.
-    /// - Throws: The error in the host, with its character; `.invalidPort`.
+    ///   - names: The side that resolves the servers' names; the proxy by default.
+    /// - Throws: The first error in `host`, with its position; `.invalidPort` if the port is out of range.
     public static func socks5(
         _ host: String, port defaultPort: Int = 1080, credentials: ProxyCredentials? = nil,
         names: ProxyNameResolution = .resolvedRemotely
@@ -102,42 +102,43 @@ public struct ProxySettings: Sendable {
         ProxySettings(rule: .selector(select))
     }
 
-    /// Returns the same settings with one of them changed.
+    /// Returns a copy with one property changed.
     private func setting<Value>(_ setting: WritableKeyPath<ProxySettings, Value>, _ value: Value) -> ProxySettings {
         var copy = self
         copy[keyPath: setting] = value
         return copy
     }
 
-    /// Returns the same settings, except that these servers are reached without a proxy. With ``environment`` they are
-    /// added to those of `no_proxy`.
+    /// Returns the same settings, except that these servers are reached without a proxy. With ``environment`` the
+    /// servers are added to those of `no_proxy`.
     public func bypassing(_ servers: ProxyBypass) -> ProxySettings { setting(\.bypass, servers) }
 
-    /// Returns the same settings, except for the servers of a list in the form of `no_proxy`; see ``ProxyBypass``.
+    /// Returns the same settings, except that the servers of a list are reached without a proxy. The list has the form
+    /// of `no_proxy`; see ``ProxyBypass``.
     public func bypassing(_ list: String) -> ProxySettings { bypassing(ProxyBypass(list)) }
 
-    /// Returns the same settings, except for only these servers: those of `no_proxy` are ignored.
+    /// Returns the same settings, except that only these servers are reached without a proxy: `no_proxy` is ignored.
     public func bypassingOnly(_ servers: ProxyBypass) -> ProxySettings {
         bypassing(servers).setting(\.replacesExceptions, true)
     }
 
-    /// Returns the same settings with these credentials for the proxy, instead of its own.
+    /// Returns the same settings with credentials that replace those of the proxy.
     public func withCredentials(_ credentials: ProxyCredentials) -> ProxySettings {
         setting(\.credentials, credentials)
     }
 
-    /// Returns the same settings with a change to the credentials of the proxy, or to those given here.
+    /// Returns the same settings with a function that changes the credentials of the proxy.
     package func changingCredentials(_ change: @escaping @Sendable (inout ProxyCredentials) -> Void) -> ProxySettings {
         setting(\.change, change)
     }
 
-    /// Returns the same settings with these TLS settings for an HTTPS proxy, instead of its own.
+    /// Returns the same settings with TLS settings that replace those of an HTTPS proxy.
     package func withTLS(_ tls: TLSSettings) -> ProxySettings { setting(\.tls, tls) }
 
-    /// Returns the same settings with a tunnel through the proxy also for `http` URLs, as curl's `--proxytunnel`.
+    /// Returns the same settings with a tunnel through the proxy also for `http` URLs, like curl's `--proxytunnel`.
     public func alwaysTunneling() -> ProxySettings { setting(\.alwaysTunnels, true) }
 
-    /// Whether no call ever uses a proxy.
+    /// Whether these settings never select a proxy.
     func isIdle(_ environment: ProxyEnvironment) -> Bool {
         switch rule {
         case .none: true
@@ -147,8 +148,8 @@ public struct ProxySettings: Sendable {
     }
 
     /// Returns the proxy of a call; `nil` for none.
-    /// - Parameter request: Creates the request, which only a selector needs.
-    /// - Throws: `.proxyFailed` if the variable of the environment is invalid.
+    /// - Parameter request: Creates the request; called only for a selector.
+    /// - Throws: `.proxyFailed` if the applicable environment variable is invalid.
     func proxy(for url: HTTPURL, _ environment: ProxyEnvironment, request: () -> HTTPRequest) throws(HTTPError)
         -> ProxyServer?
     {
@@ -188,7 +189,7 @@ extension ProxySettings: CustomStringConvertible, CustomDebugStringConvertible, 
     public var customMirror: Mirror { Mirror(self, children: ["rule": description]) }
 }
 
-/// The proxies of the process's environment, as read when the session was created.
+/// The proxies of the process's environment, read when the session is created.
 ///
 /// `http_proxy` is read only in lower case: in a CGI program `HTTP_PROXY` is the client's `Proxy` field, which would
 /// let the client choose the proxy (CVE-2016-5385). `https_proxy`, `all_proxy` and `no_proxy` are read in both cases,
@@ -232,7 +233,7 @@ struct ProxyEnvironment: Sendable {
         case .failure(let error):
             throw HTTPError(
                 .proxyFailed, phase: .preparing,
-                message: "the variable \(variable.name) names no proxy that can be used: \(error)", url: url,
+                message: "invalid proxy address in the environment variable \(variable.name): \(error)", url: url,
                 underlying: error)
         }
     }

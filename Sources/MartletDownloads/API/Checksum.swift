@@ -9,31 +9,30 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     /// The hash, in the length of the hash function; empty if its digits are invalid.
     public let bytes: [UInt8]
 
-    /// A checksum by its bytes; `nil` unless they have the length of the hash function.
+    /// Creates a checksum from its bytes; `nil` if their number is not that of the hash function.
     public init?(_ algorithm: DigestSink.Algorithm, _ bytes: [UInt8]) {
         guard bytes.count == algorithm.digest.byteCount else { return nil }
         (self.algorithm, self.bytes) = (algorithm, bytes)
     }
 
-    /// A checksum by its hexadecimal digits, in either case.
-    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if they are not digits, or do not have the length of
-    ///   the hash function.
+    /// Creates a checksum from its hexadecimal digits, in either case.
+    /// - Throws: An ``HTTPError`` with the code `.invalidRequest` for another character, or a wrong number of digits.
     public init(_ algorithm: DigestSink.Algorithm, hexadecimal: String) throws(HTTPError) {
         self.init(unchecked: algorithm, hexadecimal)
         try check(nil)
     }
 
-    /// A SHA-256 checksum by its hexadecimal digits, in either case. With any other text the download fails before its
-    /// first request, with the code `.invalidRequest`. The same holds for the functions below.
+    /// Creates a SHA-256 checksum from its hexadecimal digits, in either case. This function and the next three accept
+    /// any text: if it is invalid, the download fails before its first request with the code `.invalidRequest`.
     public static func sha256(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .sha256, hexadecimal) }
 
-    /// A SHA-512 checksum by its hexadecimal digits.
+    /// Creates a SHA-512 checksum from its hexadecimal digits.
     public static func sha512(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .sha512, hexadecimal) }
 
-    /// A SHA-1 checksum by its hexadecimal digits. It detects damage, but not forgery.
+    /// Creates a SHA-1 checksum from its hexadecimal digits. It detects damage, but not forgery.
     public static func sha1(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .sha1, hexadecimal) }
 
-    /// An MD5 checksum by its hexadecimal digits. It detects damage, but not forgery.
+    /// Creates an MD5 checksum from its hexadecimal digits. It detects damage, but not forgery.
     public static func md5(_ hexadecimal: String) -> Checksum { Checksum(unchecked: .md5, hexadecimal) }
 
     private init(unchecked algorithm: DigestSink.Algorithm, _ hexadecimal: String) {
@@ -47,13 +46,13 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
         guard bytes.count != count else { return }
         throw HTTPError(
             .invalidRequest, phase: .preparing,
-            message: "a checksum by \(algorithm.rawValue) has \(count * 2) hexadecimal digits", method: .get, url: url)
+            message: "a \(algorithm.rawValue) checksum has \(count * 2) hexadecimal digits", method: .get, url: url)
     }
 
-    /// The bytes in lower-case hexadecimal digits.
+    /// The bytes as lower-case hexadecimal digits.
     public var hexadecimal: String { String(decoding: MessageDigest.hexadecimal(bytes), as: UTF8.self) }
 
-    /// The function and the digits, such as `sha256=9f86…`.
+    /// The hash function and the digits, such as `sha256=9f86…`.
     public var description: String { "\(algorithm.rawValue)=\(hexadecimal)" }
 
     private static func bytes(ofHexadecimal text: String) -> [UInt8]? {
@@ -63,12 +62,12 @@ public struct Checksum: Hashable, Sendable, Codable, CustomStringConvertible {
     }
 }
 
-/// The field `Repr-Digest` (RFC 9530 §3): digests of the whole file, also in the response with a part of it.
+/// The field `Repr-Digest` (RFC 9530 §3): digests of the whole file, even if the response has only a part of it.
 package enum ReprDigest {
-    /// The computable digests of the field, SHA-512 first; others and malformed ones are ignored (RFC 9530 §3).
+    /// Returns the SHA-512 and the SHA-256 digest of the field. Other and malformed members are ignored (RFC 9530 §3).
     package static func checksums(_ values: [String]) -> [Checksum] {
         var found: [DigestSink.Algorithm: Checksum] = [:]
-        // Neither base64 nor the algorithms' names have a comma; a member's parameters, all undefined so far, may.
+        // Base64 and the algorithms' names have no comma. Parameters could have one, but RFC 9530 defines none.
         for member in values.joined(separator: ",").split(separator: ",") {
             let text = String(decoding: ByteClass.trimmed(Array(member.utf8)[...]), as: UTF8.self)
             guard let equals = text.firstIndex(of: "=") else { continue }
@@ -89,7 +88,7 @@ package enum ReprDigest {
         return [found[.sha512], found[.sha256]].compactMap { $0 }
     }
 
-    /// The bytes of padded base64 (RFC 4648 §4); `nil` for anything else. Foundation accepts more.
+    /// Decodes padded base64 (RFC 4648 §4); `nil` for anything else. Foundation is less strict about the padding.
     private static func bytes(ofBase64 text: String) -> [UInt8]? {
         let padding = text.drop { $0 != "=" }
         guard text.utf8.count % 4 == 0, padding.count <= 2, padding.allSatisfy({ $0 == "=" }) else { return nil }

@@ -24,13 +24,13 @@ public final class Download: Sendable {
         var path: FilePath? { get }
     }
 
-    /// The number, unique in its directory or, without one, in this process.
+    /// The identifier: unique in the directory of the manager, or in this process without a manager.
     public let id: DownloadID
     private let status: DownloadStatus
     private let controller: any Controller
     private let mapped: @Sendable (any Error) -> any Error
 
-    /// A handle.
+    /// Creates a handle.
     /// - Parameter mapped: Maps the error that ``value`` throws.
     package init(
         id: DownloadID, status: DownloadStatus, controller: any Controller,
@@ -40,36 +40,36 @@ public final class Download: Sendable {
         self.mapped = mapped
     }
 
-    /// The latest URL given for the file, without user info. ``DownloadResult/url`` is the one after redirects.
+    /// The latest URL given for the file, without user info. ``DownloadResult/url`` is the URL after redirects.
     public var url: HTTPURL { controller.url }
 
     /// The target as it was given; absolute for a download of a ``DownloadManager``.
     public var target: DownloadTarget { controller.target }
 
-    /// The options, as a manager stores them: without fields and settings that have credentials.
+    /// The options without header fields and settings that contain credentials, as a manager stores them.
     public var options: DownloadOptions { controller.options.stored }
 
-    /// The path of the file, once it is known. In a directory, that is after the response of the server. The file
-    /// exists when the download has finished, at the path in its ``DownloadResult``.
+    /// The path of the file, once it is known: for a directory as the target, after the server's response. The file
+    /// exists when the download has finished; its path is then ``DownloadResult/path``.
     public var path: FilePath? { controller.path }
 
     /// The current state.
     public var state: DownloadState { status.state }
 
-    /// The states: the current one first, then each newer one. A slow consumer skips states. Ends when the download can
-    /// no longer change, or with the task. ``progress`` has the bytes.
+    /// The states: the current one first, then newer ones. A slow consumer skips states. The sequence ends when the
+    /// state can no longer change, or the task is cancelled. The numbers of bytes are in ``progress``.
     public var states: DownloadStates { status.stateSequence }
 
-    /// The progress in all states: the current value first, then newer ones. A slow consumer skips values and delays
-    /// nothing.
+    /// The progress in all states: the current value first, then newer ones. A slow consumer skips values, and does not
+    /// delay the download.
     public var progress: DownloadProgressSequence { status.progressSequence }
 
     /// All events in order, starting with the last 256 past ones.
     public var events: EventSequence<DownloadEvent> { status.events.subscribe() }
 
-    /// The file, once it is complete. Waits through pauses.
-    /// - Throws: The ``HTTPError`` that ended it, which the error mapper of its host may replace;
-    ///   `CancellationError` when the download or the waiting task was cancelled.
+    /// The result. Waits until the file is complete, also while the download is paused.
+    /// - Throws: The ``HTTPError`` of a failed download, or its replacement by the error mapper of a host;
+    ///   `CancellationError` if the download or the waiting task was cancelled, or the manager was closed.
     public var value: DownloadResult {
         get async throws {
             for await state in states {
@@ -89,17 +89,17 @@ public final class Download: Sendable {
 
     /// Resumes after a pause or a failure. Has no effect while the download runs.
     /// - Parameter url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received
-    ///   bytes are reused if the validators are the same there.
-    /// - Throws: An ``HTTPError`` if the download is over, or the URL cannot be parsed.
+    ///   bytes are reused if the validators of the file are the same there.
+    /// - Throws: An ``HTTPError`` if the download is finished or was cancelled, or the URL cannot be parsed.
     public func resume(from url: String? = nil) async throws {
         try await controller.resume(from: try url.map { try HTTPSession.url($0) })
     }
 
-    /// Cancels the download and removes the received bytes. Returns when that is done. A complete file stays.
+    /// Cancels the download and removes the received bytes. Returns when that is done. A finished download stays.
     public func cancel() async { await controller.cancel() }
 
-    /// Changes the position among the waiting downloads of its manager; without one it has no effect.
-    /// - Throws: As ``DownloadManager/setPriority(_:of:)``.
+    /// Changes the position among the waiting downloads of its manager. Has no effect without a manager.
+    /// - Throws: The errors of ``DownloadManager/setPriority(_:of:)``.
     public func setPriority(_ priority: DownloadPriority) async throws { try await controller.setPriority(priority) }
 
     /// The identifier of a download.
@@ -108,7 +108,7 @@ public final class Download: Sendable {
     public typealias State = DownloadState
     /// The progress of a download.
     public typealias Progress = DownloadProgress
-    /// The event of a download.
+    /// An event of a download.
     public typealias Event = DownloadEvent
     /// The result of a complete download.
     public typealias Result = DownloadResult
@@ -125,7 +125,7 @@ public struct DownloadID: Hashable, Sendable, Codable, Comparable, CustomStringC
     /// The number of the download in its directory or process.
     public let number: UInt64
 
-    /// An identifier by its number.
+    /// Creates an identifier from its number.
     public init(_ number: UInt64) { self.number = number }
 
     /// Orders by number: downloads that were added first come first.
@@ -135,24 +135,24 @@ public struct DownloadID: Hashable, Sendable, Codable, Comparable, CustomStringC
     public var description: String { "\(number)" }
 }
 
-/// The state of a download. Two failures are equal if their codes are, since errors cannot be compared.
+/// The state of a download. Two failures are equal if the codes of their errors are equal.
 public enum DownloadState: Equatable, Sendable {
     /// It is queued.
     case waiting
     /// It runs, or waits for a retry.
     case running
-    /// All bytes are received and are compared with the checksums.
+    /// All bytes were received, and the file is being compared with its checksums.
     case verifying
-    /// It is paused, in other processes too, until it is resumed.
+    /// It is paused until it is resumed. A manager's download stays paused in later processes.
     case paused
     /// The file is complete.
     case finished(DownloadResult)
     /// It failed; resuming it retries.
     case failed(HTTPError)
-    /// It was cancelled. The received bytes are removed; they are kept if only a call of the download was cancelled.
+    /// It was cancelled. The received bytes are removed, unless the program cancelled only an HTTP call of it.
     case cancelled
 
-    /// Whether it is over, unless it is resumed.
+    /// Whether the download is finished, failed or cancelled.
     public var hasEnded: Bool {
         switch self {
         case .finished, .failed, .cancelled: true
@@ -160,7 +160,7 @@ public enum DownloadState: Equatable, Sendable {
         }
     }
 
-    /// Whether it can no longer change: a failed download can be resumed.
+    /// Whether the download is finished or cancelled. A failed one can be resumed.
     var isFinal: Bool { if case .failed = self { false } else { hasEnded } }
 
     /// Whether both are the same state, with the same result or the same ``HTTPError/code``.

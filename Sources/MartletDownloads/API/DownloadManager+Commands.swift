@@ -1,23 +1,22 @@
 public import MartletCore
 
-// The commands of a manager. A command may coincide with the end of a download. A complete file is then finished,
-// regardless of the command. A cancelled download is removed unless it is finished. A failure is reported even if a
-// pause was requested.
+// The commands of a manager. If a command coincides with the end of a run, the outcome of the run takes precedence over
+// a pause. A download that is being cancelled is removed, unless its file is already complete.
 extension DownloadManager {
     // MARK: Adding
 
     /// The action for a download that the manager already has.
     public enum DuplicatePolicy: Hashable, Sendable {
-        /// An unfinished download of the same file is an error.
+        /// Adding throws if the manager has an unfinished download with the same target file.
         case fail
-        /// Nothing is added, and the existing download is returned: the one of the same URL and target in any state, or
-        /// an unfinished one of the same file. The fragment of a URL and its signature are not compared. The download
-        /// keeps its options (``Download/options``) and its priority. A new ``DownloadOptions/checksum`` must be that
-        /// of its options, or one that its file was compared with; another one is an error.
+        /// Nothing is added if the manager has a download with the same URL and target in any state, or an unfinished
+        /// one with the same target file. Its identifier is returned, and it keeps its options and its priority.
+        /// Fragments and signatures of URLs are not compared. A new ``DownloadOptions/checksum`` is an error, unless
+        /// the options of the existing download have it or its file was compared with it.
         case existing
     }
 
-    /// Adds a download to a file, whose directory must exist; otherwise as with a ``DownloadTarget``.
+    /// Adds a download to a file whose directory must exist. Otherwise like the function with a ``DownloadTarget``.
     @discardableResult public func add(
         _ target: some HTTPTarget, to path: some FilePathConvertible, options: DownloadOptions = DownloadOptions(),
         priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail
@@ -25,21 +24,21 @@ extension DownloadManager {
         try await add(target, to: .file(path), options: options, priority: priority, ifPresent: policy)
     }
 
-    /// Adds a download to the queue. When this returns, it survives the process; after an error nothing of it is left.
+    /// Adds a download to the queue. When this returns, it survives the process. After an error nothing is stored.
     ///
     /// - Parameters:
     ///   - url: the URL of the file, or a GET request whose header fields are added to those of the options.
-    ///   - target: the target; a relative path starts at the current working directory.
+    ///   - target: the target; a relative path is resolved against the working directory.
     ///   - options: the options. Those of an existing download that is returned do not change.
     ///   - priority: the priority among the waiting downloads.
     ///   - policy: the action for a download that the manager already has; ``DuplicatePolicy/fail`` by default. With
     ///     ``DuplicatePolicy/existing`` a program may add all of its downloads at each start.
     /// - Returns: The identifier, stable across processes.
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` if the options have a closure
-    ///   that cannot be written, for a request that is not a GET, and if an existing download has another checksum or
+    ///   that cannot be stored, for a request that is not a GET, and if an existing download has another checksum or
     ///   none; `.alreadyInProgress` if another unfinished download of this manager has the same file; `.diskFull` or
     ///   `.fileFailed` if its record cannot be written; `.downloadManagerClosed` when the manager was closed.
-    ///   `CancellationError` when the task was cancelled before.
+    ///   `CancellationError` if the task was cancelled before the download was stored.
     @discardableResult public func add(
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
         priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail
@@ -59,7 +58,7 @@ extension DownloadManager {
         item.priority = priority
         if policy == .existing, let id = try await existing(item) { return id }
         guard lastNumber < .max, lastOrder < .max else {
-            throw HTTPError(.fileFailed, phase: .preparing, message: "the directory has no number left")
+            throw HTTPError(.fileFailed, phase: .preparing, message: "all download numbers are used")
         }
         if let claim = item.claim, let other = claims[claim] {
             let phase = machine.phase(of: other)
@@ -87,7 +86,7 @@ extension DownloadManager {
         return item.id
     }
 
-    /// The download that an item would duplicate; `nil` without one. Waits for a download that is being added.
+    /// Returns the download that an item would duplicate, if any. Waits while such a download is being added.
     private func existing(_ item: DownloadItem) async throws -> DownloadID? {
         let (unsigned, claim) = (SignedURL.unsigned(item.url.absoluteForm), item.claim)
         while let addition = claim.flatMap({ claims[$0] }).flatMap({ adding[$0] })
@@ -125,15 +124,15 @@ extension DownloadManager {
     /// Resumes a paused or failed download, at the end of the queue. Has no effect on one that waits or runs.
     ///
     /// - Parameter url: the new URL of the file, such as a freshly signed one; `nil` for the previous one. Received
-    ///   bytes are reused if the validators are the same there. If the download runs, its next run uses the URL.
+    ///   bytes are reused if the file's validators are the same there. If the download runs, its next run uses the URL.
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidRequest` if the download is finished, was cancelled or is
     ///   unknown; `.downloadManagerClosed` when the manager was closed.
     public func resume(_ id: DownloadID, from url: String? = nil) async throws {
         try await resume(id, at: try url.map { try HTTPSession.url($0) })
     }
 
-    /// Cancels a download, and removes its bytes and record; a finished one stays. Cancelling the wait does not undo
-    /// this.
+    /// Cancels a download, and removes its received bytes and its record. Has no effect on a finished one. Cancelling
+    /// the task ends the wait for the removal, and does not undo it.
     public func cancel(_ id: DownloadID) async {
         guard !isClosing, let status = managed[id]?.status else { return }
         let old = machine.phase(of: id)
@@ -145,11 +144,11 @@ extension DownloadManager {
         for await state in status.stateSequence where state.isFinal { return }
     }
 
-    /// Removes a finished or failed download from the list. The bytes of a failed one remain, and a later download
-    /// finds them.
+    /// Removes a finished or failed download from the list. The received bytes of a failed one remain, and a later
+    /// download of the file can reuse them.
     /// - Throws: An ``HTTPError``: `.invalidRequest` if the download is not over, or unknown; `.fileFailed` if its
-    ///   record cannot be removed, so that the next manager finds it; `.downloadManagerClosed` when the manager was
-    ///   closed.
+    ///   record cannot be removed, so that the next manager lists the download again; `.downloadManagerClosed` when the
+    ///   manager was closed.
     public func remove(_ id: DownloadID) async throws {
         let entry = try known(id)
         guard machine.remove(id) else {
@@ -159,8 +158,9 @@ extension DownloadManager {
         try await store.remove(id)
     }
 
-    /// Changes the priority of a download among the waiting ones. One that runs continues.
-    /// - Throws: An ``HTTPError``: `.invalidRequest` if the download is unknown; `.downloadManagerClosed`.
+    /// Changes the priority of a download among the waiting ones. A running download continues.
+    /// - Throws: An ``HTTPError``: `.invalidRequest` for an unknown download; `.downloadManagerClosed` after
+    ///   ``close()``.
     public func setPriority(_ priority: DownloadPriority, of id: DownloadID) async throws {
         _ = try known(id)
         machine.setPriority(priority, of: id)
@@ -169,7 +169,7 @@ extension DownloadManager {
     }
 
     /// Changes the maximum rate of a download, immediately and for later runs; `nil` for no separate limit.
-    /// - Throws: As ``setPriority(_:of:)``.
+    /// - Throws: The errors of ``setPriority(_:of:)``.
     public func setBandwidth(_ rate: BandwidthRate?, of id: DownloadID) async throws {
         _ = try known(id)
         managed[id]?.item.options.bandwidth = rate
@@ -179,8 +179,8 @@ extension DownloadManager {
 
     // MARK: All downloads
 
-    /// Pauses all downloads that wait or run, as ``pause(_:)`` does; none starts then. They stay paused in later
-    /// processes: before the program ends, on Ctrl-C or SIGTERM, call ``close()`` instead.
+    /// Pauses all waiting and running downloads, like ``pause(_:)``. They stay paused in later processes. On Ctrl-C or
+    /// SIGTERM call ``close()`` instead: the next process then resumes the downloads.
     public func pauseAll() async { await pause(managed.keys.sorted()) }
 
     /// Resumes all paused downloads in the order of their addition. Failed ones remain failed.
@@ -196,7 +196,7 @@ extension DownloadManager {
     }
 
     /// Removes all finished downloads from the list. Their files stay.
-    /// - Throws: As ``remove(_:)``.
+    /// - Throws: The errors of ``remove(_:)``.
     public func removeFinished() async throws {
         for id in managed.keys.sorted() where machine.phase(of: id) == .finished { try await remove(id) }
     }

@@ -2,18 +2,18 @@ public import MartletCore
 import MartletStreams
 import Synchronization
 
-/// Downloads that outlive the process.
+/// A manager of downloads that outlive the process.
 ///
-/// They belong to a directory: the next manager that opens it resumes the unfinished ones. Paused downloads stay
-/// paused, and failed ones failed, until they are resumed. One manager in one process owns a directory at a time;
-/// ``close()`` releases it, and so does any end of the process.
+/// The downloads are recorded in a directory: the next manager that opens it resumes the unfinished ones. Paused
+/// downloads stay paused, and failed ones failed, until they are resumed. Only one manager in any process can have the
+/// directory open. ``close()`` releases it, and so does the end of the process.
 ///
 /// The record of a download is written to the directory, accessible only by its owner, before `add(_:to:)` returns.
 /// Credentials are not written: user names and passwords of URLs, the fields `Authorization`, `Proxy-Authorization`,
-/// `Cookie` and `Set-Cookie`, and ``RequestOptions/authentication``. They last as long as the manager; a closure given
-/// to the initializer adds them for each run, in each process.
+/// `Cookie` and `Set-Cookie`, and ``RequestOptions/authentication``. The manager holds them in memory; the closure
+/// `prepare` of the initializer can add them to each run, in each process.
 ///
-/// Releasing the manager and all handles stops the downloads as ``close()`` does, without waiting.
+/// Releasing the manager and all handles stops the downloads like ``close()``, but without waiting.
 public actor DownloadManager {
     /// A download in this process.
     struct Managed {
@@ -22,7 +22,7 @@ public actor DownloadManager {
         let status: DownloadStatus
         /// The current run.
         var run: ManagedRun?
-        /// The last job, which removes the files.
+        /// The job of the last run, by which the received bytes are removed.
         var job: (any RunnableDownload)?
     }
 
@@ -43,7 +43,7 @@ public actor DownloadManager {
     var managed: [DownloadID: Managed] = [:]
     /// The download of each target file.
     var claims: [String: DownloadID] = [:]
-    /// The downloads whose newest record is not on disk.
+    /// The downloads whose latest record is not on disk.
     var unsaved: Set<DownloadID> = []
     var lastNumber: UInt64
     var lastOrder: UInt64
@@ -51,7 +51,7 @@ public actor DownloadManager {
     var adding: [DownloadID: (item: DownloadItem, isOver: CurrentValue<Bool>)] = [:]
     var isClosing = false
 
-    /// Opens a directory with a factory of downloads other than ``DownloadJob``.
+    /// Opens a directory. `make` creates the jobs: each is a ``DownloadJob``, except in tests.
     package init(
         session: HTTPSession, directory: FilePath, limits: DownloadLimits = DownloadLimits(),
         prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)? = nil, aging: Duration = .seconds(60),
@@ -76,11 +76,11 @@ public actor DownloadManager {
 
     // MARK: Inspection
 
-    /// All known downloads in the order of their addition, those of earlier processes too, and those that are
-    /// over until they are removed. A handle keeps the manager alive.
+    /// All downloads in the order of their addition, including those of earlier processes, and those that have ended
+    /// and were not removed. A handle keeps the manager alive.
     public nonisolated var all: [Download] { registry.ids.compactMap { download($0) } }
 
-    /// A handle of a download, which keeps the manager alive; `nil` for an unknown one, such as a cancelled one.
+    /// Returns a handle of a download, which keeps the manager alive; `nil` for an unknown or cancelled download.
     public nonisolated func download(_ id: DownloadID) -> Download? {
         registry.entry(of: id).map { entry in
             Download(
@@ -88,11 +88,11 @@ public actor DownloadManager {
         }
     }
 
-    /// The states of a download: the current one, then each newer one (``Download/states``). For an unknown download it
-    /// is `.cancelled` only.
+    /// Returns the states of a download: the current one, then newer ones (``Download/states``). For an unknown
+    /// download the sequence has only `.cancelled`.
     public nonisolated func states(of id: DownloadID) -> DownloadStates { status(of: id).stateSequence }
 
-    /// The progress of a download (``Download/progress``). For an unknown download it is empty.
+    /// Returns the progress of a download (``Download/progress``): for an unknown download one value without bytes.
     public nonisolated func progress(of id: DownloadID) -> DownloadProgressSequence { status(of: id).progressSequence }
 
     private nonisolated func status(of id: DownloadID) -> DownloadStatus {
@@ -109,11 +109,11 @@ public actor DownloadManager {
     public nonisolated var progress: LatestValues<TotalDownloadProgress> { LatestValues(registry.total, \.progress) }
 
     /// All events in order, starting with the last 256 past ones of this process, so that no event before the
-    /// subscription is missed. ``all`` has the downloads that ended in earlier processes, and their states. The stream
-    /// ends with the manager.
+    /// subscription is missed. Downloads that ended in earlier processes are in ``all``. The stream ends when the
+    /// manager is closed or released.
     public nonisolated var events: EventSequence<DownloadManagerEvent> { log.subscribe() }
 
-    /// The last 256 events: first, the files found in the directory that are not downloads.
+    /// The last 256 events. The first events of a manager report files in the directory that are not downloads.
     package nonisolated var pastEvents: [DownloadManagerEvent] { log.pastEvents }
 
     /// Waits until every added download is finished, failed or cancelled; returns immediately if that is already the
@@ -122,8 +122,8 @@ public actor DownloadManager {
     /// ```swift
     /// for (id, error) in try await downloads.allFinished.failed { print(id, error) }
     /// ```
-    /// - Returns: The results. A failure does not throw; ``DownloadSummary/requireSuccess()`` does.
-    /// - Throws: `CancellationError` when the task is cancelled, or the manager is closed before.
+    /// - Returns: The results. A failed download is not an error here; see ``DownloadSummary/requireSuccess()``.
+    /// - Throws: `CancellationError` if the task is cancelled or the manager is closed first.
     public nonisolated var allFinished: DownloadSummary {
         get async throws {
             guard await isAllFinished.becomesTrue() else { throw CancellationError() }
@@ -147,11 +147,11 @@ public actor DownloadManager {
     // MARK: Closing
 
     /// Stops the running downloads, stores the received bytes, and releases the directory. Returns when no connection
-    /// and no file is open. The next manager of the directory resumes the unfinished downloads: call this on Ctrl-C and
-    /// SIGTERM, and not ``pauseAll()``, after which they stay paused.
+    /// and no file is open. The next manager of the directory resumes the unfinished downloads. On Ctrl-C and SIGTERM
+    /// call this, and not ``pauseAll()``, after which they would stay paused.
     ///
-    /// It waits for the downloads, so the closure that prepares their requests must not await it. ``all``, and
-    /// ``Download/state`` and the other properties of its handles, can still be read: downloads that ran are waiting.
+    /// It waits for the downloads, so the closure that prepares their requests must not await it. ``all`` and the
+    /// properties of its handles can still be read: a download that was running is then ``DownloadState/waiting``.
     /// - Returns: The results so far, and the unfinished downloads.
     @discardableResult public func close() async -> DownloadSummary {
         guard !isClosing else {
@@ -183,12 +183,12 @@ public struct DownloadSummary: Sendable, CustomStringConvertible {
     public var finished: [DownloadID: DownloadResult] = [:]
     /// The errors of the failed downloads, also of those that failed in an earlier process and were not resumed.
     public var failed: [DownloadID: HTTPError] = [:]
-    /// The states of the downloads that are not over: paused or waiting. The next manager of the directory has them.
+    /// The states of the downloads that are not over: paused or waiting. The directory's next manager restores them.
     public var unfinished: [DownloadID: DownloadState] = [:]
     /// The number of cancelled downloads whose removal was completed since the manager was opened.
     public var cancelledCount = 0
 
-    /// Does nothing if no download failed.
+    /// Throws an error if a download failed.
     /// - Throws: The error of the failed download that was added first.
     public func requireSuccess() throws(HTTPError) {
         if let first = failed.min(by: { $0.key < $1.key }) { throw first.value }
@@ -203,7 +203,7 @@ public struct DownloadSummary: Sendable, CustomStringConvertible {
 /// An event of a ``DownloadManager``. A slow subscriber misses no event. More cases may be added: a `switch` needs a
 /// default.
 ///
-/// The URLs have no user info; that of a result or an error may be the one after redirects.
+/// The URLs have no user info. The URL in a result or an error may be the one after redirects.
 public enum DownloadManagerEvent: Sendable {
     /// A download was added, and now survives the process.
     case added(DownloadID, HTTPURL)
@@ -219,8 +219,8 @@ public enum DownloadManagerEvent: Sendable {
     case paused(DownloadID, HTTPURL)
     /// The download was cancelled, and nothing of it is left.
     case cancelled(DownloadID, HTTPURL)
-    /// The record of a download could not be written, or its bytes could not be removed. It continues in this process;
-    /// the next one that opens the directory may find its previous state.
+    /// The record of a download could not be written, or its bytes could not be removed. The download continues in this
+    /// process; the next process that opens the directory may find its previous state.
     case fileFailed(DownloadID, HTTPError)
     /// A file of the directory is damaged. It was moved to this path in the directory `corrupt`, and its download is no
     /// longer known. The received bytes remain next to the target.
@@ -233,15 +233,15 @@ public enum DownloadManagerEvent: Sendable {
 
 /// An event of a download. A slow subscriber misses no event.
 public enum DownloadEvent: Sendable {
-    /// A run started, with that many bytes of earlier ones.
+    /// A run started, and reuses that many bytes of earlier runs.
     case started(resumedByteCount: UInt64)
     /// The received bytes can no longer be used, and the file is fetched from its start.
     case restarted(RestartReason)
-    /// A transient failure; the next attempt follows after the delay. `failures` counts those since the last new byte.
+    /// A transient failure; the next attempt follows after the delay. `failures` counts since the last new byte.
     case retrying(HTTPError, after: Duration, failures: Int)
     /// All bytes are received and are compared with the checksums.
     case verifying
-    /// The file has its name.
+    /// The file is complete and has its name.
     case finished(DownloadResult)
     /// This run failed. Received bytes are retained if ``HTTPError/resumableByteCount`` is set.
     case failed(HTTPError)
@@ -270,12 +270,12 @@ public enum DownloadEvent: Sendable {
 /// let limits = DownloadLimits(concurrentFiles: 4, bandwidth: .bytesPerSecond(500_000))
 /// ```
 ///
-/// A rate is a ``BandwidthRate`` in bytes per second. That of one download is ``DownloadOptions/bandwidth``; those of a
-/// whole session, in both directions, are its ``BandwidthLimits``. The lowest one that applies counts.
+/// A rate here replaces that of the session's ``BandwidthLimits``. ``DownloadOptions/bandwidth`` is the rate of one
+/// download. The lowest rate that applies to a transfer counts.
 public struct DownloadLimits: Hashable, Sendable, Codable {
     /// The maximum number of concurrent downloads; 3 by default.
     public var concurrentFiles: Int
-    /// The maximum number of concurrent downloads from one host, a name and a port; 2 by default.
+    /// The maximum number of concurrent downloads from one host (name and port); 2 by default.
     public var perHost: Int
     /// The maximum number of connections to one host; 6 by default, so that many segments do not look like an attack.
     public var connectionsPerHost: Int
@@ -297,9 +297,9 @@ public struct DownloadLimits: Hashable, Sendable, Codable {
 }
 
 extension SessionConfiguration {
-    /// The defaults for transfers that belong to a directory: no timeout for the whole of a call, or for its queue.
+    /// The configuration for background transfers: no total timeout, and no timeout for the wait for a connection.
     ///
-    /// Outliving the process is the task of ``DownloadManager/background(directory:configuration:limits:prepare:)``.
+    /// Transfers outlive the process with ``DownloadManager/background(directory:configuration:limits:prepare:)`` only.
     public static var background: SessionConfiguration {
         var configuration = SessionConfiguration.default
         configuration.timeouts.total = nil

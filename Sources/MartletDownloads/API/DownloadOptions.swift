@@ -5,7 +5,7 @@ import MartletStreams
 
 /// The options of a download.
 public struct DownloadOptions: Sendable {
-    /// The action for a file that already has the name.
+    /// The action if a file of the same name exists.
     public enum Collision: String, Hashable, Sendable, Codable {
         /// The download fails with `.fileExists`, even if the file appears at the last moment.
         case fail
@@ -13,8 +13,8 @@ public struct DownloadOptions: Sendable {
         /// fails.
         case overwrite
         /// The existing file is the result, and nothing is fetched or compared: a second call for a complete file
-        /// returns immediately. In a directory the name is known after the head of the response. A file that appears
-        /// during the transfer is the result, too. A directory or a symbolic link of that name is an error.
+        /// returns immediately. In a directory the name is known only after the head of the response. A file that
+        /// appears during the transfer is the result, too. A directory or a symbolic link of that name is an error.
         case skip
         /// The new file gets another name: `name (1).txt`, `name (2).txt`, up to 999.
         case rename
@@ -22,20 +22,20 @@ public struct DownloadOptions: Sendable {
 
     /// The use of bytes that an earlier run received.
     public enum Resumption: String, Hashable, Sendable, Codable {
-        /// They are reused if the server proves that they still belong to the file.
+        /// They are reused if a validator proves that they still belong to the file, or a checksum will verify it.
         case automatic
-        /// As ``automatic``, but without proof also if the last 64 KiB are unchanged; another change is not noticed.
+        /// Like ``automatic``, but without proof the last 64 KiB are compared instead. Other changes go unnoticed.
         case unverified
         /// They are discarded.
         case restart
     }
 
-    /// The maximum number of connections for the file, 1 to 64 (default 4). The download starts with one, and adds more
-    /// while each makes it faster by a tenth. Files of up to 8 MiB are fetched with one request.
+    /// The maximum number of connections for the file, 1 to 64 (default 4). The download starts with one, soon adds
+    /// more, and drops those that do not make it a tenth faster. Files of up to 8 MiB are fetched with one request.
     public var segments: Int
     /// The expected checksum; `nil` for none. A `Repr-Digest` of the server (RFC 9530) is always verified.
     public var checksum: Checksum?
-    /// The action for a file that already has the name; ``Collision/fail`` by default.
+    /// The action if a file of the same name exists; ``Collision/fail`` by default.
     public var collision: Collision
     /// Whether an existing file is replaced: `true` means ``Collision/overwrite``, and `false` means
     /// ``Collision/fail``.
@@ -51,22 +51,22 @@ public struct DownloadOptions: Sendable {
     /// 100 ms to a day.
     public var stallTimeout: Duration
     /// The interval at which received bytes are synced and recorded, so that they survive the process: 2 s by default,
-    /// at least 50 ms. In the first minutes it is shorter, down to 100 ms, so that most of a short run survives too.
-    /// Syncs take at most a 16th of the time.
+    /// at least 50 ms. In the first minutes it is shorter, down to 100 ms, so that most of a short run survives too,
+    /// but long enough for syncs to take at most a 16th of the time.
     public var checkpointInterval: Duration
     /// The maximum rate of all connections of the download together; by default that of the session.
     public var bandwidth: BandwidthRate?
-    /// The maximum number of bytes fetched ahead of the first missing one, to read a growing file; `nil` for no limit.
+    /// The maximum number of bytes fetched ahead of the first missing one, at least 1 MiB; `nil` for no limit.
     public var sequentialWindow: ByteCount?
     /// The maximum length of the file; unlimited by default.
     public var byteLimit: ByteCount
-    /// Whether the file gets the time of `Last-Modified`; `false` by default.
+    /// Whether the modification time of the file is that of `Last-Modified`; `false` by default.
     public var preservesModificationTime: Bool
     /// Fields of each request. Fields with credentials are not written to disk, and not sent to another origin.
     public var headers: HTTPHeaders
-    /// The names of fields that are not written to disk in addition to those with credentials: those of a host.
+    /// The names of further fields that are not written to disk: the secret fields of a host.
     package var secretFields: Set<HTTPField.Name> = []
-    /// The remaining time below which a range is not taken over; `nil` to derive it from the server's response times.
+    /// The remaining time below which a transfer keeps its range; `nil` to derive it from the server's response times.
     package var patience: Duration?
     /// Options of the requests that override those of the session. `retry`, `bandwidth`, `decompresses`, the cache mode
     /// and validators are ignored, since a download has its own rules; a ``DownloadManager`` rejects a validator.
@@ -89,7 +89,7 @@ public struct DownloadOptions: Sendable {
 }
 
 /// Options are encoded without `Authorization`, `Proxy-Authorization`, `Cookie` and `Set-Cookie` of ``headers``, and
-/// without the secrets of ``request``. Unknown keys are ignored; missing ones have their default.
+/// without the secrets of ``request``. Unknown keys are ignored; missing ones have their defaults.
 extension DownloadOptions: Codable {
     private enum CodingKeys: String, CodingKey {
         case segments, checksum, collision, resumption, retry, stallTimeout, checkpointInterval, bandwidth
@@ -109,7 +109,7 @@ extension DownloadOptions: Codable {
         if let given = checksum, Checksum(given.algorithm, given.bytes) == nil {
             throw DecodingError.dataCorruptedError(
                 forKey: .checksum, in: container,
-                debugDescription: "not as many bytes as \(given.algorithm.rawValue) gives")
+                debugDescription: "the number of bytes is not that of \(given.algorithm.rawValue)")
         }
         try read(.collision, &collision)
         try read(.resumption, &resumption)
@@ -160,8 +160,8 @@ extension DownloadOptions: Codable {
 /// Retries of a download after transient failures.
 ///
 /// Failures are counted since the last new byte: a download that makes progress may fail any number of times. Transient
-/// failures are those of ``RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504.
-/// Each retry waits for a random part of a span that doubles (full jitter), or for the time in `Retry-After`.
+/// failures are those of ``RetryPolicy``, a stall, and the statuses 408, 425, 429, 500, 502, 503 and 504. The delay is
+/// a random part of a span that doubles with each retry (full jitter), or the time in `Retry-After`.
 public struct DownloadRetry: Hashable, Sendable, Codable {
     /// The maximum number of consecutive retries without a new byte; 5 by default, 0 for none.
     public var maximumRetries: Int
@@ -203,8 +203,8 @@ public struct DownloadTarget: Hashable, Sendable, Codable {
     public static func file(_ path: some FilePathConvertible) -> DownloadTarget { DownloadTarget(.file(path.filePath)) }
 
     /// An existing directory. The file name is the one that the server proposes (`Content-Disposition`, RFC 6266),
-    /// otherwise the last component of the URL's path, otherwise `download`. It is sanitized: never outside of the
-    /// directory, and not hidden.
+    /// otherwise the last component of the URL's path, otherwise `download`. The name is sanitized: the file is never
+    /// outside of the directory, and not hidden.
     public static func directory(_ path: some FilePathConvertible) -> DownloadTarget {
         DownloadTarget(.directory(path.filePath))
     }

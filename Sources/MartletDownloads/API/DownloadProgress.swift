@@ -3,7 +3,7 @@ public import MartletCore
 /// The progress of a download: a state, not an event.
 public struct DownloadProgress: Hashable, Sendable {
     /// The bytes of the file that are received, including those of earlier runs and those that are still to be written.
-    /// It moves as bytes arrive, at most 20 times a second; after the run it is ``writtenByteCount``.
+    /// It is updated about 20 times a second; after the run it equals ``writtenByteCount``.
     public var completedByteCount: UInt64 = 0
     /// The bytes of the file that are written to the part file, in pieces of up to 512 KiB. The bytes of the last
     /// checkpoint (``DownloadOptions/checkpointInterval``) survive the process and a power cut.
@@ -16,7 +16,7 @@ public struct DownloadProgress: Hashable, Sendable {
     public var receivedByteCount: UInt64 = 0
     /// The rate in bytes per second over the last 10 s of this run; 0 if nothing arrived in that time.
     public var bytesPerSecond: Double = 0
-    /// The time since bytes last arrived; zero while bytes arrive.
+    /// The time since bytes last arrived; zero within the first second.
     public var stalled: Duration = .zero
     /// The number of connections that receive bytes.
     public var connectionCount: Int = 0
@@ -45,10 +45,10 @@ public struct DownloadProgress: Hashable, Sendable {
     }
 }
 
-/// The states of a download.
+/// A sequence of the states of a download.
 public typealias DownloadStates = LatestValues<DownloadState>
 
-/// The progress of a download.
+/// A sequence of the progress of a download.
 public typealias DownloadProgressSequence = LatestValues<DownloadProgress>
 
 /// A complete download.

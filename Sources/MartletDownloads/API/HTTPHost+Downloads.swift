@@ -1,17 +1,17 @@
 public import MartletCore
 public import MartletHosts
 
-// Downloads of a host: its headers, options and credentials apply, and stay at its origin after a redirect.
+// Downloads of a host: its headers, options and credentials apply, but not to another origin after a redirect.
 extension HTTPHost {
-    /// Starts a download of a path and returns its handle, as ``HTTPSession/startDownload(_:to:options:)``
-    /// does. ``Download/value`` throws the replacement of an error by ``errors``; states and events contain the
+    /// Starts a download of a path and returns its handle, like ``HTTPSession/startDownload(_:to:options:)``. If
+    /// ``errors`` replaces an error, ``Download/value`` throws the replacement; states and events contain the
     /// ``HTTPError``.
     /// - Parameters:
     ///   - path: A path below the base, or a whole URL; see `url(for:)`.
     ///   - target: The file, or the directory.
     ///   - query: Appended to the URL; null for none.
-    ///   - options: ``DownloadOptions/headers`` replace those of the host; `nil` for the host's ``options``.
-    /// - Throws: As `prepare(_:_:parameters:)`.
+    ///   - options: ``DownloadOptions/headers`` override those of the host; `nil` for the host's ``options``.
+    /// - Throws: The errors of `prepare(_:_:parameters:)`.
     public func startDownload(
         _ path: some HTTPTarget, to target: DownloadTarget, query: ParameterValue = .null,
         options: DownloadOptions? = nil
@@ -20,9 +20,9 @@ extension HTTPHost {
         return try session.startDownload(url, to: target, options: options) { mapped($0) }
     }
 
-    /// Downloads a path as `HTTPSession.download(_:to:options:progress:)` does. The parameters are those
-    /// of ``startDownload(_:to:query:options:)``.
-    /// - Throws: Errors as of that function, or their replacements by ``errors``; `CancellationError`.
+    /// Downloads a path, like `HTTPSession.download(_:to:options:progress:)`. The parameters are those of
+    /// ``startDownload(_:to:query:options:)``.
+    /// - Throws: The errors of both functions, or their replacements by ``errors``; `CancellationError`.
     @discardableResult public func download(
         _ path: some HTTPTarget, to file: some FilePathConvertible, query: ParameterValue = .null,
         options: DownloadOptions, progress: ((DownloadProgress) -> Void)? = nil
@@ -49,12 +49,12 @@ extension HTTPHost {
 }
 
 extension DownloadManager {
-    /// Adds a download of a path of a host, as `add(_:to:)` does. The session of the
-    /// manager sends the requests, with the host's headers, options and credentials.
+    /// Adds a download of a path of a host, like `add(_:to:)`. The session of the manager sends the requests, with the
+    /// host's headers, options and credentials.
     ///
     /// The host's headers, other than `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, and its
-    /// credentials are not written to disk. After a restart the closure that prepares requests adds the headers
-    /// (``HTTPHost/addHeaders(to:for:)``), and the session has the credentials:
+    /// credentials are not written to disk. In a later process the closure that prepares requests has to add the
+    /// headers (``HTTPHost/addHeaders(to:for:)``), and the session has to have the credentials:
     ///
     /// ```swift
     /// let downloads = try await DownloadManager(
@@ -63,8 +63,8 @@ extension DownloadManager {
     ///     api.addHeaders(to: &fields, for: url)
     /// }
     /// ```
-    /// - Parameters: As of ``HTTPHost/startDownload(_:to:query:options:)``.
-    /// - Throws: As `add(_:to:)`, and errors of the host's preparation.
+    /// The parameters are those of ``HTTPHost/startDownload(_:to:query:options:)`` and `add(_:to:)`.
+    /// - Throws: The errors of `add(_:to:)` and of `HTTPHost.prepare(_:_:parameters:)`.
     @discardableResult public func add(
         _ path: some HTTPTarget, of host: HTTPHost, to target: DownloadTarget, query: ParameterValue = .null,
         options: DownloadOptions? = nil, priority: DownloadPriority = .normal, ifPresent policy: DuplicatePolicy = .fail

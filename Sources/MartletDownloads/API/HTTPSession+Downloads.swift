@@ -1,12 +1,12 @@
 public import MartletCore
 
 extension HTTPSession {
-    /// Downloads a file, in segments if that is faster. Resumes, verifies and syncs the file, and then gives it its
-    /// name.
+    /// Downloads a file, over several connections if that is faster. Resumes an earlier run, verifies and syncs the
+    /// file, and then gives it its name.
     ///
     /// Until then the received bytes are next to the target, in files that end in `.martlet-part` and
-    /// `.martlet-record`. Cancelling the task retains the bytes that a later call can resume, and returns when no
-    /// connection and no file is open.
+    /// `.martlet-record`. If the task is cancelled, the bytes that a later call can reuse are retained, and the call
+    /// returns when no connection and no file is open.
     ///
     /// A second call for a file that is complete throws `.fileExists`, unless ``DownloadOptions/collision`` is `.skip`,
     /// `.overwrite` or `.rename`. With `overwrites:` instead of options, the call is a plain request without segments
@@ -20,13 +20,13 @@ extension HTTPSession {
     ///     last one is always delivered.
     /// - Throws: An ``HTTPError``: `.unacceptableStatus`, `.checksumMismatch`, `.representationChanged`,
     ///   `.rangeRejected`, `.notResumable`, `.fileExists`, `.alreadyInProgress`, `.diskFull`, `.fileFailed`,
-    ///   `.bodyTooLarge`, and those of requests; `CancellationError`.
+    ///   `.bodyTooLarge`, or the code of a failed request; `CancellationError`.
     @discardableResult public nonisolated func download(
         _ url: some HTTPTarget, to path: some FilePathConvertible, options: DownloadOptions = DownloadOptions(),
         progress: ((DownloadProgress) -> Void)? = nil
     ) async throws -> DownloadResult { try await download(url, to: .file(path), options: options, progress: progress) }
 
-    /// Downloads to a file or into a directory; otherwise as `download(_:to:options:progress:)`.
+    /// Downloads to a file or into a directory. Otherwise like `download(_:to:options:progress:)`.
     @discardableResult public nonisolated func download(
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions(),
         progress: ((DownloadProgress) -> Void)? = nil
@@ -41,15 +41,15 @@ extension HTTPSession {
         }
     }
 
-    /// Starts a download and returns its handle; otherwise as `download(_:to:options:progress:)`.
+    /// Starts a download and returns its handle. Otherwise like `download(_:to:options:progress:)`.
     ///
-    /// It continues when the calling task ends, and when the handle is released.
+    /// The download continues after the calling task has ended, and after the handle was released.
     /// - Throws: An ``HTTPError``: `.invalidURL`; `.invalidHeader`; `.invalidRequest` for a request that is not a GET.
     public nonisolated func startDownload(
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions = DownloadOptions()
     ) throws -> Download { try startDownload(url, to: target, options: options) { $0 } }
 
-    /// Starts a download whose errors are mapped.
+    /// Starts a download. `mapped` maps the error that ``Download/value`` throws.
     package nonisolated func startDownload(
         _ url: some HTTPTarget, to target: DownloadTarget, options: DownloadOptions,
         mapped: @escaping @Sendable (any Error) -> any Error
@@ -61,7 +61,7 @@ extension HTTPSession {
         return Download(id: StandaloneDownload.nextID(), status: status, controller: controller, mapped: mapped)
     }
 
-    /// A new download; the header fields of the request are added to those of the options.
+    /// Creates a download. The header fields of the request are added to those of the options.
     private nonisolated func job(
         _ url: some HTTPTarget, to target: DownloadTarget, _ options: DownloadOptions, _ status: DownloadStatus
     ) throws(HTTPError) -> DownloadJob {
@@ -86,7 +86,7 @@ extension DownloadOptions {
 extension HTTPError.Code {
     /// The bytes of a download do not match its checksum.
     public static let checksumMismatch = HTTPError.Code(rawValue: "checksumMismatch")
-    /// The file changed on the server repeatedly during the download.
+    /// The file changed on the server repeatedly during the download, or its validators are no longer sent.
     public static let representationChanged = HTTPError.Code(rawValue: "representationChanged")
     /// The response to a request for a part of a file is not that part.
     public static let rangeRejected = HTTPError.Code(rawValue: "rangeRejected")

@@ -4,8 +4,8 @@
 public struct TotalDownloadProgress: Hashable, Sendable, CustomStringConvertible {
     /// The bytes of the files that are received, including those of earlier runs.
     public fileprivate(set) var completedByteCount: UInt64 = 0
-    /// The length of all files in bytes; `nil` while one is unknown. If the length of a failed download is unknown, its
-    /// received bytes count.
+    /// The length of all files in bytes; `nil` while one is unknown. A failed download of unknown length counts with
+    /// its received bytes.
     public fileprivate(set) var totalByteCount: UInt64?
     /// The sum of the rates of the running downloads, in bytes per second.
     public fileprivate(set) var bytesPerSecond: Double = 0
@@ -27,7 +27,7 @@ public struct TotalDownloadProgress: Hashable, Sendable, CustomStringConvertible
     public var count: Int { waitingCount + runningCount + pausedCount + finishedCount + failedCount }
 
     /// The received part of all files, 0 to 1; `nil` while the length of one is unknown, and without downloads. If all
-    /// files are empty, it is the part of the downloads that are finished.
+    /// files are empty, it is the fraction of the downloads that are finished.
     public var fractionCompleted: Double? {
         guard let totalByteCount, count > 0 else { return nil }
         guard totalByteCount > 0 else { return Double(finishedCount) / Double(count) }
@@ -63,7 +63,7 @@ public struct TotalDownloadProgress: Hashable, Sendable, CustomStringConvertible
         }
     }
 
-    /// The sums of all parts. They are exact for any announced lengths, so that a part can be subtracted again.
+    /// The sums of all parts. No announced lengths overflow 128 bits, so that a part can be subtracted again.
     struct Sums: Sendable {
         private(set) var progress = TotalDownloadProgress()
         private var completed: Int128 = 0

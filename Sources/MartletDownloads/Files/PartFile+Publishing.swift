@@ -6,15 +6,15 @@ import SystemPackage
 // A complete file gets its name in steps, so that its identity can be recorded in between. After any failure before it
 // has the name, the bytes and the record remain.
 extension PartFile {
-    /// Cuts the file to its length, sets its time and syncs it, so that only its name is missing.
-    /// - Parameter modified: the modification time in seconds since 1970; `nil` for now.
-    /// - Returns: The identity of the file under any name.
+    /// Truncates the file to its length, sets its modification time and syncs it, so that only its name is missing.
+    /// - Parameter modified: the modification time in seconds since 1970; `nil` to leave it.
+    /// - Returns: The identity of the file, which a rename does not change.
     package func seal(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
             try replaceEarlier(&state)
             var status = try settledStatus(&state, modified)
             if status.byteCount > total {
-                // Another program appended the rest: the download has no bytes after its end.
+                // Another program has appended bytes: the download writes none after its end.
                 try files.truncate(state.file, to: total)
                 status = try settledStatus(&state, modified)
             }
@@ -25,7 +25,7 @@ extension PartFile {
         }
     }
 
-    /// Sets the time of the file, syncs it, and returns its status.
+    /// Sets the modification time of the file, syncs it, and returns its status.
     private func settledStatus(_ state: inout State, _ modified: Int64?) throws(StorageError) -> FileStatus {
         if let modified { try files.setModificationTime(modified, of: state.file) }
         try sync(&state)
@@ -33,7 +33,7 @@ extension PartFile {
     }
 
     /// Renames the file to its name.
-    /// - Returns: The name; `nil` if it is on another file system (`EXDEV`), where a copy may be possible.
+    /// - Returns: The name; `nil` after `EXDEV`, as between two project quotas: a copy may then succeed.
     package func publish(_ collision: DownloadOptions.Collision) throws(StorageError) -> PublishedName? {
         try state.withLock { state throws(StorageError) in
             let name: String
@@ -48,9 +48,8 @@ extension PartFile {
     /// The number of bytes that are copied at a time: 1 MiB.
     private static let pieceByteCount: UInt64 = 1 << 20
 
-    /// Copies the file to a synced file in the target's directory, if that has another file system or quota than the
-    /// part.
-    /// - Returns: The identity of the copy under any name.
+    /// Copies the file to a new file in the target's directory, and syncs the copy. Used if the part cannot be renamed.
+    /// - Returns: The identity of the copy, which a rename does not change.
     package func copy(total: UInt64, modified: Int64?) throws(StorageError) -> FileIdentity {
         try state.withLock { state throws(StorageError) in
             _ = try remove(names.nextPart)
@@ -98,7 +97,7 @@ extension PartFile {
         do throws(StorageError) { try files.syncFolder(names.folderPath) } catch {
             return PublishedName(path: name, syncError: error)
         }
-        // A record without its bytes is useless. A killed process may have left the start of other files.
+        // A record without its bytes is useless. The other files may be incomplete ones of a killed process.
         for path in others { try? files.remove(path) }
         return PublishedName(path: name)
     }
@@ -118,18 +117,18 @@ extension PartFile {
     }
 }
 
-/// The note of a complete file just before it gets its name. After a killed process, the next run recognizes the file
-/// by it. It neither fetches the file again nor treats it as a file of another program.
+/// The record of a complete file, written just before the file gets its name. If the process is then killed, the next
+/// run recognizes the file: it neither fetches the file again nor takes it for a file of another program.
 package struct PublicationRecord: Hashable, Sendable {
     /// The result as a later run reports it. Its path is the requested name.
     package var result: DownloadResult
     package var part: FileIdentity
-    /// The identity of the copy that gets the name instead, if the part cannot.
+    /// The identity of the copy that gets the name instead, if the part cannot be renamed.
     package var copy: FileIdentity?
 
     /// Checks whether the file got its name, and completes the steps that follow. Blocks.
     /// - Parameter collision: the action for a file that already had the name.
-    /// - Returns: The name; `nil` if no file of a possible name is this one.
+    /// - Returns: The name; `nil` if the file has none of its possible names.
     package func complete(_ collision: DownloadOptions.Collision, files: any FileSystem) throws(StorageError)
         -> PublishedName?
     {
@@ -138,7 +137,7 @@ package struct PublicationRecord: Hashable, Sendable {
         do throws(StorageError) { try files.syncFolder(names.folderPath) } catch {
             return PublishedName(path: name, syncError: error)
         }
-        // Another part belongs to a later download, and so does the record.
+        // A part that is not this file belongs to a later download, and so does the record.
         if let present = try files.statusIfPresent(at: names.part) {
             guard part.isOf(present) else { return PublishedName(path: name) }
             try? files.remove(names.part)

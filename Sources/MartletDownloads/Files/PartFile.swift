@@ -3,8 +3,8 @@ package import MartletStorage
 import Synchronization
 
 /// The received bytes of a download and their record: two files next to the target. The process that has the part file
-/// open holds its lock, which is released at any end of the process. The bytes that the record claims are on disk. All
-/// calls block: they belong on a worker.
+/// open holds its lock, which the kernel releases when the process ends. The record claims only bytes that are on disk.
+/// All calls block: they belong on a worker.
 package final class PartFile: Sendable {
     /// The reason why a record was not written.
     package enum RecordError: Error {
@@ -24,16 +24,16 @@ package final class PartFile: Sendable {
         var epoch: UInt32 = 1
         /// The last generation that got an empty file; 0 for none.
         var renewed: UInt32 = 0
-        /// The error after which the written bytes are in an unknown state: a later sync would succeed without them.
+        /// The error of a failed sync. The written bytes may be lost then: a later sync can succeed without them.
         var syncFailure: StorageError?
-        /// The file of the earlier bytes. It has the name of the part as long as there are fewer new bytes, which have
-        /// the name of the next part. Its lock is held until then.
+        /// The file with the bytes from before a restart. It remains the part, and locked, until there are as many new
+        /// bytes. Until then the new bytes are in the next part.
         var earlier: OpenFile?
         /// The number of bytes in the record that this download could reuse; 0 for none.
         var claimedCount: UInt64 = 0
         /// The run that wrote the present record, if it is known.
         var lastOwner: UInt64?
-        /// Whether the file has its final name. No record can refer to it then.
+        /// Whether the file has its final name. Records are no longer written then.
         var isPublished = false
         /// Whether there may be related files, of this run or of a killed one. A part that was found empty has none,
         /// except a record that claims nothing.
@@ -57,7 +57,7 @@ package final class PartFile: Sendable {
     /// Opens or creates the part file of a target, and acquires its lock.
     /// - Returns: `nil` if another download has it.
     package static func open(_ names: PartNames, files: any FileSystem) throws(StorageError) -> PartFile? {
-        // Publishing renames the file: the file that was opened may be the target by the time it is locked.
+        // Another process may publish: by the time the opened file is locked, it may have been renamed to the target.
         for _ in 0..<16 {
             let file: OpenFile
             do throws(StorageError) { file = try files.open(names.part, for: .sharing) } catch
@@ -108,7 +108,7 @@ package final class PartFile: Sendable {
     /// Records that the received bytes are wrong, so that a restart does not retain them.
     package func distrust() { state.withLock { if $0.earlier == nil { $0.claimedCount = 0 } } }
 
-    /// Abandons a restart: the earlier bytes and their record stay as they are.
+    /// Abandons a restart: the earlier bytes and their record are used again.
     package func restoreEarlier() {
         state.withLock { state in
             guard let earlier = state.earlier else { return }
@@ -135,7 +135,7 @@ package final class PartFile: Sendable {
 
     // MARK: The record
 
-    /// The record, if it is valid and claims no more bytes than the file has.
+    /// Returns the record, if it is valid and claims no more bytes than the file has.
     package func record() -> ResumeRecord? {
         guard let record = try? PartFile.record(at: names.record, files: files) else { return nil }
         state.withLock { $0.lastOwner = record.owner }
@@ -185,7 +185,7 @@ package final class PartFile: Sendable {
         }
     }
 
-    /// Syncs the bytes; after a failure it always fails.
+    /// Syncs the bytes. After a failure, later calls fail with the same error.
     func sync(_ state: inout State) throws(StorageError) {
         if let failure = state.syncFailure { throw failure }
         do throws(StorageError) { try files.sync(state.file) } catch {
@@ -196,9 +196,9 @@ package final class PartFile: Sendable {
 
     // MARK: Bytes
 
-    /// Replaces the part by an empty file, and reserves space for it. A transfer that still writes to the old file
-    /// writes to one without a name. If several transfers request an empty file for the same generation, or for an
-    /// earlier one, only the first gets it.
+    /// Replaces the part by an empty file, and reserves space for it. Transfers that still write to the old file do not
+    /// affect the new one. Only the first call for a generation has an effect; later calls for it, or for earlier ones,
+    /// do nothing.
     /// - Parameters:
     ///   - epoch: the generation of the download, counted from 1.
     ///   - total: the length of the file; `nil` if it is unknown.
@@ -212,7 +212,7 @@ package final class PartFile: Sendable {
                 try removeRecord()
                 (state.claimedCount, state.earlier) = (0, nil)
             }
-            // A transfer may be about to write to a file that was given to it, even if that is still empty.
+            // A transfer that has the file may be about to write to it, even if it is still empty.
             let byteCount = try files.status(of: state.file).byteCount
             if state.renewed > 0 || byteCount > 0 {
                 state.mayHaveOthers = true
@@ -235,15 +235,15 @@ package final class PartFile: Sendable {
                 state.syncFailure = nil
             }
             state.renewed = epoch
-            // Small files are written as a whole.
+            // Small files are written as a whole, and need no reservation.
             if let total, total > 1 << 20 { try files.allocate(total, for: state.file) }
         }
     }
 
-    /// Removes a file; reports whether it existed.
+    /// Removes a file, and returns whether it existed.
     func remove(_ path: String) throws(StorageError) -> Bool {
         do throws(StorageError) {
-            // Most do not exist: querying the status does not block other users of the directory.
+            // Most do not exist, and unlike a removal, a status query does not block other users of the directory.
             _ = try files.status(at: path)
             try files.remove(path)
             return true

@@ -10,7 +10,7 @@ package struct PartNames: Hashable, Sendable {
     /// The path of the directory, as it can be opened.
     package var folderPath: String { folder.isEmpty ? "." : folder }
 
-    /// The suffix of the received bytes.
+    /// The suffix of the file of the received bytes.
     package static let partSuffix = ".martlet-part"
     package static let recordSuffix = ".martlet-record"
 
@@ -23,7 +23,7 @@ package struct PartNames: Hashable, Sendable {
     /// The name of the target without its directory.
     package var name: String { String(target.utf8.dropFirst(folder.utf8.count)) ?? "" }
 
-    /// The received bytes.
+    /// The path of the file of the received bytes.
     package var part: String { folder + stem + PartNames.partSuffix }
     package var record: String { folder + stem + PartNames.recordSuffix }
     /// The next record, until it replaces the previous one.
@@ -31,21 +31,20 @@ package struct PartNames: Hashable, Sendable {
     /// The bytes of a restarted download, until they replace the previous ones.
     package var nextPart: String { part + "-" }
 
-    /// The name of the target, cut so that the suffixes fit after it. A cut name gets a hash of the whole.
+    /// The name of the target, truncated so that the suffixes fit. A truncated name has a hash of the whole name.
     private var stem: String {
         let name = name
         let room = SafeFilename.byteLimit - PartNames.recordSuffix.utf8.count - 1
         guard name.utf8.count > room else { return name }
         let suffix = PartNames.parted(name).suffix
-        // FNV-1a, 64 bit: distinguishes names that start alike.
+        // FNV-1a, 64 bit: distinguishes names with the same start.
         let hash = name.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
         var kept = name[...]
         while kept.utf8.count > room - 17 - suffix.utf8.count { kept = kept.dropLast() }
         return "\(kept)~\(String(hash, radix: 16))\(suffix)"
     }
 
-    /// A name without its extension, and the extension with its dot. The extension is empty if the name has none of a
-    /// usual length.
+    /// Splits a name before the dot of its extension. The extension is empty if the name has none of at most 16 bytes.
     private static func parted(_ name: String) -> (stem: Substring, suffix: String) {
         guard let dot = name.lastIndex(of: "."), dot > name.startIndex, name[dot...].utf8.count <= 16 else {
             return (Substring(name), "")
@@ -53,7 +52,7 @@ package struct PartNames: Hashable, Sendable {
         return (name[..<dot], String(name[dot...]))
     }
 
-    /// The names for a target that replaces one that exists: `name (1).txt`, `name (2).txt`.
+    /// Returns the names for a numbered target, used if the target exists: `name (1).txt`, `name (2).txt`.
     package func numbered(_ number: Int) -> PartNames {
         var (stem, suffix) = PartNames.parted(name)
         let mark = " (\(number))"
@@ -63,14 +62,14 @@ package struct PartNames: Hashable, Sendable {
         return PartNames(target: folder + stem + mark + suffix)
     }
 
-    /// The paths that a complete file may get, in the order of the attempts.
+    /// Returns the paths that a complete file may get, in the order of the attempts.
     package func candidates(_ collision: DownloadOptions.Collision) -> some Sequence<String> {
         let (first, last) = (self, collision == .rename ? 999 : 0)
         return (0...last).lazy.map { $0 == 0 ? first.target : first.numbered($0).target }
     }
 
-    /// The file name that the server or else the URL proposes: one component that is not hidden and does not look like
-    /// an option; `download` if nothing is left. Used by the program's `get -OJ` and `download`.
+    /// Returns the file name that the server, or else the URL, proposes: one component that is not hidden and does not
+    /// look like an option; `download` if nothing is left. Also used by `martlet get -OJ`.
     /// - Parameter disposition: `Content-Disposition`; an invalid one is parsed as curl and browsers do.
     package static func proposed(disposition: String?, url: HTTPURL) -> String {
         let given = disposition.flatMap { text in ContentDisposition(text)?.suggestedFilename ?? PartNames.loosely(text)
@@ -80,7 +79,7 @@ package struct PartNames: Hashable, Sendable {
         return SafeFilename(String(bare))?.text ?? "download"
     }
 
-    /// The first `filename` of a malformed field, sanitized.
+    /// Returns the first `filename` of a malformed field, sanitized.
     private static func loosely(_ disposition: String) -> String? {
         func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
         var rest = Substring(disposition)

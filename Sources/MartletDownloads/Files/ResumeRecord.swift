@@ -2,8 +2,8 @@ package import MartletCore
 import MartletStreams
 import Synchronization
 
-/// The record of the received bytes of a download, from which another run resumes.
-/// Its file is a ``RecordEnvelope`` named `MRTd`, version 1. It has no credentials: the URL has no user info.
+/// The record of the received bytes of a download, from which another run resumes. Its file is a ``RecordEnvelope``
+/// with the magic `MRTd`, version 1. It has no credentials: the URL has no user info.
 package struct ResumeRecord: Hashable, Sendable {
     /// The URL, without user info.
     package var url: String
@@ -13,7 +13,7 @@ package struct ResumeRecord: Hashable, Sendable {
     package var total: UInt64?
     /// The received ranges.
     package var written: RangeSet<UInt64>
-    /// Whether they contain bytes of several requests that are not proven to belong to one representation.
+    /// Whether the ranges have bytes of several requests that are not proven to belong to one representation.
     package var isUnproven: Bool
     /// The generation of the download: the number of its starts from the first byte.
     package var generation: UInt32
@@ -146,7 +146,7 @@ package final class DirectoryRecordIndex: Sendable {
     /// Guards the above: workers that list and write, and tasks that look for a record.
     private let state = Mutex(State())
 
-    /// The sorted names of the records in a directory, if they are known; an empty path is the working directory.
+    /// Returns the sorted names of the records in a directory (empty: working directory); `nil` without a valid list.
     package func names(known folder: String, now: MonotonicTime = .now()) -> [String]? {
         state.withLock { state in
             guard let list = state.lists[folder], now.since(list.time) < DirectoryRecordIndex.lifetime else {
@@ -156,7 +156,7 @@ package final class DirectoryRecordIndex: Sendable {
         }
     }
 
-    /// The sorted names of the records in a directory. Lists the directory if they are not known, which blocks.
+    /// Returns the sorted names of the records in a directory. Without a valid list it lists the directory, and blocks.
     package func names(in folder: String, _ files: any FileSystem, now: MonotonicTime = .now()) throws(StorageError)
         -> [String]
     {
@@ -166,7 +166,7 @@ package final class DirectoryRecordIndex: Sendable {
             $0.hasSuffix(PartNames.recordSuffix)
         }.sorted()
         state.withLock { state in
-            // A record that was written since may be missing.
+            // A record that was written since the directory was listed may be missing.
             guard state.changeCount == changeCount else { return }
             state.lists = state.lists.filter { now.since($0.value.time) < DirectoryRecordIndex.lifetime }
             state.lists[folder] = (names, now)
@@ -192,7 +192,7 @@ package struct FileIdentity: Hashable, Sendable {
     /// The modification time in nanoseconds since 1970; a power cut may reset it.
     package var modificationTime: Int64
 
-    /// Whether a file is this one. At least one of the device and the time must be the same, as either may change.
+    /// Whether a file is this one. Its device or its modification time may have changed, but not both.
     package func isOf(_ status: FileStatus) -> Bool {
         status.kind == .file && status.identity == number
             && (status.device == device || status.modificationTime == modificationTime)
@@ -200,7 +200,7 @@ package struct FileIdentity: Hashable, Sendable {
 }
 
 extension FileIdentity {
-    /// The identity of a file.
+    /// Creates the identity of a file from its status.
     package init(_ status: FileStatus) {
         self.init(number: status.identity, device: status.device, modificationTime: status.modificationTime)
     }

@@ -3,7 +3,7 @@ package import MartletTransport
 /// Decides the number of connections of a download: one at first, soon the maximum, and then only those that make the
 /// download at least a tenth faster. Servers that limit the rate of each connection send in bursts of a second or more,
 /// so a short measurement proves nothing. Therefore connections are added immediately, four times as many at each step.
-/// Whether one is needed is then tested by omitting it for a while.
+/// Whether a connection is needed is then tested by omitting one for a while.
 package struct ConnectionRamp: Sendable {
     /// The time between two additions, slightly less than the clock's interval, so that each tick may add connections.
     package static let addition = Duration.milliseconds(40)
@@ -42,14 +42,14 @@ package struct ConnectionRamp: Sendable {
     private var ceilingLifts: MonotonicTime?
     private var wasRejected = false
 
-    /// A ramp that starts now.
+    /// Creates a ramp that starts now.
     package init(limit: Int, now: MonotonicTime) {
         self.limit = max(1, limit)
         ceiling = self.limit
         since = now
     }
 
-    /// The number of connections that may be added to a given number.
+    /// Returns the number of connections that may be added to `count` connections.
     package func room(beside count: Int) -> Int { max(0, ceiling - count) }
 
     /// Adds bytes received on any connection.

@@ -16,14 +16,14 @@ extension DownloadMachine {
         case .changedWhole: return whole(question, facts, .changed, now)
         case .unproven:
             if isProvenChange(facts) { return whole(question, facts, .changed, now) }
-            let why = "the response has no validator by which it could be another state of the file"
+            let why = "the response has no validator that shows whether the file is the same"
             let error = error(.representationChanged, question, facts, why)
             let action: DownloadRetryRule.Action =
                 isCrossOrigin(question) ? .requestOriginal : .retry(after: facts.retryAfter)
             return (.leave, .rejected(error, action), [])
         case .changedPart: return restart(.changed, question, facts, now)
         case .rangeIgnored:
-            // The entity tag of each later part is the proof.
+            // Without `If-Range`, the entity tag of each part proves its representation.
             dropsCondition = true
             return (.leave, .cancelled, [])
         case .unsatisfied(let total):
@@ -44,7 +44,7 @@ extension DownloadMachine {
             supportsRanges = false
             guard plan != nil else { return (.leave, .cancelled, []) }
             let result = restart(.rangesRejected, question, facts, now)
-            // A server whose part has lost its validators sends none for the whole file, either.
+            // A server that sends no validators with a part may send none with the whole file: do not require them.
             let its = facts.representation
             if its.entityTag == nil, its.lastModified == nil { former = nil }
             return result
@@ -56,9 +56,9 @@ extension DownloadMachine {
         }
     }
 
-    /// Whether a status is the rejection of a probe, and the file is requested without `Range` immediately. That is
-    /// done once; if it fails too, the status had another reason. After a transient status there is a delay first, as
-    /// always.
+    /// Whether the file is requested again immediately. A status may reject the `Range` of a probe: the file is then
+    /// requested once without it. If that fails too, the status had another reason. After a transient status there is a
+    /// delay first.
     private mutating func retriesWithoutRange(_ question: DownloadRequest, _ facts: DownloadResponseHead) -> Bool {
         guard plan == nil else { return false }
         switch plainRequest {
@@ -94,7 +94,7 @@ extension DownloadMachine {
         }
         if plan?.total == nil { plan?.end(at: total) }
         if known?.hasCondition != true { isUnproven = true }
-        // The compared bytes among them are already written.
+        // The range may start with bytes to compare, which are written and not claimed: only its end matters here.
         plan?.shorten(id, to: range.upperBound)
         plan?.answered(after: now.since(question.time))
         found(facts.url)
@@ -108,8 +108,7 @@ extension DownloadMachine {
         return (.take(passingOver: skipped, comparing: question.overlap, restartsTransfer: false), nil, fill(now))
     }
 
-    /// Whether other transfers may still fetch the file. Then neither this response nor its failure decides the
-    /// download.
+    /// Whether other transfers are active, which may still fetch the file even if this one cannot.
     private func isAdditional(_ id: UInt64) -> Bool { plan != nil && transfers.keys.contains { $0 != id } }
 
     /// Whether a request went to the URL of a redirect, which may have expired: the original URL is requested next.
@@ -125,7 +124,7 @@ extension DownloadMachine {
         }
     }
 
-    /// Whether a response without bytes names another representation than the known one.
+    /// Whether a response has another entity tag than the known representation.
     private func hasOtherEntityTag(_ facts: DownloadResponseHead) -> Bool {
         guard let mine = known?.entityTag, let its = facts.representation.entityTag else { return false }
         return !mine.matchesWeakly(its)
@@ -163,7 +162,7 @@ extension DownloadMachine {
             method: .get, url: original)
     }
 
-    /// Restarts after a response, whose body is not used, or fails if that was done too often.
+    /// Restarts after a response whose body is not used. Fails after too many restarts.
     private mutating func restart(
         _ reason: DownloadEvent.RestartReason, _ question: DownloadRequest, _ facts: DownloadResponseHead,
         _ now: MonotonicTime
@@ -178,12 +177,12 @@ extension DownloadMachine {
         guard isLastGeneration else { return nil }
         let (code, what): (HTTPError.Code, String) =
             switch reason {
-            case .changed: (.representationChanged, "the file changed on the server again and again")
+            case .changed: (.representationChanged, "the file changed on the server repeatedly")
             case .rangesRejected: (.rangeRejected, "the server does not return the requested ranges")
             case .notResumable, .overlapDiffers:
                 (
                     .notResumable,
-                    "the transfer broke off again and again, and nothing shows whether the file is still the same"
+                    "the transfer failed repeatedly, and nothing shows whether the file is still the same"
                 )
             }
         let detail = asked.map { "; asked for \($0.asked.words)" } ?? ""
@@ -230,7 +229,7 @@ extension DownloadMachine {
     }
 
     /// Requests the missing bytes. Restarts if a broken transfer cannot be resumed.
-    /// - Parameter isBroken: whether the reason is a failure that the options tolerate.
+    /// - Parameter isBroken: whether the reason is a failure, after which the options allow a retry.
     private mutating func proceed(afterFailure isBroken: Bool = false, _ now: MonotonicTime) -> [Effect] {
         guard let plan, transfers.isEmpty, !plan.isComplete, !mayRequestRanges,
             !(options.resumption == .unverified && supportsRanges)
@@ -249,7 +248,7 @@ extension DownloadMachine {
         _ random: @autoclosure () -> Double
     ) -> [Effect] {
         // A server that limits the number of connections rejects additional ones in many ways, and the system may have
-        // no descriptor left. Only a failure of the local file itself ends the other transfers.
+        // no descriptor left. Only a failure that concerns all transfers, as of the local file, ends the others.
         let isBeyond = action == .fail && !DownloadRetryRule.concernsAll(error) && !transfers.isEmpty
         if action == .fail, !isBeyond { return fail(error) }
         if isBeyond || !receiving.isEmpty {
@@ -267,7 +266,7 @@ extension DownloadMachine {
         } else {
             place = nil
         }
-        // A transfer without a response is repeated after the delay, like the others.
+        // No transfer receives bytes: all are cancelled, and repeated after the delay.
         let effects = cancelAll()
         for effect in effects { if case .cancel(let id) = effect { plan?.release(id, now: now) } }
         ramp.restart(now: now)

@@ -25,11 +25,11 @@ package struct DownloadMachine: Sendable {
         case finished
         /// It failed with this error.
         case failed(HTTPError)
-        /// The response has a status that is not a success, or is not a valid one.
+        /// The status is not a success, or the response is invalid.
         case rejected(HTTPError, DownloadRetryRule.Action)
         /// It was cancelled.
         case cancelled
-        /// No connection was opened for it, since there are enough.
+        /// No connection slot was free for it, or its response is of no use beside other transfers.
         case crowded
         /// The compared bytes differ.
         case differs
@@ -44,11 +44,11 @@ package struct DownloadMachine: Sendable {
         case failed
     }
 
-    /// The first requested range, 8 MiB: it proves ranges, length and validator in one round trip.
+    /// The first requested range, 8 MiB. Its response shows length, validator and support of ranges.
     package static let probeByteCount: UInt64 = 8 << 20
     /// The number of bytes requested again if only the bytes themselves can show that the file is unchanged: 64 KiB.
     package static let overlapByteCount: UInt64 = 64 << 10
-    /// The maximum number of starts, with the first, after changes or rejected parts. The last uses one connection.
+    /// The maximum number of starts: the first, and those after changes or rejected parts. The last has one connection.
     package static let generationLimit = 3
     /// The URL given by the caller.
     package let original: HTTPURL
@@ -59,8 +59,8 @@ package struct DownloadMachine: Sendable {
     package var plan: SegmentPlan?
     /// The representation that the bytes belong to.
     package var known: Representation?
-    /// The representation with a strong validator that was discarded last, until a response has its own validator; one
-    /// without any is not accepted as the file.
+    /// The last discarded representation with a strong validator, until a response is accepted. Until then a response
+    /// without a validator is not accepted as the file.
     var former: Representation?
     /// The digests of the whole file that the server announced.
     package var digests: [Checksum] = []
@@ -72,8 +72,8 @@ package struct DownloadMachine: Sendable {
     var supportsRanges = true
     /// The request without `Range` after a rejected probe.
     var plainRequest = PlainRequest.notMade
-    /// Whether `If-Range` is omitted, since the server answered it with the whole unchanged file: each part then has to
-    /// prove its representation.
+    /// Whether `If-Range` is omitted, since the server sent the whole file although it is unchanged. Each part then has
+    /// to prove its representation.
     var dropsCondition = false
     /// The requests of the active transfers.
     package var transfers: [UInt64: DownloadRequest] = [:]
@@ -88,7 +88,7 @@ package struct DownloadMachine: Sendable {
     var countedGenerations = 1
     /// The end of the received bytes since the last start.
     private var reached: UInt64 = 0
-    /// The same for all earlier starts with the same file: receiving those bytes again does not count as progress.
+    /// The highest ``reached`` of earlier starts with the same file: receiving those bytes again is not progress.
     private var furthest: UInt64 = 0
     /// Whether the file is requested in one piece, except to resume, since nothing proves that its parts belong
     /// together.
@@ -114,7 +114,7 @@ package struct DownloadMachine: Sendable {
     /// The number of bytes of response bodies in this run.
     package var receivedByteCount: UInt64 = 0
 
-    /// A download that has not started.
+    /// Creates a download that has not started.
     package init(url: HTTPURL, options: DownloadOptions, now: MonotonicTime) {
         (original, self.options) = (url, options)
         ramp = ConnectionRamp(limit: min(max(1, options.segments), 64), now: now)
@@ -129,12 +129,12 @@ package struct DownloadMachine: Sendable {
         return plan.isComplete || supportsRanges && (mayRequestRanges || options.resumption == .unverified)
     }
 
-    /// Whether all bytes are written by the only transfer, and there is nothing to verify them by.
+    /// Whether the only transfer has written all bytes, and there is no checksum to verify.
     package var isOneComplete: Bool {
         !isOver && transfers.count == 1 && digests.isEmpty && options.checksum == nil && plan?.isComplete == true
     }
 
-    /// Whether parts can be requested whose representation is certain, or will be verified.
+    /// Whether parts can be requested: a condition makes their representation certain, or a checksum will verify it.
     var mayRequestRanges: Bool {
         guard supportsRanges, let known else { return false }
         return known.hasCondition || (options.checksum != nil && known.coding == nil)
@@ -142,8 +142,8 @@ package struct DownloadMachine: Sendable {
 
     private var isSegmented: Bool { mayRequestRanges && known?.coding == nil && !isLastGeneration }
 
-    /// Whether it may restart only after a failure. It then uses one connection: the nodes of a server may each have
-    /// their own tag for the file, so that another connection always gets another representation.
+    /// Whether the download may restart only after a failure. It then uses one connection: each node of a server may
+    /// have its own tag for the file, so that another connection always gets another representation.
     var isLastGeneration: Bool { countedGenerations >= DownloadMachine.generationLimit }
 
     // MARK: Starting
@@ -226,7 +226,7 @@ package struct DownloadMachine: Sendable {
     }
 
     private mutating func next(_ now: MonotonicTime) -> DownloadRequest? {
-        // The first request has to be answered before any other is made.
+        // No other request is made before the response to the first one.
         guard let plan else { return transfers.isEmpty ? first(now) : nil }
         guard transfers.count < (isSegmented ? ramp.target : 1), !plan.isComplete else { return nil }
         guard !transfers.keys.contains(where: { !receiving.contains($0) && transfers[$0]?.range == nil }) else {
@@ -277,9 +277,8 @@ package struct DownloadMachine: Sendable {
     }
 
     /// The time from the last checkpoint to the next one. At first it is shorter, so that most of a download that is
-    /// killed early survives. At most the bytes of a 64th of the elapsed time, or of a tenth of a second, are lost. The
-    /// bytes until the next tick and the end of the sync are lost, too. A disk that syncs slowly gets at most a 16th of
-    /// the time, as far as the options allow.
+    /// killed early survives: a 64th of the elapsed time, at least a tenth of a second. If syncs are slow, it is 16
+    /// times the duration of the last one. It is never longer than the options specify.
     private var interval: Duration {
         let wanted = max(.milliseconds(50), options.checkpointInterval)
         return min(wanted, max(.milliseconds(100), lastCheckpoint.since(began) / 64, checkpointTime * 16))
@@ -315,7 +314,7 @@ package struct DownloadMachine: Sendable {
     /// Records written bytes of a transfer.
     package mutating func wrote(_ id: UInt64, _ range: Range<UInt64>) -> [Effect] {
         guard !isOver, transfers[id] != nil else { return [] }
-        // Not set when bytes are received: a record claims only written bytes.
+        // Set here, and not when bytes are received: a record claims only written bytes.
         hasUnsavedProgress = true
         return plan?.wrote(id, range).map { [.cancel($0)] } ?? []
     }

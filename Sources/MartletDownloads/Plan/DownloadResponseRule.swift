@@ -17,7 +17,7 @@ package enum DownloadResponseRule {
     package enum Decision: Equatable, Sendable {
         /// Bytes of the known file: the number to skip at the start of the body, and the range of the rest.
         case part(passingOver: UInt64, Range<UInt64>, total: UInt64)
-        /// The whole file from its first byte, in the known representation or in the only one.
+        /// The whole file from its first byte, in the known representation; or none is known.
         case whole
         /// The whole file from its first byte, in another representation than the known one.
         case changedWhole
@@ -35,8 +35,8 @@ package enum DownloadResponseRule {
         /// A status that is not a success.
         case failed
 
-        /// Whether an additional transfer can use it; if not, there are enough transfers. A bad status counts as a
-        /// failed connection.
+        /// Whether a transfer beside others can use the response. If not, there are enough transfers. A bad status
+        /// counts as a failed connection.
         package var isUsableByAdditional: Bool {
             switch self {
             case .part, .rangeIgnored, .failed: true
@@ -57,7 +57,7 @@ package enum DownloadResponseRule {
         switch facts.status {
         case 206: return part(asked, facts, known: known, total: total)
         case 200, 203:
-            // An absent content coding does not identify the file.
+            // Without a comparable validator, another content coding alone does not show a change.
             if let known = known ?? former, known.hasCondition, !facts.representation.contradictsValidator(of: known),
                 !known.isProven(by: facts.representation)
             {
@@ -108,7 +108,7 @@ package enum DownloadResponseRule {
             return .rejected("the part has a content coding, but none was requested")
         }
         if let known, !asked.isConditional, known.hasCondition, !known.isProven(by: facts.representation) {
-            return .rejected("nothing in the response proves that its bytes are those of the file as it was")
+            return .rejected("nothing in the response proves that its bytes belong to the unchanged file")
         }
         if let tag = known?.entityTag, !tag.isWeak, facts.representation.entityTag == nil {
             // A part has the tag of the whole (RFC 9110 §15.3.7): a server that omits it may ignore If-Range too.
@@ -152,7 +152,7 @@ package struct DownloadResponseHead: Sendable {
     package var disposition: String?
     package var url: HTTPURL
 
-    /// Extracts the facts of a response head, at a time in seconds since 1970.
+    /// Extracts the parts of a response head. `now` is in seconds since 1970.
     package init(_ head: ResponseHead, byteCount: UInt64?, url: HTTPURL, now: Int64) {
         status = head.status
         reason = String(head.reason.prefix(64))
@@ -205,7 +205,7 @@ package struct DownloadRequest: Sendable {
 }
 
 extension Range<UInt64> {
-    /// The positions of the first and the last byte, as in `Range`; without the last one if it is open.
+    /// The positions of the first and the last byte, as in `Range`; without the last one if the range has no end.
     fileprivate var bytePositions: String { upperBound == .max ? "\(lowerBound)-" : "\(lowerBound)-\(upperBound &- 1)" }
 }
 

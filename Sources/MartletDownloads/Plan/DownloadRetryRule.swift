@@ -49,7 +49,7 @@ package enum DownloadRetryRule {
         }
     }
 
-    /// The delay before a retry, after consecutive failures without a new byte; `random` is between 0 and 1.
+    /// Returns the delay before a retry. `failures` counts since the last new byte; `random` is between 0 and 1.
     package static func delay(_ failures: Int, asked: Duration?, _ retry: DownloadRetry, random: Double) -> Duration {
         if let asked { return min(max(.zero, asked), max(.zero, retry.maximumRetryAfter)) }
         return RetryRule.fullJitter(retry.initialDelay, upTo: retry.maximumDelay, retry: failures, random: random)
@@ -60,9 +60,9 @@ package enum DownloadRetryRule {
 /// taking over a range only discards bytes in transit. A limit allows a burst at first, so one sample without a wait
 /// proves nothing.
 package struct ThrottlingDetector: Sendable {
-    /// The number of samples without a wait after which the limit does not apply.
+    /// The number of samples without a wait after which the limit is assumed not to apply.
     package static let freeSampleCount = 3
-    /// The number of samples without a request after which the transfers stall for another reason.
+    /// The number of samples without a request after which the transfers are assumed to stall for another reason.
     package static let idleSampleCount = 20
 
     private var isLimited = false

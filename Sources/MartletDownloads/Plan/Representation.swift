@@ -1,7 +1,7 @@
 import MartletContent
 package import MartletWire
 
-/// The representation of a file (RFC 9110 §3.2) that bytes belong to: those of two representations are never mixed.
+/// The representation of a file (RFC 9110 §3.2) that bytes belong to. Bytes of two representations are never mixed.
 package struct Representation: Hashable, Sendable {
     /// The entity tag; `nil` if the server sent none.
     package var entityTag: EntityTag?
@@ -13,10 +13,10 @@ package struct Representation: Hashable, Sendable {
     /// The content codings of its bytes; `nil` for none.
     package var coding: String?
 
-    /// A representation without validators.
+    /// Creates a representation without validators.
     init() {}
 
-    /// The representation that a response describes.
+    /// Creates the representation that the fields of a response describe.
     package init(_ fields: FieldBlock) {
         entityTag = EntityTag(of: fields)
         let dates = fields.values(of: "Last-Modified")
@@ -53,7 +53,7 @@ package struct Representation: Hashable, Sendable {
         return false
     }
 
-    /// Whether both have the same kind of validator, and the validators or the codings differ.
+    /// Whether both have the same kind of validator, and the validators or the content codings differ.
     package func contradictsValidator(of other: Representation) -> Bool {
         let isComparable =
             entityTag != nil && other.entityTag != nil || lastModified != nil && other.lastModified != nil
@@ -80,7 +80,7 @@ enum SignedURL {
     /// Alibaba OSS.
     private static let names: Set<String> = signers.union(["security-token", "hdnea", "hdntl", "hdnts"])
     private static let signers: Set<String> = ["awsaccesskeyid", "key-pair-id", "googleaccessid", "ossaccesskeyid"]
-    /// Their other parameters. The names are common words: they count only together with a signer.
+    /// The other parameters of these signers. The names are common words: they count only together with a signer.
     private static let signedNames: Set<String> = ["signature", "expires", "policy"]
     /// The parameters of Azure Storage. The names are short: they count only together with `sv` and `sig`.
     private static let azureNames: Set<String> = [
@@ -88,7 +88,7 @@ enum SignedURL {
         "saoid", "suoid", "scid", "sdd", "ses",
     ]
 
-    /// A URL without its signature; the order of the other parameters is kept.
+    /// Returns a URL without its signature. The order of the other parameters does not change.
     static func unsigned(_ url: String) -> String {
         guard let mark = url.firstIndex(of: "?") else { return url }
         let parameters = url[url.index(after: mark)...].split(separator: "&", omittingEmptySubsequences: false)

@@ -54,9 +54,8 @@ package struct SegmentPlan: Sendable {
     /// The maximum time without a byte that does not count as a stall, in seconds.
     private var longestPatience: Double { givenPatience ?? SegmentPlan.patience.upperBound / .seconds(1) }
 
-    /// A plan of a file that may have written bytes.
-    /// - Parameter patience: the remaining time below which a transfer keeps its range; `nil` to derive it from
-    ///   response times.
+    /// Creates a plan of a file that may have written bytes.
+    /// - Parameter patience: the fixed patience; `nil` to derive it from response times.
     package init(
         total: UInt64?, written: RangeSet<UInt64> = RangeSet(), window: UInt64? = nil, patience: Duration? = nil
     ) {
@@ -75,7 +74,7 @@ package struct SegmentPlan: Sendable {
     package var writtenCount: UInt64 { written.ranges.reduce(0) { $0 + $1.byteCount } }
 
     /// The number of received bytes: the written ones, and those of the transfers that are not written yet.
-    /// - Parameter waiting: the bytes of each transfer past its position.
+    /// - Parameter waiting: the number of received bytes of each transfer past its position.
     package func receivedCount(waiting: [UInt64: UInt64]) -> UInt64 {
         var received = written
         for (id, claim) in claims {
@@ -116,7 +115,7 @@ package struct SegmentPlan: Sendable {
 
     /// Assigns bytes to a transfer.
     /// - Parameters:
-    ///   - id: the number of the transfer, new.
+    ///   - id: the number of the transfer, which must be new.
     ///   - takesOver: whether it may take over bytes that another transfer has claimed and not received.
     ///   - inOnePiece: whether it gets all of the first gap.
     ///   - others: the number of transfers that may join soon. Each is reserved a share, because initial rates are
@@ -126,11 +125,11 @@ package struct SegmentPlan: Sendable {
         _ id: UInt64, takesOver: Bool = true, inOnePiece: Bool = false, others: Int = 0, now: MonotonicTime
     ) -> Range<UInt64>? {
         let gaps = missing()
-        // If the window is full, the transfer of the first missing byte delays the others.
+        // If the window is full, the transfer of the first missing byte delays the others: take over some of its bytes.
         guard let gap = gaps.first, gap.lowerBound < windowEnd else {
             return takesOver ? splitSlowest(id, now: now) : nil
         }
-        // Without a known end, one transfer continues to it.
+        // If the length is unknown, one transfer fetches all of the rest.
         let isWhole = total == nil || inOnePiece
         let share = others > 0 ? gaps.reduce(0) { $0 + $1.byteCount } / UInt64(others + 1) : .max
         let chunk = min(chunk(at: now), max(share, SegmentPlan.smallestChunk))
@@ -197,7 +196,7 @@ package struct SegmentPlan: Sendable {
         let share = mine + theirs > 0 ? mine / (mine + theirs) : 0.5
         let rest = victim.claim.rest
         if rest >= 2 * SegmentPlan.minimumSplitByteCount {
-            // A stalled transfer also keeps a small range. A race for it leaves the rest free to be divided further.
+            // Even a stalled transfer keeps a small range, to be raced for; the bytes taken over can be divided again.
             let most = rest - SegmentPlan.minimumSplitByteCount / 4
             let fair = UInt64(min(Double(rest) * share, Double(most)))
             let taken = min(most, max(SegmentPlan.minimumSplitByteCount, fair))
@@ -255,7 +254,7 @@ package struct SegmentPlan: Sendable {
         claims[id]?.range = claim.range.lowerBound..<end
     }
 
-    /// Records the length of the file: claims past it are cut.
+    /// Records the length of the file. Claims past it are truncated.
     package mutating func end(at total: UInt64) {
         self.total = total
         for (id, claim) in claims where claim.range.upperBound > total {

@@ -40,7 +40,7 @@ package struct TransferRate: Sendable {
 }
 
 extension MonotonicTime {
-    /// The seconds since an earlier time; 0 if that is later.
+    /// Returns the seconds since another time; 0 if that is later.
     fileprivate func seconds(since other: MonotonicTime) -> Double {
         Double(self > other ? nanoseconds - other.nanoseconds : 0) / 1e9
     }

@@ -33,11 +33,11 @@ package struct DownloadItem: Sendable {
     package var path: FilePath?
     /// The options. Parts with credentials are not written to disk.
     package var options = DownloadOptions()
-    /// The number of received bytes when it was last recorded.
+    /// The number of received bytes when the item was last written.
     package var completedByteCount: UInt64 = 0
     /// The length of the file; `nil` while it is unknown.
     package var totalByteCount: UInt64?
-    /// The note of a file that will get its name, until the outcome is known.
+    /// The record of a complete file that is about to get its name; `nil` once the outcome is known.
     package var publication: PublicationRecord?
     /// The maximum number of later URLs.
     package static let moveLimit: UInt8 = 8
@@ -67,7 +67,7 @@ package struct DownloadItem: Sendable {
         return path
     }
 
-    /// Whether a new download has the same target, and one of the URLs of this one, signatures aside.
+    /// Whether a new download has the same target, and one of the URLs of this one. Signatures are not compared.
     /// - Parameter unsigned: the URL of the new download without its signature.
     func isSameTransfer(as new: DownloadItem, at unsigned: String) -> Bool {
         guard target == new.target else { return false }

@@ -2,8 +2,8 @@ import FoundationEssentials
 package import MartletCore
 import MartletStreams
 
-/// The file format of a download: a ``RecordEnvelope`` named `MRTd` with the fields of its ``DownloadItem``, without
-/// user info and credentials. Version 2; version 1 has no note of a file that will get its name.
+/// The file format of a download: a ``RecordEnvelope`` with the magic `MRTd` and the fields of its ``DownloadItem``,
+/// without user info and credentials. Version 2; version 1 has no ``PublicationRecord``.
 package enum DownloadItemCodec {
     /// The maximum length of the file in bytes.
     package static let byteLimit = 4 << 20
@@ -11,7 +11,7 @@ package enum DownloadItemCodec {
     private static let textLimit = 1 << 20
     private static let messageLimit = 4096
 
-    /// The bytes of a download's file.
+    /// Encodes a download.
     /// - Throws: An ``HTTPError`` with the code `.invalidRequest` if the options cannot be encoded, or are too large.
     package static func encode(_ item: DownloadItem) throws(HTTPError) -> [UInt8] {
         var writer = envelope.begun()
@@ -20,11 +20,11 @@ package enum DownloadItemCodec {
             let count = writer.bytes.count
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
-                message: "the download's URL, target and options take \(count) bytes, too many to be kept")
+                message: "the download's URL, target and options take \(count) bytes, too many to be stored")
         }
     }
 
-    /// The download in the bytes of a file.
+    /// Decodes a download.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> DownloadItem {
         try envelope.decode(bytes) { reader, version throws(RecordReader.FieldError) in
             try item(&reader, version: version)
@@ -108,7 +108,7 @@ package enum DownloadItemCodec {
         } catch {
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
-                message: "the download's options cannot be kept: a closure in them cannot be written", underlying: error
+                message: "the download's options cannot be stored: they contain a closure", underlying: error
             )
         }
     }

@@ -4,7 +4,7 @@ import Synchronization
 // Carries out the machine's decisions: starts and ends runs, emits events, and writes records. Each function decides
 // and emits before it first suspends. Decisions are written in their order.
 extension DownloadManager {
-    /// Takes over the contents of the directory.
+    /// Restores the downloads from the contents of the directory.
     func restore(_ contents: DownloadStore.Contents) {
         for finding in contents.findings { log.add(finding) }
         var arrivals: [DownloadQueueMachine.Arrival] = []
@@ -32,7 +32,7 @@ extension DownloadManager {
         apply(machine.add(arrivals, now: now()))
     }
 
-    /// Takes over a new download that is on disk.
+    /// Adds a new download, whose record is on disk.
     func enter(_ item: DownloadItem) {
         _ = manage(item, .waiting)
         log.add(.added(item.id, place(of: item)))
@@ -63,7 +63,7 @@ extension DownloadManager {
             message: "the download manager of \(directory) was closed; open it again")
     }
 
-    /// The download of a command.
+    /// Returns the download that a command names.
     /// - Throws: An ``HTTPError`` if the manager was closed, or no download has that number.
     func known(_ id: DownloadID) throws(HTTPError) -> Managed {
         try checkOpen()
@@ -99,7 +99,7 @@ extension DownloadManager {
             plan: entry.item.plan, movedURLs: entry.item.movedURLs, status: entry.status, slots: slots,
             prepare: prepare, make: make, named: { [weak self] path in await self?.name(id, path) },
             onPublication: { [weak self] publication in
-                // Without the manager the note cannot be written; the next manager continues.
+                // Without the manager the record cannot be written: end the run, which the next manager resumes.
                 guard let self else { throw CancellationError() }
                 await self.note(id, run, publication)
             })
@@ -139,7 +139,7 @@ extension DownloadManager {
         await save([id])
     }
 
-    /// Writes the note of a file that will get its name. After a failure the download continues without the note.
+    /// Writes the record of a complete file before the file gets its name. After a failure the run continues.
     private func note(_ id: DownloadID, _ run: ManagedRun, _ publication: PublicationRecord?) async {
         guard managed[id]?.run === run else { return }
         managed[id]?.item.publication = publication
@@ -293,7 +293,7 @@ extension DownloadManager {
         release(item)
     }
 
-    /// Writes the records of downloads. A failure is reported, and retried with the next change and at the end.
+    /// Writes the records of downloads. A failure is reported, and retried with the next change and on ``close()``.
     func save(_ ids: [DownloadID]) async {
         let items = ids.compactMap { snapshot($0) }
         let fileErrors = await store.save(items)

@@ -7,9 +7,9 @@ package import MartletCore
 /// | waiting | it is queued | its turn; pause, cancel |
 /// | running | it holds a file slot | its end; pause, cancel |
 /// | stopping | it has to end, and holds its slot | its end |
-/// | paused | it holds no slot, and delays the end of all | resume, cancel |
-/// | recording | its file is complete, and that is being written | the end of that |
-/// | removing | its bytes are being removed | the end of that |
+/// | paused | it holds no slot, and counts as unfinished | resume, cancel |
+/// | recording | its file is complete, and its record is being written | the end of the write |
+/// | removing | its bytes are being removed | the end of the removal |
 /// | failed | it is over, unless it is resumed | resume, cancel, removal |
 /// | finished | it is over | removal |
 ///
@@ -97,8 +97,7 @@ package struct DownloadQueueMachine: Sendable {
     private(set) var limits: DownloadLimits
     private let aging: Duration
     private(set) var entries: [DownloadID: Entry] = [:]
-    /// The waiting downloads by host and priority, each lane in FIFO order: its first download never starts after
-    /// another one of the lane.
+    /// The waiting downloads by host and priority. Within a lane, downloads start in FIFO order.
     private(set) var lanes: [Lane: [Place]] = [:]
     private(set) var runningCounts: [String: Int] = [:]
     private(set) var runningCount = 0
@@ -106,7 +105,7 @@ package struct DownloadQueueMachine: Sendable {
     private var lastSequence: UInt64 = 0
     private var isClosed = false
 
-    /// An empty queue.
+    /// Creates an empty queue.
     /// - Parameter aging: the waiting time after which the level rises by one; at least 1 ms.
     package init(limits: DownloadLimits, aging: Duration = .seconds(60)) {
         self.limits = limits
@@ -121,7 +120,7 @@ package struct DownloadQueueMachine: Sendable {
 
     // MARK: Events
 
-    /// Adds downloads in queue order, all before any of them starts. A known one is ignored.
+    /// Adds downloads in queue order, all before any of them starts. A download that is already known is ignored.
     package mutating func add(_ arrivals: [Arrival], now: MonotonicTime) -> Effects {
         var effects = Effects()
         for arrival in arrivals where entries[arrival.id] == nil {
@@ -144,7 +143,7 @@ package struct DownloadQueueMachine: Sendable {
 
     /// Pauses downloads together, so that none starts instead of another. Downloads that are over or being removed are
     /// ignored.
-    /// - Returns: The downloads that are paused now, or will be when they have ended; and the actions.
+    /// - Returns: The downloads that are paused now, or will be when their runs have ended; and the actions.
     package mutating func pause(_ ids: some Sequence<DownloadID>, now: MonotonicTime) -> (
         paused: [DownloadID], effects: Effects
     ) {
@@ -237,7 +236,7 @@ package struct DownloadQueueMachine: Sendable {
         return filled(effects, now)
     }
 
-    /// Records that the record of a complete file was written.
+    /// Handles the end of the write of a complete file's record.
     package mutating func recorded(_ id: DownloadID) -> Effects {
         var effects = Effects()
         if entries[id]?.phase == .recording { settle(id, .finished, &effects) }

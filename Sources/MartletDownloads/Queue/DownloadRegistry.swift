@@ -97,14 +97,14 @@ final class DownloadRegistry: Sendable {
 /// The download of one file, as a manager runs it: any number of times.
 package protocol RunnableDownload: Sendable {
     /// Runs until the file is complete. Cancelling the task retains the received bytes and throws `CancellationError`.
-    /// - Parameter onPublication: receives the note of the file before it gets its name; returns when that is on disk.
+    /// - Parameter onPublication: writes the record of the complete file, before the file gets its name.
     /// - Throws: An ``HTTPError``; `CancellationError`; errors of `onPublication`.
     func run(onPublication: DownloadJob.PublicationHandler?) async throws -> DownloadResult
     /// Changes the URL for the next run.
     func move(to url: HTTPURL)
     /// Changes the maximum rate immediately.
     func setBandwidth(_ rate: BandwidthRate?)
-    /// Removes the received bytes; not while it runs.
+    /// Removes the received bytes. The download must not be running.
     func discard() async throws
     /// The path of the file, once it is known.
     var path: FilePath? { get }

@@ -1,8 +1,8 @@
 package import MartletCore
 
 /// The persistent part of a manager's downloads: a ``RecordDirectory`` of items (``DownloadItemCodec``), written by one
-/// thread in call order. Writes are executed in the order of their requests, so the disk follows the manager's
-/// decisions. Cancelling a task interrupts no write.
+/// thread in the order of the calls, which is that of the manager's decisions. Cancelling a task does not interrupt a
+/// write.
 package final class DownloadStore: Sendable {
     /// The contents of a directory.
     package struct Contents: Sendable {
@@ -21,7 +21,7 @@ package final class DownloadStore: Sendable {
         (self.folder, self.workers) = (folder, workers)
     }
 
-    /// Opens or creates a directory, quarantines damaged files, and owns it until it is closed or released.
+    /// Opens or creates a directory, and quarantines damaged files. The store holds its lock until closed or released.
     /// - Throws: An ``HTTPError``: `.fileFailed` if the directory belongs to another user, others may write to it, or
     ///   it cannot be used; `.alreadyInProgress` if another manager has it, in this process or another one.
     package static func open(_ path: String, files: any FileSystem) async throws(HTTPError) -> (DownloadStore, Contents)
@@ -56,7 +56,7 @@ package final class DownloadStore: Sendable {
             guard item.id.number == number else { throw .field("number", offset: 0) }
             contents.items.append(item)
         } catch {
-            // A file is moved unless it is undamaged and of a later version.
+            // A file of a later version is not moved: it is not damaged.
             var finding = DownloadManagerEvent.itemSkipped(path: here, reason: error.description)
             if case .version = error {
             } else if let path = try? folder.setAside(number) {

@@ -64,7 +64,7 @@ package final class HostConnectionSlots: Sendable {
         let isAcquired = await withTaskCancellationHandler {
             await suspend { (waiter: Waiter<Bool>) in
                 let isAcquired = state.withLock { state -> Bool? in
-                    // If the task was cancelled before it was queued, the handler has not found it.
+                    // If the task was cancelled before the waiter was queued, the handler has not found the waiter.
                     if Task.isCancelled { return false }
                     if state.tryAcquire(name) { return true }
                     state.hosts[name, default: Host()].waiters.append((number, waiter))
@@ -89,7 +89,7 @@ package final class HostConnectionSlots: Sendable {
         state.withLock { $0.tryAcquire(HostConnectionSlots.name(origin)) }
     }
 
-    /// Releases a slot. One that was not acquired is not counted.
+    /// Releases a slot. Has no effect if none is acquired.
     package func release(_ origin: HTTPURL.Origin) {
         let name = HostConnectionSlots.name(origin)
         let served = state.withLock { state -> [Waiter<Bool>] in

@@ -27,9 +27,9 @@ final class ManagedRun: Sendable {
         var slots: HostConnectionSlots
         var prepare: (@Sendable (inout HTTPHeaders, HTTPURL) async throws -> Void)?
         var make: DownloadFactory
-        /// Receives the path of the file as soon as it is known, if it was not.
+        /// Receives the path of the file as soon as the run finds it out.
         var named: @Sendable (FilePath) async -> Void
-        /// Receives the note of the file before it gets its name.
+        /// Writes the record of the complete file, before the file gets its name.
         var onPublication: DownloadJob.PublicationHandler
     }
 
@@ -129,7 +129,7 @@ final class ManagedRun: Sendable {
         }
     }
 
-    /// Waits until the path of the file is known, and reports it. The progress changes when a run makes progress.
+    /// Waits until the path of the file is known, and reports it. The path is checked whenever the progress changes.
     private func awaitName(_ order: Order) async {
         guard await order.status.progress.next(where: { _ in job?.path != nil }) != nil, !Task.isCancelled,
             let path = job?.path
@@ -175,8 +175,8 @@ extension DownloadManager {
             make: { plan, status, slots in DownloadJob(plan, session: session, slots: slots, status: status) })
     }
 
-    /// Opens a directory of downloads with its own session, for background transfers that outlive the process. The
-    /// next process that opens it resumes them, and ``allFinished`` reports when all are over.
+    /// Opens a directory of downloads with a new session, for background transfers that outlive the process. The next
+    /// process that opens the directory resumes them, and ``allFinished`` reports when all are over.
     ///
     /// The parameters and errors are those of ``init(session:directory:limits:prepare:)``; the configuration is
     /// ``SessionConfiguration/background`` by default.
@@ -211,7 +211,7 @@ extension DownloadStatus {
     }
 
     /// Updates the progress while no run does.
-    /// - Parameter isFinished: whether a run is over, rather than one to come.
+    /// - Parameter isFinished: whether the last run is over; `false` before a run.
     func settleProgress(isFinished: Bool = true, _ change: (inout DownloadProgress) -> Void = { _ in }) {
         progress.change { value in
             change(&value)

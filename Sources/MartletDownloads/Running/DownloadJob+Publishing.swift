@@ -9,9 +9,10 @@ extension DownloadJob {
     /// - Parameters:
     ///   - result: the result; its path is the requested name.
     ///   - modified: `Last-Modified`, in seconds since 1970.
-    ///   - onPublication: receives the note of the file before it gets its name.
+    ///   - onPublication: writes the record of the complete file, before the file gets its name.
     /// - Returns: The result with the name that the file got.
-    /// - Throws: An `HTTPError` without a name; ``UnsyncedName`` if a power cut may undo it; `CancellationError`.
+    /// - Throws: An `HTTPError`: the file has no name; ``UnsyncedName``: a power cut may undo the rename;
+    ///   `CancellationError`.
     func publish(_ part: PartFile, _ result: DownloadResult, modified: Int64?, onPublication: PublicationHandler?)
         async throws
         -> DownloadResult
@@ -47,7 +48,7 @@ extension DownloadJob {
     }
 
     /// Gives the complete file its name in one step, if nothing has to be recorded before. Blocks.
-    /// - Returns: The note, and the name; no name if the file cannot be renamed; a copy may then succeed.
+    /// - Returns: The record, and the name; `nil` as the name if the file cannot be renamed, but perhaps copied.
     func publishAtOnce(_ part: PartFile, _ result: DownloadResult, modified: Int64?) throws(StorageError) -> (
         publication: PublicationRecord, name: PublishedName?
     ) {
@@ -55,7 +56,7 @@ extension DownloadJob {
         return (publication, try part.publish(plan.options.collision))
     }
 
-    /// The modification time, if the file gets that of the server.
+    /// Returns the time of `Last-Modified` if the options preserve it.
     private func kept(_ modified: Int64?) -> Int64? { plan.options.preservesModificationTime ? modified : nil }
 
     /// Checks whether the file of an earlier run got its name, and completes the steps that follow.
@@ -88,13 +89,13 @@ extension DownloadJob {
         return result
     }
 
-    /// Prepares the file for its name. Blocks.
-    /// - Returns: The note of the file.
+    /// Completes the file except for its name. Blocks.
+    /// - Returns: The record of the file.
     private func seal(_ part: PartFile, _ result: DownloadResult, modified: Int64?) throws(StorageError)
         -> PublicationRecord
     {
         var later = result
-        // A later run that finds the file has resumed all of it.
+        // For a later run that finds the file, all bytes are those of an earlier run.
         (later.resumedByteCount, later.receivedByteCount) = (result.byteCount, 0)
         let mark = try part.seal(total: result.byteCount, modified: kept(modified))
         let publication = PublicationRecord(result: later, part: mark)
@@ -108,7 +109,7 @@ extension DownloadJob {
         try Task.checkCancellation()
     }
 
-    /// Takes over the name that the file got.
+    /// Records the name that the file got.
     /// - Returns: The result with that name.
     /// - Throws: ``UnsyncedName`` if the name may not survive a power cut.
     func take(_ name: PublishedName, _ result: DownloadResult) throws -> DownloadResult {
@@ -119,7 +120,7 @@ extension DownloadJob {
         if let syncError = name.syncError {
             var error = failure(syncError)
             error.message =
-                "\(name.path): the file is complete, and may be gone after a power cut, since its folder could not be"
+                "\(name.path): the file is complete, but may be lost after a power cut: its directory could not be"
                 + " synced: \(syncError)"
             error.unpublishedFile = FilePath(name.path)
             error.resumableByteCount = result.byteCount

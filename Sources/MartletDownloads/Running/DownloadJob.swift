@@ -6,7 +6,7 @@ package import MartletCore
 import Synchronization
 
 /// One download, run any number of times: each run resumes where the previous one stopped. One run is active at a time,
-/// and holds the lock of the part file. Two jobs with one target exclude each other, in any process.
+/// and holds the lock of the part file. Two jobs with the same target never run concurrently, in any process.
 package final class DownloadJob: Sendable {
     /// The inputs of a download.
     package struct Plan: Sendable {
@@ -14,11 +14,11 @@ package final class DownloadJob: Sendable {
         package var url: HTTPURL
         package var target: DownloadTarget
         package var options: DownloadOptions
-        /// The note of an earlier run about a file that was about to get its name, if the outcome is not known.
+        /// The record of a complete file that an earlier run was about to publish, if the outcome is not known.
         package var publication: PublicationRecord?
     }
 
-    /// Receives the note of a file before it gets its name; `nil` if the previous note is no longer valid. An error
+    /// Writes the record of a complete file, before the file gets its name; `nil` removes the previous record. An error
     /// that it throws ends the run; the received bytes are retained.
     package typealias PublicationHandler = @Sendable (PublicationRecord?) async throws -> Void
 
@@ -28,7 +28,7 @@ package final class DownloadJob: Sendable {
         var earlier: [HTTPURL] = []
         /// The path of the file, once it is known.
         var target: String?
-        /// The note of a file that is about to get its name, until the outcome is known.
+        /// The record of a complete file that is about to get its name; `nil` once the outcome is known.
         var publication: PublicationRecord?
         /// The existing file that is the result.
         var present: DownloadResult?
@@ -79,7 +79,7 @@ package final class DownloadJob: Sendable {
     /// Runs until the file is complete. When the task is cancelled, the bytes that another run can reuse are retained,
     /// and no connection or file is open. If an earlier run gave the file its name and could not report that, this is
     /// detected, and nothing is fetched.
-    /// - Parameter onPublication: receives the note of the file before it gets its name.
+    /// - Parameter onPublication: writes the record of the complete file, before the file gets its name.
     /// - Throws: An `HTTPError`; `CancellationError`; errors of `onPublication`.
     package func run(onPublication: PublicationHandler? = nil) async throws -> DownloadResult {
         if let publication = state.withLock({ $0.publication }) {
@@ -145,8 +145,8 @@ package final class DownloadJob: Sendable {
 
     private var redirects: RedirectPolicy { plan.options.request.redirects ?? session.configuration.redirects }
 
-    /// Whether a redirect led to another origin than that of the URL: credentials are for the origin that they were
-    /// given for.
+    /// Whether a redirect led to another origin than that of the URL. Credentials are sent only to the origin that they
+    /// were given for.
     private func isCrossOrigin(_ question: DownloadRequest) -> Bool {
         question.url.origin != url.origin && !redirects.sendsCredentialsCrossOrigin
     }
@@ -183,8 +183,8 @@ package final class DownloadJob: Sendable {
 
     // MARK: Files
 
-    /// Whether the bytes of a record may be reused: its URL is this one, except for the signature of the query, or an
-    /// earlier one.
+    /// Whether the bytes of a record may be reused: its URL is the current or an earlier one. Signatures in the query
+    /// are not compared.
     func isValid(_ record: ResumeRecord) -> Bool {
         let (url, earlier) = state.withLock { ($0.url, $0.earlier) }
         return ([url] + earlier).contains { known in
@@ -197,10 +197,10 @@ package final class DownloadJob: Sendable {
             .alreadyInProgress, phase: .preparing, message: "\(target) is already being written by another download")
     }
 
-    /// Opens the part file of the target, or that of the record with this URL in its directory. Opens no file while the
-    /// name is unknown.
-    /// - Parameter use: uses it on the same worker.
-    /// - Returns: The result of `use`; `nil` if none was opened.
+    /// Opens the part file of the target. If the file name is unknown, searches the directory for a record with this
+    /// URL, and opens its part file.
+    /// - Parameter use: uses the part file on the same worker.
+    /// - Returns: The result of `use`; `nil` if no file was opened.
     func openPart(_ use: @escaping @Sendable (PartFile) -> ResumeRecord?) async throws -> ResumeRecord? {
         var found = state.withLock { $0.target }.map { PartNames(target: $0) }
         if found == nil, case .directory(let path) = plan.target.place {
@@ -230,7 +230,7 @@ package final class DownloadJob: Sendable {
 
     private func record(inFolder folder: String) -> PartNames? {
         guard let names = try? DirectoryRecordIndex.shared.names(in: folder, files) else { return nil }
-        // A cut name does not contain its target's, which the URL may have.
+        // A truncated record name does not have the whole name of the target, but the URL may.
         let usual = PartNames(target: folder + PartNames.proposed(disposition: nil, url: url))
         for name in names {
             let target =
@@ -252,7 +252,7 @@ package final class DownloadJob: Sendable {
             if isTaken, collision == .fail || collision == .skip || (collision == .overwrite && isThere == .folder) {
                 removeOrphans(of: names)
                 skip(names.target)
-                let what = isThere == .folder ? "there is a folder" : "there is a file"
+                let what = isThere == .folder ? "there is a directory" : "there is a file"
                 throw HTTPError(
                     .fileExists, phase: .preparing, message: "\(names.target): \(what) of that name", method: .get,
                     url: url)
@@ -261,7 +261,7 @@ package final class DownloadJob: Sendable {
                 throw HTTPError(
                     .fileFailed, phase: .preparing,
                     message: "\(names.target): it is a device, a pipe or a socket, which a download does not replace; "
-                        + "write to it with a request of another kind, such as martlet get -o")
+                        + "write to it with a plain request, such as martlet get -o")
             }
             if !isTaken || collision == .overwrite {
                 if let part = try PartFile.open(names, files: files) {
@@ -276,7 +276,7 @@ package final class DownloadJob: Sendable {
             .fileExists, phase: .preparing, message: "\(first.target): there are files of that name, up to number 999")
     }
 
-    /// Makes an existing file the result, if the options say so. Blocks.
+    /// Makes an existing file the result, if `collision` is `.skip`. Blocks.
     func skip(_ target: String) {
         guard plan.options.collision == .skip, kind(of: target) == .file else { return }
         guard let byteCount = try? files.status(at: target).byteCount else { return }
@@ -325,12 +325,12 @@ package final class DownloadStatus: Sendable {
         package static func == (left: Stamped, right: Stamped) -> Bool { left.number == right.number }
     }
 
-    /// The newest progress.
+    /// The latest progress.
     package let progress = CurrentValue(DownloadProgress())
-    /// The newest state.
+    /// The latest state.
     package let states: CurrentValue<Stamped>
     package let events = ReplayingEventBroadcaster<DownloadEvent>()
-    /// Called after each change of the progress or the state, outside of their locks, and with each event of a run.
+    /// Called with each event of a run, and with `nil` after each change of progress or state, outside of their locks.
     let changed: @Sendable (DownloadEvent?) -> Void
 
     package init(_ state: DownloadState = .waiting, changed: @escaping @Sendable (DownloadEvent?) -> Void = { _ in }) {
@@ -338,7 +338,7 @@ package final class DownloadStatus: Sendable {
         states = CurrentValue(Stamped(number: 1, state: state))
     }
 
-    /// The newest state.
+    /// The latest state.
     package var state: DownloadState { states.value.state }
 
     /// Enters a state.

@@ -78,7 +78,7 @@ extension DownloadRun {
         part: PartFile, result: DownloadResult, modified: Int64?, digests: [Checksum], name: PublishedName?
     )
 
-    /// The file, if it has all bytes.
+    /// Returns the file, if it has all bytes.
     private func complete(_ state: borrowing State) -> Complete? {
         guard let part = state.part, let total = state.machine.plan?.total else { return nil }
         let result = DownloadResult(
@@ -117,7 +117,7 @@ extension DownloadRun {
 }
 
 extension HTTPError {
-    /// The error with another number of retained bytes; `nil` for none.
+    /// Returns the error with another number of retained bytes; `nil` for none.
     func keeping(_ kept: UInt64?) -> HTTPError {
         guard kept != resumableByteCount else { return self }
         var error = self
@@ -133,7 +133,7 @@ extension HTTPError {
 
 extension DownloadRun {
     /// Sends a request and handles its response.
-    /// - Parameter mayWait: whether it waits for a connection slot; otherwise it ends without a free one.
+    /// - Parameter mayWait: whether it waits for a connection slot; otherwise it ends if none is free.
     func transfer(_ question: DownloadRequest, _ control: TransferControl, mayWait: Bool) async {
         let origin = question.url.origin
         do throws(CancellationError) {
@@ -208,7 +208,7 @@ extension DownloadRun {
         }
         let progress = sink.progress
         if let failure = progress.failure { throw failure }
-        // Without any byte, nothing was written.
+        // The sink opens the file with the first bytes: an empty body has none.
         if progress.file == nil { _ = try await BlockingThreadPool.shared.run { Result { try opening() } }.get() }
         if let announced = facts.byteCount, announced != progress.consumed { response.body.reject() }
         if progress.differs { return .differs }
@@ -222,8 +222,8 @@ extension DownloadRun {
         return .finished
     }
 
-    /// Opens the part file if it is not open, and empties it if the download restarts. Blocks. Only the first of
-    /// several transfers does it.
+    /// Returns a closure that opens the part file if it is not open, and empties it if the download restarts. It
+    /// blocks. Of several transfers, only the first opens or empties the file.
     private func opening(for facts: DownloadResponseHead, _ place: Place) -> @Sendable () throws -> PartFile {
         return {
             let part = try self.opening.withLock { _ in

@@ -13,7 +13,7 @@ final class DownloadRun: Sendable {
         case ended(UInt64, DownloadMachine.TransferOutcome)
         case tick
         case checkpointed
-        /// The written bytes can no longer be trusted, or not be recorded.
+        /// The written bytes can no longer be trusted, or cannot be recorded.
         case broken(HTTPError, keeps: Bool)
     }
 
@@ -46,13 +46,13 @@ final class DownloadRun: Sendable {
         /// The name that the file got as soon as its last bytes were written.
         var name: PublishedName?
 
-        /// The file for bytes that arrive now.
+        /// The place for bytes that arrive now.
         var place: Place { (machine.generation, restartedGeneration == machine.generation, machine.plan?.total) }
     }
 
     struct Transfer {
         let control: TransferControl
-        /// The bytes of its body that the sink has handled, or will handle without the file.
+        /// The bytes of its body that the sink has handled. Those to skip or to compare count from the start.
         var handledByteCount: UInt64 = 0
 
         /// The received bytes of the body, up to 1 MiB, that the sink does not have yet.
@@ -62,8 +62,8 @@ final class DownloadRun: Sendable {
         }
     }
 
-    /// The file for received bytes: the generation of the download, whether it starts with an empty file, and its
-    /// length.
+    /// The place for received bytes: the generation of the download, whether it starts with an empty file, and the
+    /// length of the file.
     typealias Place = (epoch: UInt32, isRestarted: Bool, total: UInt64?)
 
     let job: DownloadJob
@@ -96,7 +96,7 @@ final class DownloadRun: Sendable {
     /// bytes are retained.
     func run() async throws -> DownloadResult {
         defer {
-            // Workers may still hold files that they have written to.
+            // Closed explicitly: workers may still retain files that they have written to.
             state.withLock { $0.part }?.close()
             publishProgress(isLast: true)
         }
@@ -114,8 +114,8 @@ final class DownloadRun: Sendable {
         }
     }
 
-    /// Uses a part file that was opened.
-    /// - Returns: The record of its bytes, if they can be reused. Blocks.
+    /// Stores the opened part file, and reads its record. Blocks.
+    /// - Returns: The record of its bytes, if they can be reused.
     private func resume(from part: PartFile) -> ResumeRecord? {
         state.withLock { $0.part = part }
         guard options.resumption != .restart, let record = part.record(), job.isValid(record) else { return nil }

@@ -42,7 +42,7 @@ final class SegmentSink: BlockSink {
     /// The progress so far.
     var progress: State { state.withLock { $0 } }
 
-    /// The maximum length of a file that is written, synced and renamed by one piece of work: 512 KiB.
+    /// The maximum length of a file that one job of a worker writes, syncs and renames: 512 KiB.
     private static let smallByteCount: UInt64 = 512 << 10
 
     /// Whether the body may be the whole of a small file.
@@ -87,9 +87,9 @@ final class SegmentSink: BlockSink {
         }
     }
 
-    /// The file, which is opened with the first bytes: for a small body, by the same piece of work.
+    /// Returns the file. The first bytes open it, in the same job of the worker.
     private func file(_ state: inout State) -> OpenFile? {
-        // After a failure, the next bytes are no longer the start of the body.
+        // Not retried after a failure: the next bytes are not the start of the body.
         if state.file != nil || state.failure != nil { return state.file }
         do { state.file = try opening().file } catch { state.failure = error }
         return state.file

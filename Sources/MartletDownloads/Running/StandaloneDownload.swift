@@ -31,7 +31,7 @@ final class StandaloneDownload: Download.Controller {
             guard state.run == nil, !isOver, !state.isCancelled else { return }
             // Set before the run can enter the next state.
             status.become(.running)
-            // Unstructured, since the download belongs to its holder: it outlives the scope that started it.
+            // Unstructured, since the download outlives the scope that started it.
             state.run = Task { await self.runOnce() }
         }
     }

@@ -26,7 +26,7 @@ extension DownloadRun {
             guard read == count else {
                 throw HTTPError(
                     .fileFailed, phase: .processingResponse,
-                    message: "\(file.path): \(offset + UInt64(read)) bytes are there, and \(total) should be",
+                    message: "\(file.path): \(offset + UInt64(read)) bytes are there, instead of \(total)",
                     method: .get, url: url)
             }
             offset += UInt64(count)
@@ -36,7 +36,7 @@ extension DownloadRun {
             throw ChecksumMismatch(
                 error: HTTPError(
                     .checksumMismatch, phase: .processingResponse,
-                    message: "the file comes to \(came), and \(checksum) was asked for; nothing of it is kept",
+                    message: "the hash is \(came) instead of \(checksum); the received bytes are discarded",
                     wasSent: true, method: .get, url: url))
         }
     }
@@ -44,7 +44,7 @@ extension DownloadRun {
 
 /// Several hashes of the same bytes.
 final class MultiDigest: Sendable {
-    /// One worker at a time; an error if OpenSSL lacks an algorithm.
+    /// Used by one worker at a time; an error if OpenSSL lacks an algorithm.
     private let digests: Mutex<Result<[MessageDigest], MessageDigestError>>
 
     init(_ algorithms: [DigestSink.Algorithm]) {

@@ -1,6 +1,7 @@
 import MartletTransport
 
-/// Determines the level of memory pressure from the kernel's values, and the time of their next reading.
+/// The state machine that determines the level of memory pressure from the kernel's values, and the time of the next
+/// reading.
 ///
 /// If the kernel sends notifications (a trigger of a pressure file), nothing is read until the first one, which raises
 /// the level. From then on the shares are read every two seconds until they have fallen. Without notifications they are
@@ -82,7 +83,7 @@ struct MemoryStall: Hashable, Sendable {
     /// The total time that all tasks waited, in microseconds; `nil` if the file does not contain it.
     var fullTotal: UInt64?
 
-    /// The higher of each share; the totals are specific to a file.
+    /// The higher of each share, without the totals, which are specific to a file.
     func joined(_ other: MemoryStall) -> MemoryStall {
         MemoryStall(some: max(some, other.some), full: max(full, other.full))
     }
@@ -140,13 +141,13 @@ extension MemoryStall {
     }
 }
 
-/// Decides whether the kernel's own total confirms a notification. On virtual machines, some kernels reported a stall
+/// A check whether the kernel's own total confirms a notification. On virtual machines, some kernels reported a stall
 /// of 100 ms per second although the total of the same file had grown by only 4 ms since the trigger was set. Without
 /// this check, memory would be released unnecessarily.
 struct StallDetector: Sendable {
     /// The minimum waiting time that a notification implies, in microseconds.
     let limit: UInt64
-    /// The last known total in microseconds; `nil` if it is not known; all notifications then count.
+    /// The last known total in microseconds; with `nil` all notifications count.
     private(set) var total: UInt64?
 
     /// Whether a notification of the kernel counts.

@@ -1,8 +1,8 @@
 import MartletTransport
 import Synchronization
 
-/// Follows pressure files while there are subscribers. Without subscribers it has no open file, no timer and no thread.
-/// The event loop waits for notifications.
+/// A monitor that follows pressure files while it has subscribers. Without subscribers it has no open file, no timer
+/// and no thread. The event loop waits for notifications.
 final class MemoryPressureMonitor: TimerTarget {
     private struct State {
         var run = WatchRun<MemoryPressureMachine>()
@@ -12,16 +12,16 @@ final class MemoryPressureMonitor: TimerTarget {
 
     /// Guards the state: subscribers, and the loop's thread.
     private let state = Mutex(State())
-    /// The newest level; `nil` without subscribers.
+    /// The latest level; `nil` without subscribers.
     private let newest = CurrentValue<MemoryPressure?>(nil)
     private let loop: EventLoop
     private let interval: Duration
     private let findFiles: @Sendable () -> [PressureFile]
 
-    /// The monitor that the whole process shares, of the machine's memory and its control group's.
+    /// The monitor of the machine and of the process's control group, shared by the whole process.
     static let shared = MemoryPressureMonitor(loop: .sharedOrStalled) { PressureFile.ofSystem }
 
-    /// Creates a monitor of files, which are found again at each start.
+    /// Creates a monitor. At each start it calls `files` to find the pressure files.
     /// - Parameter interval: The polling interval if the kernel sends no notifications, and after one.
     init(
         loop: EventLoop, interval: Duration = MemoryPressureMachine.interval,
@@ -37,7 +37,7 @@ final class MemoryPressureMonitor: TimerTarget {
         return WatchSubscription(to: newest) { [self] in unsubscribe() }
     }
 
-    /// The newest level; normal without subscribers.
+    /// The latest level; normal without subscribers.
     var level: MemoryPressure { newest.value ?? .normal }
 
     /// Whether the kernel sends notifications; `false` without subscribers.

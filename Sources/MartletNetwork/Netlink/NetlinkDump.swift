@@ -51,7 +51,7 @@ package struct NetlinkDump: Sendable {
         return NetlinkMessage.request(answer.type, isDump: true, sequence: sequence, body)
     }
 
-    /// Adds the objects of a datagram to a table. Messages of other responses, and after the end, are ignored.
+    /// Adds the objects of a datagram to a table. Messages of other responses, and messages after the end, are ignored.
     /// - Throws: The error of a malformed message; the response is then unusable.
     package mutating func receive(_ datagram: [UInt8], into table: inout NetworkTable) throws(NetlinkError) -> Progress
     {
@@ -76,9 +76,9 @@ package struct NetlinkDump: Sendable {
     }
 }
 
-/// Decides whether a notification datagram is a reason to query the kernel. Notifications only report that something
-/// changed. Their contents are not combined into a state: a link that goes down removes its IPv4 route without a
-/// message.
+/// The rule that decides whether a notification is a reason to query the kernel. Notifications only report that
+/// something changed. Their contents are not combined into a state: when a link goes down, its IPv4 routes are removed
+/// without a message.
 package enum NetlinkEventRule {
     /// Whether a path may have changed. A malformed datagram counts as a change.
     package static func matters(_ datagram: ArraySlice<UInt8>) -> Bool {
@@ -106,7 +106,6 @@ package enum NetlinkEventRule {
 package enum RouteReply: Hashable, Sendable {
     /// A route. A route to this machine itself uses the loopback link.
     case route(RouteRecord)
-    /// There is no route to the address.
     case unreachable
     /// The kernel rejected the request, with this errno.
     case rejected(Int32)

@@ -30,7 +30,7 @@ package struct NetlinkMessage: Hashable, Sendable {
 
     /// The bytes of a request.
     /// - Parameters:
-    ///   - type: The type of the messages in the response. That of the request is two above it.
+    ///   - type: The type of the messages in the response. The type of the request is higher by two.
     ///   - isDump: Whether all objects are requested (`NLM_F_DUMP`).
     static func request(_ type: UInt16, isDump: Bool, sequence: UInt32, _ payload: [UInt8]) -> [UInt8] {
         let flags: UInt16 = isDump ? 0x301 : 0x1
@@ -41,7 +41,7 @@ package struct NetlinkMessage: Hashable, Sendable {
 
     /// The messages of a datagram, in order.
     /// - Parameter datagram: The whole datagram. Its first byte has the index 0, so that errors have the right offsets.
-    /// - Throws: The error of a header. No length in the datagram is trusted.
+    /// - Throws: ``NetlinkError`` for a malformed header. No length in the datagram is trusted.
     package static func messages(in datagram: ArraySlice<UInt8>) throws(NetlinkError) -> [NetlinkMessage] {
         let records = try NetlinkNumber.records(
             in: datagram, UInt32.self, headerCount: 16, allowsPadding: false, "nlmsghdr.length")
@@ -60,7 +60,7 @@ package struct NetlinkMessage: Hashable, Sendable {
         // Kernels before 2.6.27 end a response without a number.
         if type == Kind.done, payload.isEmpty { return 0 }
         let bits: UInt32 = try NetlinkNumber.read(from: payload, at: 0, "nlmsgerr.error")
-        // Negative numbers, except for invalid ones. The smallest number has no positive counterpart.
+        // The kernel sends negative numbers. The smallest one is invalid, and has no positive counterpart.
         let code = Int32(bitPattern: bits)
         return code == .min ? .max : abs(code)
     }

@@ -20,14 +20,14 @@ public struct NetworkInterface: Hashable, Codable, Sendable {
     public var kind: Kind
     /// Whether it is a tunnel, such as that of a virtual private network.
     public var isTunnel: Bool
-    /// Whether its traffic costs money or is limited; by default that of mobile networks.
+    /// Whether its traffic costs money or is limited; by default only for mobile networks.
     public var isExpensive: Bool
-    /// This machine's addresses on it that are not link-local, ascending, without addresses whose uniqueness is not yet
-    /// verified.
+    /// This machine's addresses on the interface, sorted as text, without link-local ones and those whose uniqueness is
+    /// not verified yet.
     public var addresses: [String]
 
     /// Creates an interface.
-    /// - Parameter isExpensive: The cost; by default that of its kind.
+    /// - Parameter isExpensive: Whether traffic is expensive; `nil` (the default) for the default of the kind.
     public init(
         name: String, index: UInt32 = 0, kind: Kind, isTunnel: Bool = false, isExpensive: Bool? = nil,
         addresses: [String] = []
@@ -52,7 +52,7 @@ public struct InterfaceOverride: Hashable, Codable, Sendable {
 }
 
 extension [String: InterfaceOverride] {
-    /// The override of an interface: by its name, else by its longest prefix, which is a key with a star at the end.
+    /// The override of an interface: by its name, else by the longest matching prefix: a key with a star at the end.
     func override(of name: String) -> InterfaceOverride {
         if !name.hasSuffix("*"), let exact = self[name] { return exact }
         let pattern = keys.filter { $0.hasSuffix("*") && name.hasPrefix($0.dropLast()) }.max {

@@ -1,7 +1,7 @@
 import MartletTransport
 
-/// Decides when the kernel is queried for links, addresses and routes, and which of its responses are used. A
-/// notification is only a reason for a query. Notifications arrive in bursts, so the query waits for a quiet period,
+/// The state machine that decides when to query the kernel for links, addresses and routes, and which responses to use.
+/// A notification is only a reason for a query. Notifications arrive in bursts, so the query waits for a quiet period,
 /// but at most a second after the first notification. An interface that changes all the time is queried once a second.
 struct NetworkMonitorMachine: WatchMachine {
     /// The time without notifications before a query.
@@ -13,7 +13,7 @@ struct NetworkMonitorMachine: WatchMachine {
     /// The number of consecutive interrupted responses that are ignored; the next one is used, as no better one is
     /// available.
     private static let interruptionLimit = 4
-    /// The number of consecutive failures after which the view is unknown.
+    /// The number of consecutive failures after which the snapshot is unknown.
     private static let failureLimit = 3
 
     enum QueryOutcome: Sendable {
@@ -34,7 +34,7 @@ struct NetworkMonitorMachine: WatchMachine {
         case querying(first: MonotonicTime?, last: MonotonicTime?)
     }
 
-    /// The current view; `nil` before the first response.
+    /// The current snapshot; `nil` before the first response.
     private(set) var view: NetworkSnapshot?
     // The creator of a machine starts the first query.
     private var state = State.querying(first: nil, last: nil)
@@ -81,7 +81,7 @@ struct NetworkMonitorMachine: WatchMachine {
             failureCount = 0
             interruptionCount += 1
             if interruptionCount > NetworkMonitorMachine.interruptionLimit {
-                // The view may be wrong, so another query follows.
+                // The snapshot may be wrong, so another query follows.
                 interruptionCount = 0
                 self.view = view
             }
@@ -108,6 +108,6 @@ struct NetworkSnapshot: Hashable, Sendable {
     var path: NetworkPath
     /// All addresses of this machine, including those of links that are down; `nil` if they are not known.
     var addresses: Set<IPAddress>?
-    /// The view of a kernel that gives no information.
+    /// The snapshot if the kernel gives no information.
     static let unknown = NetworkSnapshot(path: .unknown)
 }

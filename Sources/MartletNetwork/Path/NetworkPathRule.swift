@@ -1,6 +1,6 @@
 import MartletTransport
 
-/// Determines the path, and the interfaces, of a table of links, addresses and routes.
+/// The rule that determines the path and its interfaces from a table of links, addresses and routes.
 package struct NetworkPathRule: Sendable {
     /// A usable default route over a link of the table.
     private struct DefaultRoute {
@@ -8,7 +8,7 @@ package struct NetworkPathRule: Sendable {
         var family: IPAddress.Family
         /// The preference among the routes of a family: the lowest number is preferred.
         var rank: UInt64
-        /// The address that the route prescribes.
+        /// The source address that the route prescribes; `nil` for none.
         var source: IPAddress?
     }
 
@@ -20,7 +20,7 @@ package struct NetworkPathRule: Sendable {
     private let defaultRoutes: [DefaultRoute]
     private let traits: [UInt32: InterfaceTraits]
     private let overrides: [String: InterfaceOverride]
-    /// The link of the best default route below all tunnels.
+    /// The link of the best default route that is not over a tunnel.
     private let foundation: UInt32?
 
     /// Creates a rule for a table.

@@ -2,7 +2,7 @@ import MartletTransport
 
 /// The links, addresses and routes of the kernel, from which a path is determined.
 package struct NetworkTable: Hashable, Sendable {
-    /// The maximum number of links, of addresses and of default routes, which limits the memory. Others are ignored.
+    /// The maximum number of links, of addresses and of default routes, which limits the memory. More are ignored.
     private static let countLimit = 65_536
 
     package var links: [LinkRecord] = []

@@ -33,7 +33,7 @@ struct NetlinkNetworkSource: NetworkSource {
             let rule = rule(for: table)
             var isKnown = true
             for (number, address) in addresses.enumerated() {
-                // Higher than the sequence numbers of the requests for the table.
+                // The number is higher than those of the requests for the table.
                 switch try route(to: address, sequence: UInt32(clamping: number) &+ 100, on: descriptor) {
                 case .route(let route):
                     if let hop = route.hops.first, let interface = rule.interface(of: hop.link) {
@@ -76,7 +76,7 @@ struct NetlinkNetworkSource: NetworkSource {
             }
             switch progress {
             case .done(true): isInterrupted = true
-            // A kernel without a family has no routes of it.
+            // A kernel without an address family has no routes of that family.
             case .more, .done(false), .failed(EAFNOSUPPORT), .failed(EOPNOTSUPP): break
             case .failed(let code): throw SystemError(operation: "netlink", code: code)
             }

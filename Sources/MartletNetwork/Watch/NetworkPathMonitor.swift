@@ -3,8 +3,8 @@ import Glibc
 import MartletTransport
 import Synchronization
 
-/// Follows the network while there are subscribers. Without subscribers it has no open socket and no timer. The event
-/// loop waits for notifications; blocking calls run on a worker's thread.
+/// A monitor that follows the network while it has subscribers. Without subscribers it has no open socket and no timer.
+/// The event loop waits for notifications; blocking calls run on a worker's thread.
 final class NetworkPathMonitor: TimerTarget {
     private struct State {
         var run = WatchRun<NetworkMonitorMachine>()
@@ -16,14 +16,14 @@ final class NetworkPathMonitor: TimerTarget {
     static let workers = BlockingThreadPool(threadLimit: 1)
     /// Guards the state: subscribers, the loop's thread, the worker.
     private let state = Mutex(State())
-    /// The newest view; `nil` without subscribers, and until it is known.
+    /// The latest snapshot; `nil` without subscribers, and until the first is known.
     private let newest = CurrentValue<NetworkSnapshot?>(nil)
     private let loop: EventLoop
     private let source: any NetworkSource
 
     init(loop: EventLoop, source: any NetworkSource) { (self.loop, self.source) = (loop, source) }
 
-    /// Subscribes to the views. The first subscription starts the watch, and the end of the last one ends it.
+    /// Subscribes to the snapshots. The first subscription starts the monitor, and the end of the last one stops it.
     func subscription() -> WatchSubscription<NetworkSnapshot> {
         if let run = state.withLock({ $0.run.add(NetworkMonitorMachine()) }) { query(run) }
         return WatchSubscription(to: newest) { [self] in unsubscribe() }
@@ -89,7 +89,7 @@ final class NetworkPathMonitor: TimerTarget {
         if let timer { loop.schedule(self, token: run, at: timer) }
     }
 
-    /// Publishes the machine's view: after several concurrent changes, the last one publishes the combined result.
+    /// Publishes the machine's snapshot: after several concurrent changes, the last one publishes the combined result.
     private func publish() { newest.update { state.withLock { $0.run.machine?.view } } }
 }
 
@@ -105,7 +105,7 @@ struct WatchRun<Machine: WatchMachine> {
     func isCurrent(_ run: UInt64) -> Bool { number == run }
 
     /// Adds a subscriber.
-    /// - Returns: The run that starts if it is the only one.
+    /// - Returns: The number of the run that the first subscriber starts; `nil` for further ones.
     mutating func add(_ machine: Machine? = nil) -> UInt64? {
         subscriberCount += 1
         guard subscriberCount == 1 else { return nil }
@@ -132,14 +132,14 @@ struct WatchRun<Machine: WatchMachine> {
         return event(&machine)
     }
 
-    /// The time of a timer that has to be scheduled; `nil` if an earlier one is scheduled, or none is needed.
+    /// Returns the time for a new timer, and records it; `nil` if an earlier timer is scheduled, or none is needed.
     mutating func arm() -> MonotonicTime? {
         guard let next = machine?.nextEvent, next < armed else { return nil }
         armed = next
         return next
     }
 
-    /// As ``arm()``, after the timer has fired.
+    /// Like ``arm()``, after the timer has fired.
     mutating func rearm() -> MonotonicTime? {
         armed = .distantFuture
         return arm()
@@ -175,7 +175,7 @@ final class NetlinkEventSocket: IdleStreamObserver {
     /// Closes the socket; later calls have no effect.
     func close() { socket.close() }
 
-    /// Reads all datagrams, since only new ones cause another edge, and reports them if one is relevant.
+    /// Reads all datagrams, since only new ones cause another event of the loop, and reports them if one is relevant.
     func idleStreamBecameReadable() {
         var isRelevant = false
         while true {
@@ -196,7 +196,7 @@ final class NetlinkEventSocket: IdleStreamObserver {
     }
 }
 
-/// The source of a watch: the kernel, or a fake one in tests.
+/// The source of network information: the kernel, or a fake one in tests.
 protocol NetworkSource: Sendable {
     /// Opens a non-blocking socket that receives a datagram when something may have changed. It belongs to the caller.
     func openEventSocket() throws(SystemError) -> Int32

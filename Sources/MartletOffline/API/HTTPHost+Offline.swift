@@ -2,7 +2,7 @@ import MartletAuthentication
 public import MartletCore
 public import MartletHosts
 
-// Requests of a host in an offline queue: its headers, options and credentials apply, and stay at its origin after a
+// Requests of a host in an offline queue: its headers, options and credentials apply, but not to another origin after a
 // redirect.
 
 /// The part of a host that is not written to disk.
@@ -21,15 +21,14 @@ extension HostPart {
 }
 
 extension HTTPHost {
-    /// Sends a request. If that is not possible now, a queue stores it and sends it later, as
-    /// ``HTTPSession/send(_:query:body:headers:timeout:options:whenOffline:)`` does.
+    /// Sends a request. If that is not possible now, a queue stores it and sends it later, like
+    /// ``HTTPSession/send(_:query:body:headers:timeout:options:whenOffline:)``.
     ///
     /// The session of the queue sends the request. Neither the host's credentials nor its ``headers``, other than
     /// `Accept`, `Accept-Language`, `Accept-Encoding` and `User-Agent`, are stored: this process adds them to each
-    /// attempt, and a later one if its queue is opened with ``OfflineCredentials/init(_:)``.
-    /// - Returns: The response, with any status unless ``validatesStatus``; or a ticket.
-    /// - Throws: The errors of that function and of `prepare(_:_:parameters:)`, or their
-    ///   replacements by ``errors``; `CancellationError`.
+    /// attempt. A later process adds the headers if it opens the queue with ``OfflineCredentials/init(_:)``.
+    /// - Returns: The response, or a ticket. With ``validatesStatus``, a status other than 2xx is thrown as an error.
+    /// - Throws: The errors of both functions and of `prepare(_:_:parameters:)`, or their replacements by ``errors``.
     public func send<Target: HTTPTarget>(
         _ path: Target = "", method: HTTPRequest.Method = .post, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil,
@@ -48,7 +47,7 @@ extension HTTPHost {
         return .response(try validated(exchange))
     }
 
-    /// Sends POST now or later, as ``send(_:method:parameters:body:headers:options:whenOffline:)`` does.
+    /// Sends a POST request now or later, like ``send(_:method:parameters:body:headers:options:whenOffline:)``.
     public func post<Target: HTTPTarget>(
         _ path: Target = "", parameters: ParameterValue = .null, body: HTTPBody? = nil,
         headers: HTTPHeaders = HTTPHeaders(), options: RequestOptions? = nil, whenOffline fallback: OfflineFallback
@@ -60,10 +59,9 @@ extension HTTPHost {
 }
 
 extension OfflineQueue {
-    /// Stores a request of a host until a server accepts it, as ``submit(_:query:body:headers:as:)`` does. The headers
-    /// and credentials of the host are used as in
-    /// ``HTTPHost/send(_:method:parameters:body:headers:options:whenOffline:)``.
-    /// - Throws: As that function, and as `HTTPHost.prepare(_:_:parameters:)`.
+    /// Stores a request of a host until a server accepts it, like ``submit(_:query:body:headers:as:)``. The headers and
+    /// credentials of the host are used as in ``HTTPHost/send(_:method:parameters:body:headers:options:whenOffline:)``.
+    /// - Throws: The errors of ``submit(_:query:body:headers:as:)`` and of `HTTPHost.prepare(_:_:parameters:)`.
     @discardableResult public func submit<Target: HTTPTarget>(
         _ path: Target = "", of host: HTTPHost, method: HTTPRequest.Method = .post, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(),
@@ -76,7 +74,7 @@ extension OfflineQueue {
 }
 
 extension OfflineCredentials {
-    /// Adds a host's headers to requests to its origin. Its authentication is that of the queue's session.
+    /// Adds a host's headers to requests to its origin. Authentication is left to the queue's session.
     public init(_ host: HTTPHost) {
         self.init { request in
             var request = request

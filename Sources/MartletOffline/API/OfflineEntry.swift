@@ -34,7 +34,7 @@ public struct OfflineEntry: Sendable {
     public let expiresAt: Int64
     /// The length of the body in bytes.
     public let bodyByteCount: UInt64
-    /// The names of the fields that were not stored, which the closure of the queue has to add.
+    /// The names of the fields that were not stored. The queue's ``OfflineCredentials`` have to add them.
     public let secretFields: [String]
 }
 
@@ -43,7 +43,7 @@ public struct OfflineID: Hashable, Sendable, Codable, Comparable, CustomStringCo
     /// The number of the request in its queue.
     public let number: UInt64
 
-    /// An identifier by its number.
+    /// Creates an identifier from its number.
     public init(_ number: UInt64) { self.number = number }
 
     /// Orders by number: requests that were submitted first come first.
@@ -69,7 +69,7 @@ public struct OfflineDeadLetter: Hashable, Sendable {
         case bodyDamaged
         /// It expired before a server accepted it.
         case expired
-        /// The settings of the session do not allow to send it.
+        /// The request is invalid, or the settings of the session do not allow it to be sent.
         case unsendable
     }
 
@@ -98,7 +98,7 @@ public struct OfflineDeadLetter: Hashable, Sendable {
     static let byteLimit = 1 << 20
     private static let fieldByteLimit = 512 * 1024
 
-    /// The fields that fit a record: the first thousand, up to the limit of their bytes.
+    /// Returns the fields that fit a record: the first 1000, up to the limit of their bytes.
     static func bounded(_ fields: HTTPFields) -> HTTPFields {
         var bounded = HTTPFields()
         var byteCount = 0
@@ -120,7 +120,7 @@ public struct OfflinePostponement: Sendable {
         /// The server cannot handle it at the moment, or does not yet know the result of an earlier attempt.
         case refused
         /// The server requires credentials that were not available: retried on ``OfflineQueue/credentialsChanged()``,
-        /// and at the longest interval.
+        /// or after ``OfflineBackoff/maximumDelay``.
         case unauthorized
         /// The closure that adds the credentials threw.
         case credentialsFailed

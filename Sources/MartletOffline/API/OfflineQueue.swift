@@ -4,9 +4,9 @@ import MartletCache
 import MartletCaching
 public import MartletCore
 
-/// Requests that are stored until a server accepts them, across network failures and ends of the process.
+/// A queue of requests that are stored until a server accepts them, across network failures and ends of the process.
 ///
-/// Each is written to a directory before it is first sent, and removed when its final response has arrived. The
+/// Each request is written to a directory before it is first sent, and removed when its final response has arrived. The
 /// requests of a lane are sent one after the other, in the order of submission; lanes do not wait for each other. A
 /// lane whose first request fails waits (``OfflineBackoff``), and resumes immediately when the network path returns.
 ///
@@ -21,7 +21,7 @@ public import MartletCore
 /// | response | result |
 /// |---|---|
 /// | 2xx, 304 | delivered |
-/// | 401 | the credentials are requested once; after another 401 the lane waits |
+/// | 401 | the credentials are refreshed once; after another 401 the lane waits |
 /// | 407, 408, 421, 425, 429, 503, 507, 511; 413 with `Retry-After` | later, no sooner than `Retry-After` |
 /// | 409 | with a key: later, with the same one; else dead |
 /// | 500, 502, 504, other 5xx | later; uncertain if it must not be sent twice |
@@ -33,16 +33,16 @@ public import MartletCore
 /// allows it.
 ///
 /// An expired request becomes a dead letter. Ages are measured by a clock that is never adjusted while the computer
-/// runs; across a boot they follow the time of day, unless that was evidently never set (before 2020).
+/// runs. Across a boot they are measured by the time of day, unless that is before 2020 and so was never set.
 ///
 /// Secret fields are not stored (`Authorization`, `Cookie`, `Proxy-Authorization`,
 /// ``OfflineQueueOptions/secretFields``), nor are user names and passwords of URLs: ``OfflineCredentials`` add them
 /// when a request is sent. URLs, other fields and bodies are stored as they are, for the owner of the directory alone.
 ///
-/// One queue in one process owns a directory at a time; ``close()`` releases it, and so does any end of the process.
-/// Releasing the queue stops it as ``close()`` does, without waiting.
+/// Only one queue in any process can have the directory open. ``close()`` releases it, and so does the end of the
+/// process. Releasing the queue stops it like ``close()``, but without waiting.
 public actor OfflineQueue: CustomReflectable {
-    /// Waits for the first attempt of a request.
+    /// The wait of a caller for the first attempt of a request.
     typealias Watch = OneShot<Result<OfflineOutcome, any Error>>
 
     /// A request in this process.
@@ -56,9 +56,9 @@ public actor OfflineQueue: CustomReflectable {
         var hostAuthentication: AuthenticationSettings?
         /// The options of the first attempt.
         var firstOptions: RequestOptions?
-        /// Waits for the first attempt.
+        /// The wait of a caller for the first attempt.
         var watch: Watch?
-        /// Becomes true when it has left the queue, for callers that drop it.
+        /// Becomes true when the request has left the queue, for callers that drop it.
         var isGone: CurrentValue<Bool>?
         /// The state of its body file when it was last read.
         var stamp: QueuedBodyVerifier.Stamp?
@@ -75,7 +75,7 @@ public actor OfflineQueue: CustomReflectable {
         case uncertain(OfflineDeadLetter, ReplayDecision.Uncertainty)
         case expired
         case dropped
-        /// Its record is invalid, and was moved.
+        /// Its record was invalid and was moved, or is missing.
         case setAside
     }
 
@@ -128,7 +128,7 @@ public actor OfflineQueue: CustomReflectable {
             files: LinuxFileSystem())
     }
 
-    /// Opens a directory; as ``init(session:directory:options:credentials:)``.
+    /// Opens a directory, like ``init(session:directory:options:credentials:)``.
     /// - Parameter authorize: adds the parts of a request that are not stored.
     public init(
         session: HTTPSession, directory: any FilePathConvertible = OfflineQueue.defaultDirectory,
@@ -178,8 +178,8 @@ public actor OfflineQueue: CustomReflectable {
     // MARK: Inspection
 
     /// All events in order, starting with the last 256 past ones, or fewer if responses among them have more than 16
-    /// MiB; also those of requests that an earlier process submitted. The stream omits nothing and buffers unread
-    /// events. It ends with the queue.
+    /// MiB. Includes requests of earlier processes. The stream omits no event, and buffers unread ones. It ends with
+    /// the queue.
     public nonisolated var events: EventSequence<OfflineEvent> { log.subscribe() }
 
     /// The stored requests in the order of submission. Responses to dead and uncertain ones are read from the
@@ -289,12 +289,13 @@ public actor OfflineQueue: CustomReflectable {
         guard await isGone.becomesTrue() else { throw CancellationError() }
     }
 
-    /// Retries unreachable requests now. ``OfflineQueueOptions/networkMonitor`` does so when the network path returns.
+    /// Immediately retries requests that were unreachable, or whose credentials closure threw.
+    /// ``OfflineQueueOptions/networkMonitor`` does so when the network path returns.
     public func networkBecameAvailable() {
         apply(machine.wake(waitingFor: [.unreachable, .credentialsFailed], now: now()))
     }
 
-    /// Retries requests that wait for credentials immediately.
+    /// Immediately retries requests that wait for credentials, or whose credentials closure threw.
     public func credentialsChanged() {
         apply(machine.wake(waitingFor: [.unauthorized, .credentialsFailed], now: now()))
     }
@@ -339,7 +340,7 @@ public actor OfflineQueue: CustomReflectable {
     private func unknown(_ id: OfflineID) -> HTTPError {
         HTTPError(
             .invalidRequest, phase: .preparing,
-            message: held[id] == nil ? "the queue has no request \(id)" : "request \(id) is being sent, or about to go")
+            message: held[id] == nil ? "the queue has no request \(id)" : "request \(id) is being sent, or has ended")
     }
 }
 

@@ -102,7 +102,7 @@ public struct OfflineCredentials: Sendable {
     /// current ones.
     public var refresh: (@Sendable () async throws -> Void)?
 
-    /// Credentials by closures.
+    /// Creates credentials from closures.
     public init(
         refresh: (@Sendable () async throws -> Void)? = nil,
         authorize: @escaping @Sendable (HTTPRequest) async throws -> HTTPRequest

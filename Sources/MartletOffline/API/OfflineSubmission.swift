@@ -6,7 +6,7 @@ public struct OfflineSubmission: Sendable {
     public enum Key: Hashable, Sendable {
         /// A random one for methods that are not idempotent, unless the request has one; the default.
         case automatic
-        /// This one, as a quoted string (RFC 8941 §3.3.3) unless it is one already.
+        /// This text, sent as a quoted string (RFC 8941 §3.3.3) unless it is one already.
         case value(String)
         /// No key: a request whose method is not idempotent is sent at most once.
         case none
@@ -20,8 +20,8 @@ public struct OfflineSubmission: Sendable {
         case copy
     }
 
-    /// The lane; `nil` (the default) for that of its origin. The requests of a lane are sent one after the other, in
-    /// the order of submission; lanes do not wait for each other. At most 1,024 bytes of UTF-8.
+    /// The lane; `nil` (the default) for the lane of the URL's origin. The requests of a lane are sent one after the
+    /// other, in the order of submission; lanes do not wait for each other. At most 1,024 bytes of UTF-8.
     public var lane: String?
     /// A name for the request, included in its events in all processes. At most 4,096 bytes of UTF-8.
     public var tag: String?
@@ -44,7 +44,7 @@ public struct OfflineSubmission: Sendable {
 
 /// The ticket of a request in an ``OfflineQueue``, included in its events. It has neither header fields nor user info.
 public struct OfflineTicket: Hashable, Sendable, CustomStringConvertible {
-    /// The number in its queue.
+    /// The identifier of the request in its queue.
     public let id: OfflineID
     /// The lane of the request.
     public let lane: String

@@ -85,7 +85,7 @@ package struct BootDeadline: Hashable, Sendable {
 
     /// The identifier of the current boot; `nil` if the kernel does not provide it.
     package static let currentBoot: String? = {
-        // Its reported length is 0.
+        // The kernel reports the length of this file as 0.
         let reader = try? FileReader(path: "/proc/sys/kernel/random/boot_id")
         guard let bytes = try? reader?.read(at: 0, limit: 256) else { return nil }
         let name = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
@@ -111,7 +111,7 @@ struct SecretFields: Sendable {
 
     init(_ declared: Set<HTTPField.Name>) { names = SecretFields.always.union(declared.map(\.canonicalName)) }
 
-    /// These and other fields.
+    /// Returns these names and others.
     func adding(_ more: [String]) -> SecretFields {
         var all = self
         all.names.formUnion(more.compactMap { HTTPField.Name($0)?.canonicalName })
@@ -130,7 +130,7 @@ struct SecretFields: Sendable {
 
 /// The value of `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header §2.1): a string of RFC 8941 §3.3.3.
 enum OfflineKey {
-    /// The value for a request; `nil` for none. The request's own value is kept.
+    /// Returns the value for a request; `nil` for none. A value that the request has takes precedence.
     static func text(_ key: OfflineSubmission.Key, of request: HTTPRequest) -> String? {
         if let own = request.headerFields[.idempotencyKey], !own.isEmpty { return own }
         switch key {
@@ -140,7 +140,7 @@ enum OfflineKey {
         }
     }
 
-    /// A text as a quoted string, unless it is one. Characters that are not allowed in one become question marks.
+    /// Returns a text as a quoted string, unless it is one. Characters that are not allowed become question marks.
     static func quoted(_ text: String) -> String {
         if isQuoted(text) { return text }
         var quoted = "\""

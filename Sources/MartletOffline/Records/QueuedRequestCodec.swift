@@ -1,7 +1,7 @@
 package import MartletCore
 
-/// The file format of a stored request: a ``RecordEnvelope`` named `MRTo` with the fields of its ``QueuedRequest``.
-/// Version 2 adds the deadline on the clock that counts from the boot. Secret fields were removed before.
+/// The file format of a stored request: a ``RecordEnvelope`` with the magic `MRTo` and the fields of its
+/// ``QueuedRequest``, which has no secret ones. Version 2 adds the deadline on the clock that counts from the boot.
 package enum QueuedRequestCodec {
     /// The maximum length of the file in bytes.
     package static let byteLimit = 24 << 20
@@ -9,12 +9,12 @@ package enum QueuedRequestCodec {
     private static let fieldLimit: UInt16 = 10_000
     private static let envelope = RecordEnvelope(magic: "MRTo", version: 2, byteLimit: byteLimit)
 
-    /// The bytes of a request's file.
+    /// Encodes a request.
     package static func encode(_ request: QueuedRequest) throws(RecordEnvelope.FormatError) -> [UInt8] {
         try envelope.encode { write(request, to: &$0) }
     }
 
-    /// The request in the bytes of a file.
+    /// Decodes a request.
     package static func decode(_ bytes: [UInt8]) throws(RecordEnvelope.FormatError) -> QueuedRequest {
         try envelope.decode(bytes) { reader, version throws(RecordReader.FieldError) in try request(&reader, version) }
     }
@@ -69,7 +69,7 @@ package enum QueuedRequestCodec {
         writer.write(UInt16(truncatingIfNeeded: fields.count))
         for field in fields {
             writer.write(text: field.name.rawName)
-            // The bytes as on the wire, which need not be UTF-8.
+            // The bytes as on the wire: they may be invalid UTF-8.
             writer.write(counted: unsafe field.withUnsafeBytesOfValue { unsafe Array($0) })
         }
     }

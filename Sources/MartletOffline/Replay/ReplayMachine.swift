@@ -52,7 +52,7 @@ package struct ReplayMachine: Sendable {
         var isDropped = false
         /// Whether its outcome could not be recorded yet.
         var isStuck = false
-        /// Whether it is in its lane. It is not after it was dropped or has expired, or while it rests.
+        /// Whether it is in its lane; `false` after it was dropped or has expired, and while it rests.
         var isInLane = false
     }
 
@@ -79,7 +79,7 @@ package struct ReplayMachine: Sendable {
     private var sendsRequests: Bool
     private var effects = Effects()
 
-    /// A machine without requests, for that many concurrent attempts, or for none if it does not send.
+    /// Creates a machine without requests, for at most `lanes` concurrent attempts.
     package init(backoff: OfflineBackoff, lanes: Int, sendsRequests: Bool = true) {
         self.backoff = backoff
         laneLimit = max(1, lanes)
@@ -188,7 +188,7 @@ package struct ReplayMachine: Sendable {
         if lanes[item.lane]?.state == .busy(id) {
             delay = postpone(item.lane, .storage, atLeast: .zero, random: random, now: now)
         } else {
-            // No longer in a lane, so that it delays no other.
+            // The request is no longer in a lane, so it delays no other.
             delay = backoff.delay(failures: 4, random: random)
             settlings.insert(Timer(time: now.advanced(by: delay), key: id))
         }
@@ -196,7 +196,7 @@ package struct ReplayMachine: Sendable {
     }
 
     /// Sends a dead or uncertain request again, and a waiting one immediately.
-    /// - Parameter expires: the time of expiry, if it has expired.
+    /// - Parameter expires: the new time of expiry, used if the request has expired.
     /// - Returns: The actions; `nil` if there is no such request, or it is being sent or settled.
     package mutating func retry(_ id: OfflineID, expires: MonotonicTime = .distantFuture, now: MonotonicTime)
         -> Effects?
@@ -323,7 +323,7 @@ package struct ReplayMachine: Sendable {
         guard sendsRequests else { return }
         while let first = expiries.min, first.time <= now {
             expiries.removeMin()
-            // One that is being sent expires when its attempt has failed.
+            // A request that is being sent expires when its attempt has failed.
             guard let item = items[first.key], item.state == .waiting else { continue }
             items[first.key]?.state = .settling
             effects.expire.append(first.key)

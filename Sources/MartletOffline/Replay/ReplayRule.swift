@@ -13,7 +13,7 @@ package import MartletCore
 /// | none, nothing sent | later | later | later |
 /// | none, something sent | later | later | uncertain |
 /// | 2xx, 304, after a redirect that changed the method, unless it is accepted | dead | dead | uncertain |
-/// | another than 2xx, after a 303 or a redirect that changed the method | as above | as above | uncertain |
+/// | other than 2xx and 304, after a 303 or a redirect that changed the method | as above | as above | uncertain |
 struct ReplayRule: Sendable {
     /// Whether the request has an `Idempotency-Key`.
     private let hasKey: Bool
@@ -32,7 +32,7 @@ struct ReplayRule: Sendable {
         self.acceptsRedirectedResults = acceptsRedirectedResults
     }
 
-    /// The decision after a response.
+    /// Returns the decision after a response.
     /// - Parameter now: seconds since 1970.
     func decision(on answer: HTTPExchange, now: Int64) -> ReplayDecision {
         let status = answer.statusCode
@@ -40,24 +40,24 @@ struct ReplayRule: Sendable {
         switch status {
         case 200...299 where isStray(answer), 304 where isStray(answer):
             let what =
-                "\(words) to another request, to which a redirect led: that does not tell whether this one was accepted"
+                "\(words) to the request after a redirect, which does not show that this one was accepted"
             return isRepeatable ? .dead(letter(.refused, what, answer), answer) : unclear(what, answer)
         case 200...299, 304: return .delivered(answer)
         case _ where !isRepeatable && ReplayRule.isOfAnother(answer):
-            return unclear("\(words) where it had sent for the result", answer)
+            return unclear("\(words) after a redirect, which does not show whether the request took effect", answer)
         case 401: return .unauthorized(answer)
         case _ where ReplayRule.notProcessed.contains(status), 409 where hasKey,
             413 where answer.response.headerFields[.retryAfter] != nil:
             return later(answer, words, now)
         case 500...599 where !ReplayRule.neverSupported.contains(status):
             if isRepeatable { return later(answer, words, now) }
-            return unclear("\(words), which does not show whether it took effect", answer)
+            return unclear("\(words), which does not show whether the request took effect", answer)
         default: return .dead(letter(.refused, words, answer), answer)
         }
     }
 
-    /// Whether a redirect led to another request after this one had been answered, and the response is to that (RFC
-    /// 9110 §15.4).
+    /// Whether the response is to another request. The server has then processed this one, and responded with a 303 or
+    /// with a redirect that changed the method (RFC 9110 §15.4).
     private static func isOfAnother(_ answer: HTTPExchange) -> Bool {
         redirects(of: answer).contains { hop, method, _ in
             !hop.method.isIdempotent && (hop.status == 303 || hop.method != method)
@@ -76,7 +76,7 @@ struct ReplayRule: Sendable {
         }
     }
 
-    /// The followed redirects, each with the method and the origin of the request that it led to.
+    /// Returns the followed redirects, each with the method and the origin of the request that it led to.
     private static func redirects(of answer: HTTPExchange) -> [(
         hop: HTTPHop, method: HTTPRequest.Method, origin: HTTPURL.Origin
     )] {
@@ -107,8 +107,8 @@ struct ReplayRule: Sendable {
             body: Array(answer.body.prefix(OfflineDeadLetter.bodyLimit)))
     }
 
-    /// The decision after a failure. If the head of a response has arrived, its status decides, even if the body
-    /// failed.
+    /// Returns the decision after a failure. If the head of a response has arrived, its status decides, even if the
+    /// body failed.
     func decision(on error: any Error, now: Int64) -> ReplayDecision {
         guard let error = error as? HTTPError else {
             // Only the error's type: the message is stored, and its text may contain a secret.

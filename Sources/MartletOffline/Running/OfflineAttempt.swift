@@ -42,7 +42,7 @@ struct OfflineAttempt: Sendable {
     private func unauthorized(_ answer: HTTPExchange) -> ReplayDecision {
         .later(
             .unauthorized, atLeast: nil,
-            message: "the server answered with status \(answer.statusCode): it wants other credentials")
+            message: "the server answered with status \(answer.statusCode): it requires other credentials")
     }
 
     private func authorized() async throws -> (HTTPRequest, UInt64) {
@@ -55,7 +55,7 @@ struct OfflineAttempt: Sendable {
         } else if let secretFields {
             made.request.headerFields.append(contentsOf: secretFields)
         }
-        // The same in each attempt, even if the closure changed it.
+        // The key is the same in each attempt, even if the closure changed it.
         made.request.headerFields[.idempotencyKey] = request.idempotencyKey
         return made
     }
@@ -165,7 +165,7 @@ actor CredentialRefresher {
         return (made, generation)
     }
 
-    /// Refreshes the credentials that a server rejected, unless that was done since.
+    /// Refreshes the credentials that a server rejected, unless they were refreshed since.
     func renew(after rejected: UInt64) async throws {
         if let renewal { return try await waitUnlessCancelled { try await renewal.value } }
         guard rejected == generation else { return }
@@ -173,7 +173,7 @@ actor CredentialRefresher {
             generation += 1
             return
         }
-        // Unstructured, since cancelling the first request must not cancel the others. It records its own end first.
+        // Unstructured: cancelling the first request must not cancel the others. The task clears `renewal` itself.
         let renewal = Task {
             defer { self.renewal = nil }
             try await waitUnlessCancelled { try await refresh() }

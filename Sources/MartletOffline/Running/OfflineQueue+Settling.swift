@@ -2,7 +2,7 @@ import MartletCore
 
 // Outcomes of requests: they are recorded and then reported.
 extension OfflineQueue {
-    /// Ends a request whose attempt has ended.
+    /// Records and reports the outcome of a request whose attempt has ended.
     func close(_ id: OfflineID, _ settlement: Settlement) {
         held[id]?.settlement = settlement
         apply(machine.end(id, .settled, random: 0, now: now()).effects)
@@ -19,13 +19,13 @@ extension OfflineQueue {
     private func record(_ id: OfflineID) async {
         guard let entry = held[id], let settlement = entry.settlement else { return }
         var isResting = false
-        // A waiting caller gets the response, and nothing of a dropped request is stored.
+        // A dead letter is not stored for a caller that waits and gets the response, nor for a dropped request.
         let isUseless = entry.watch != nil || machine.isDropped(id)
         do throws(HTTPError) {
             switch settlement {
             case .delivered, .dropped: try await store.remove(id)
             case .expired:
-                // A waiting caller gets a ticket for it, so it stays.
+                // Also stored for a waiting caller, which gets a ticket.
                 let letter = OfflineDeadLetter(.expired, message: "it expired before a server accepted it")
                 isResting = try await rest(id, .dead(letter), isUseless: machine.isDropped(id))
             case .setAside: break
@@ -61,7 +61,7 @@ extension OfflineQueue {
         return true
     }
 
-    /// Records the number of bytes of a request in the directory.
+    /// Updates the number of bytes of a request in the directory.
     func recount(_ id: OfflineID, _ byteCount: UInt64) {
         guard let old = held[id]?.summary.storedByteCount else { return }
         storedByteCount = storedByteCount - min(storedByteCount, old) + byteCount

@@ -24,7 +24,7 @@ final class OfflineStore: Sendable {
         (self.folder, self.workers, self.files) = (folder, workers, files)
     }
 
-    /// The error of calls after the end.
+    /// The error of calls after ``close(lastNumber:)``.
     static var closed: HTTPError {
         HTTPError(
             .offlineQueueClosed, phase: .preparing, message: "the offline queue was closed; open its directory again")
@@ -56,7 +56,7 @@ final class OfflineStore: Sendable {
         return (OfflineStore(folder, workers, files), contents)
     }
 
-    /// The report on a record that cannot be read; an invalid one is moved.
+    /// Returns the report on a record that cannot be read. An invalid record is moved.
     private static func finding(_ number: UInt64, _ recordError: OfflineRecordError, _ folder: RecordDirectory)
         -> OfflineEvent
     {
@@ -88,8 +88,8 @@ final class OfflineStore: Sendable {
         try await workers.run { [folder] () throws(OfflineRecordError) in try OfflineStore.read(id.number, folder).0 }
     }
 
-    /// The bytes of a request's file.
-    /// - Throws: If they exceed the limit for reading, alone or with the response of a server.
+    /// Encodes a request.
+    /// - Throws: An `HTTPError` if the bytes exceed the limit for reading, alone or with a dead letter.
     func record(of request: QueuedRequest) async throws(HTTPError) -> [UInt8] {
         try await workers.run { () throws(HTTPError) in
             let bytes = try OfflineStore.encode(request)
@@ -102,7 +102,7 @@ final class OfflineStore: Sendable {
     }
 
     private static var tooLarge: HTTPError {
-        HTTPError(.invalidRequest, phase: .preparing, message: "the request's head is too large to be kept")
+        HTTPError(.invalidRequest, phase: .preparing, message: "the request's head is too large to be stored")
     }
 
     private static func encode(_ request: QueuedRequest) throws(HTTPError) -> [UInt8] {
@@ -175,10 +175,10 @@ final class OfflineStore: Sendable {
 
     // MARK: Bodies
 
-    /// The path of a request.
+    /// The path of a request's record.
     func recordPath(_ id: OfflineID) -> String { folder.recordPath(id.number) }
 
-    /// The path of a request's body that is a file of the queue.
+    /// The path of a request's body file in the queue's directory.
     func bodyPath(_ id: OfflineID) -> String { folder.bodyPath(id.number) }
 
     /// Creates the file of a request's body.
@@ -242,7 +242,7 @@ struct OfflineSummary: Sendable {
     /// The time 2020-01-01: an earlier time of day shows that a clock was never set.
     private static let earliestPlausibleTime: Int64 = 1_577_836_800_000
 
-    /// The time of expiry in a process that finds the request; `now` counts from `boot`, `wall` in ms from 1970.
+    /// Returns the time of expiry in a process that finds the request. `now` counts from `boot`, `wall` (ms) from 1970.
     func deadline(now: MonotonicTime, boot: String?, wall: Int64) -> MonotonicTime {
         if let bootDeadline, bootDeadline.boot == boot {
             return min(bootDeadline.time, now.advanced(by: .milliseconds(lifetime)))
@@ -254,7 +254,7 @@ struct OfflineSummary: Sendable {
         return now.advanced(by: .milliseconds(left))
     }
 
-    /// A summary.
+    /// Creates a summary.
     /// - Parameter recordByteCount: the number of bytes of the record.
     init(_ request: QueuedRequest, recordByteCount: Int) {
         ticket = OfflineTicket(request)

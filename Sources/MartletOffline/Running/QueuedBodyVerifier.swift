@@ -19,7 +19,7 @@ struct QueuedBodyVerifier: Sendable {
         HTTPError(.systemFailed, phase: .preparing, message: "this machine's OpenSSL does not compute SHA-256")
     }
 
-    /// The fingerprint and the state of a file. Blocks while the file is read.
+    /// Reads a file, and returns its fingerprint and its state. Blocks.
     func mark(of path: String) throws(HTTPError) -> (mark: QueuedBody.FileIdentity, stamp: Stamp) {
         guard let digest = try? MessageDigest(.sha256) else { throw QueuedBodyVerifier.noDigest }
         let (stamp, byteCount) = try HTTPError.storing { () throws(StorageError) in
@@ -40,7 +40,7 @@ struct QueuedBodyVerifier: Sendable {
     /// Verifies that a file is unchanged. Blocks.
     /// - Parameter known: the state at the last verification; with the same state the file is not read again.
     /// - Returns: The state; `nil` if the file has changed or does not exist.
-    /// - Throws: If it cannot be read at the moment.
+    /// - Throws: An `HTTPError` if the file cannot be read at the moment.
     func check(_ path: String, _ mark: QueuedBody.FileIdentity, known: Stamp?) throws(HTTPError) -> Stamp? {
         let stamp: Stamp
         do throws(StorageError) { stamp = try QueuedBodyVerifier.stamp(try files.status(at: path), path) } catch {
@@ -90,7 +90,7 @@ final class QueuedBodyWriter: Sendable {
         }
     }
 
-    /// Waits for the disk.
+    /// Syncs and closes the file.
     /// - Returns: The fingerprint of the file.
     func finish() async throws(HTTPError) -> QueuedBody.FileIdentity {
         try await stored { [self] () throws(StorageError) in try folder.finishBody(file) }

@@ -6,12 +6,12 @@ import Glibc
 package struct FolderKind: Sendable {
     /// The result of inspecting a directory.
     package enum Finding: Hashable, Sendable {
-        /// It has the mark of the kind.
+        /// The directory has the mark of the kind.
         case marked
-        /// It is empty, or of this kind without a mark, for example after a power cut or from an earlier version. The
-        /// process that opens it writes the mark.
+        /// The directory is empty, or of this kind without a mark, for example after a power cut or from an earlier
+        /// version. The process that opens it writes the mark.
         case unmarked
-        /// It belongs to another program. The text is the reason, such as `it holds “notes.txt”`.
+        /// The directory belongs to another program. The text is the reason, such as `it holds “notes.txt”`.
         case foreign(String)
     }
 
@@ -32,7 +32,7 @@ package struct FolderKind: Sendable {
     private enum Content {
         /// The file starts with `MRT`.
         case ours
-        /// The file is empty, zeros, or the start of one of ours, as after a power cut. Nothing is lost with it.
+        /// The file is empty, zeros, or the start of one of ours, as after a power cut. It contains no data.
         case torn
         /// Anything else, or not a file.
         case foreign
@@ -70,7 +70,7 @@ package struct FolderKind: Sendable {
     /// of it, so that nothing of another program is lost.
     /// - Parameters:
     ///   - isLock: whether the bytes of a lock file without a mark are those of an earlier version.
-    ///   - classify: the meaning of a name other than that of the lock file.
+    ///   - classify: returns the meaning of a name other than that of the lock file.
     package func inspect(_ path: String, _ files: any FileSystem, isLock: ([UInt8]) -> Bool, classify: (String) -> Name)
         throws(StorageError) -> Finding
     {

@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// A locked directory of numbered records, each a file that is always complete. The calls block: one worker uses it.
+/// A locked directory of numbered records, each always a complete file. The methods block: only one worker calls them.
 ///
 /// | name | content |
 /// |---|---|
@@ -18,13 +18,13 @@ package final class RecordDirectory: Sendable {
     package enum OpenError: Error, Hashable, Sendable {
         /// A file operation failed.
         case storage(StorageError)
-        /// It belongs to another user.
+        /// The directory belongs to another user.
         case foreign
-        /// Users other than its owner may write to it.
+        /// Users other than the owner may write to the directory.
         case writableByOthers
-        /// Another object has it, in this process or another one.
+        /// Another object owns the directory, in this process or another one.
         case inUse
-        /// It has files of another program. The text names a file.
+        /// The directory has files of another program. The text is the reason, such as the name of a file.
         case otherFiles(String)
     }
 
@@ -40,10 +40,10 @@ package final class RecordDirectory: Sendable {
     private let lock: OpenFile
     /// The last number that is reserved on disk. Used only by the worker.
     private let lastNoted = Mutex<UInt64>(0)
-    /// The mark that the lock file lacks; `nil` if it has it. Used only by the worker.
+    /// The mark that the lock file lacks; `nil` if the file has the mark. Used only by the worker.
     private let missingMark: Mutex<[UInt8]?>
 
-    /// Opens or creates a directory by its absolute path, and owns it until ``release()``, or until it is released.
+    /// Opens or creates a directory by its absolute path, and owns it until ``release()`` or deallocation.
     /// - Parameter kind: the suffix of the records, such as `request`; records may have bodies in separate files.
     package init(path: String, kind: String, hasBodies: Bool = false, files: any FileSystem) throws(OpenError) {
         let status = try RecordDirectory.stored { () throws(StorageError) in
@@ -75,7 +75,7 @@ package final class RecordDirectory: Sendable {
         self.hasBodies = hasBodies
         self.files = files
         missingMark = Mutex(finding == .unmarked ? folderKind.mark : nil)
-        // A full disk must not prevent reading the records. This is tried again before a file is created.
+        // A full disk must not prevent reading the records. The mark is written again before a file is created.
         try? mark()
     }
 
@@ -158,7 +158,7 @@ package final class RecordDirectory: Sendable {
 
     // MARK: Writing
 
-    /// Writes a new record. After a failure nothing of it is left, and neither is its body.
+    /// Writes a new record. After a failure neither the record nor its body exists.
     package func add(_ number: UInt64, _ bytes: [UInt8]) throws(StorageError) {
         do throws(StorageError) {
             if number > lastNumber {

@@ -42,7 +42,7 @@ package protocol FileSystem: ReadableFileSystem {
     func makeFolder(_ path: String) throws(StorageError)
     /// The names in a directory except `.` and `..`, unordered.
     func names(inFolder path: String) throws(StorageError) -> [String]
-    /// Acquires the lock of an open file unless it is held. The lock is released at any end of its process.
+    /// Acquires the lock of an open file; `false` if another owner holds it. The end of the process releases the lock.
     func tryLock(_ file: OpenFile) throws(StorageError) -> Bool
     /// Releases the lock of an open file.
     func unlock(_ file: OpenFile)
@@ -128,7 +128,7 @@ package struct FileStatus: Equatable, Sendable {
     package var byteCount: UInt64
     /// The size of the blocks that the file occupies, in bytes, as `du` counts them.
     package var allocatedByteCount: UInt64
-    /// The inode: another file of the same name has another one.
+    /// The inode number. A file that replaces another one under the same name has a different number.
     package var identity: UInt64
     /// The device number of the file system, valid while it is mounted.
     package var device: UInt64
@@ -154,7 +154,7 @@ package final class OpenFile: Sendable {
 
     deinit { close() }
 
-    /// Whether it was closed.
+    /// Whether the file was closed.
     var isClosed: Bool { wasClosed.load(ordering: .acquiring) }
 
     /// Records that the lock was acquired.
@@ -164,7 +164,7 @@ package final class OpenFile: Sendable {
     /// file.
     package func close() {
         guard !wasClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        // The lock ends with the last copy of the descriptor, and a process that is being started has one for a moment.
+        // Closing alone may not release the lock: a child process that is being started has a copy of the descriptor.
         if wasLocked.load(ordering: .acquiring) { _ = flock(descriptor, LOCK_UN) }
         _ = Glibc.close(descriptor)
     }

@@ -5,7 +5,7 @@ import Glibc
 package struct NonBlockingFileSystem: ReadableFileSystem {
     private let base: any FileSystem
 
-    /// A view of a file system; `nil` if it does not support non-blocking reads in the directory.
+    /// Creates a view of a file system; `nil` if it does not support non-blocking reads in the directory.
     package init?(of base: any FileSystem, inFolder path: String) {
         guard base.supportsNonBlockingReads(inFolder: path) else { return nil }
         self.base = base

@@ -1,9 +1,9 @@
 import CLinux
 import CZlib
 
-/// The checksum of bodies: CRC-32C (polynomial 0x82F63B78, reflected; RFC 3720 §12.1), computed as fast as memory by
-/// the processor's instruction if it has one, and by tables otherwise. Like ``RecordChecksum``, it detects every single
-/// flipped bit, and does not protect against attackers who can write the file.
+/// The checksum of bodies: CRC-32C (polynomial 0x82F63B78, reflected; RFC 3720 §12.1), computed at the speed of memory
+/// by the processor's instruction if it has one, and by tables otherwise. Like ``RecordChecksum``, it detects every
+/// single flipped bit, and does not protect against attackers who can write the file.
 package struct CastagnoliChecksum: Sendable {
     /// The checksum of all bytes added so far.
     package private(set) var value: UInt32 = 0
@@ -27,10 +27,10 @@ package struct CastagnoliChecksum: Sendable {
         return tables
     }()
 
-    /// The checksum of no bytes.
+    /// Creates the checksum of no bytes.
     package init() {}
 
-    /// The checksum of bytes.
+    /// Creates the checksum of bytes.
     package init(_ bytes: Span<UInt8>) { update(bytes) }
 
     /// Adds bytes to the checksum.
@@ -122,10 +122,10 @@ package struct RecordChecksum: Hashable, Sendable {
     /// The checksum of all bytes added so far.
     package private(set) var value: UInt32 = 0
 
-    /// The checksum of no bytes.
+    /// Creates the checksum of no bytes.
     package init() {}
 
-    /// The checksum of bytes.
+    /// Creates the checksum of bytes.
     package init(_ bytes: Span<UInt8>) { update(bytes) }
 
     /// Adds bytes to the checksum.

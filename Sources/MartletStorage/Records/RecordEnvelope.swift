@@ -13,25 +13,25 @@
 package struct RecordEnvelope: Sendable {
     /// The reason why a file is not a readable record.
     package enum FormatError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// Its length differs from the one in its head, or exceeds the limit.
+        /// The length differs from the one in the header, or exceeds the limit.
         case length
-        /// It does not start with the magic of this kind.
+        /// The file does not start with the magic of this kind.
         case foreign
-        /// Its content does not match its checksum.
+        /// The content does not match the checksum.
         case checksum
-        /// It was written by a later version of Martlet.
+        /// The file was written by a later version of Martlet.
         case version(UInt16)
-        /// A field of its content is invalid.
+        /// A field of the content is invalid.
         case field(String, offset: Int)
 
         /// The reason as readable text.
         package var description: String {
             switch self {
-            case .length: "it is cut short, or longer than it says"
+            case .length: "the length does not match the header, or exceeds the limit"
             case .foreign: "not a record of this kind"
-            case .checksum: "it is damaged: its checksum is wrong"
-            case .version(let version): "it was written by a later version of Martlet (version \(version))"
-            case .field(let field, let offset): "its \(field) makes no sense, \(offset) bytes behind its head"
+            case .checksum: "damaged: the checksum does not match"
+            case .version(let version): "written by a later version of Martlet (format version \(version))"
+            case .field(let field, let offset): "invalid \(field), \(offset) bytes after the header"
             }
         }
     }
@@ -71,7 +71,7 @@ package struct RecordEnvelope: Sendable {
         return writer
     }
 
-    /// The bytes of a file that was ``begun()``.
+    /// Completes a file that was ``begun()``, and returns its bytes.
     /// - Throws: ``FormatError/length`` if they exceed the limit.
     package func sealed(_ written: RecordWriter) throws(FormatError) -> [UInt8] {
         var writer = written
@@ -112,20 +112,20 @@ package struct RecordEnvelope: Sendable {
     }
 }
 
-/// Reads the numbers and texts of a record, little endian, and never past its end.
+/// A reader of the numbers and texts of a record, little endian, which never reads past the end.
 package struct RecordReader: Sendable {
     /// An invalid field.
     package struct FieldError: Error, Hashable, Sendable {
         /// The name of the field.
         package var field: String
-        /// The offset in the record at which reading stopped.
+        /// The offset in the reader's bytes at which reading stopped.
         package var offset: Int
     }
 
     private let bytes: ArraySlice<UInt8>
     private var position: Int
 
-    /// A reader at the start of bytes.
+    /// Creates a reader at the start of bytes.
     package init(_ bytes: ArraySlice<UInt8>) {
         self.bytes = bytes
         position = bytes.startIndex
@@ -137,7 +137,7 @@ package struct RecordReader: Sendable {
     /// The number of bytes that have been read.
     package var offset: Int { position - bytes.startIndex }
 
-    /// The error of a field that ends here.
+    /// Creates the error of a field that ends here.
     package func makeError(_ field: String) -> FieldError { FieldError(field: field, offset: offset) }
 
     /// Reads a number of as many bytes as its type has.
@@ -206,12 +206,12 @@ package struct RecordReader: Sendable {
     }
 }
 
-/// Writes the numbers and texts of a record, little endian.
+/// A writer of the numbers and texts of a record, little endian.
 package struct RecordWriter: Sendable {
     /// The bytes written so far.
     package private(set) var bytes: [UInt8] = []
 
-    /// An empty record.
+    /// Creates an empty record.
     package init() {}
 
     /// Reserves capacity for that many bytes, which saves copying them later.

@@ -1,5 +1,5 @@
 extension TLSSettings: Codable {
-    /// Reads settings, without an identity. Missing properties have their default.
+    /// Reads settings, without an identity. Missing properties get their defaults.
     /// - Throws: `DecodingError`, also for a value that is out of range.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: SettingCodingKey.self)
@@ -20,11 +20,11 @@ extension TLSSettings: Codable {
     }
 
     /// Writes the settings. Identities are omitted: private keys and pass phrases are never encoded.
-    /// - Throws: `EncodingError.invalidValue` if a closure decides about trust or public suffixes, and would be lost.
+    /// - Throws: `EncodingError.invalidValue` if a closure decides about trust or public suffixes: it would be lost.
     public func encode(to encoder: any Encoder) throws {
         let onlySingleLabels = publicSuffixes == .singleLabel
         guard onlySingleLabels || publicSuffixes == .system else {
-            throw encoder.rejection(of: publicSuffixes, "a rule of public suffixes that is a closure cannot be encoded")
+            throw encoder.rejection(of: publicSuffixes, "a public suffix rule that is a closure cannot be encoded")
         }
         var container = encoder.container(keyedBy: SettingCodingKey.self)
         try container.encode(trust, forKey: "trust")
@@ -59,7 +59,7 @@ extension TLSHostOverrides: Codable {
 }
 
 extension TrustPolicy: Codable {
-    /// Reads a policy. Missing properties are as in ``system``.
+    /// Reads a policy. Missing properties get their values in ``system``.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: SettingCodingKey.self)
         self = .system
@@ -76,7 +76,7 @@ extension TrustPolicy: Codable {
     }
 
     /// Writes the policy.
-    /// - Throws: `EncodingError.invalidValue` if a closure decides: without it the policy would trust others.
+    /// - Throws: `EncodingError.invalidValue` if a closure decides: without it the policy would trust other chains.
     public func encode(to encoder: any Encoder) throws {
         guard evaluator == nil else {
             throw encoder.rejection(of: self, "a trust policy that a closure decides cannot be encoded")
@@ -94,7 +94,7 @@ extension TrustPolicy: Codable {
 }
 
 extension RevocationPolicy: Codable {
-    /// Reads a policy. Missing properties have their strictest value.
+    /// Reads a policy. Missing properties get their strictest value.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: SettingCodingKey.self)
         lists = try container.value("lists", or: [])
@@ -130,7 +130,7 @@ extension PublicKeyPin: Codable {
 }
 
 extension PEMSource: Codable {
-    /// Reads a source: the path of a file, a text, or bytes.
+    /// Reads a source: a file's path, text, or bytes.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: SettingCodingKey.self)
         if let path = try container.decodeIfPresent(String.self, forKey: "file") {
@@ -170,14 +170,14 @@ extension ProxyServer: Codable {
         let scheme = try container.decode(String.self, forKey: "scheme")
         guard let kind = Kind.all.first(where: { $0.scheme == scheme }) else {
             throw DecodingError.dataCorruptedError(
-                forKey: "scheme", in: container, debugDescription: "“\(scheme)” is no proxy's scheme")
+                forKey: "scheme", in: container, debugDescription: "“\(scheme)” is not a proxy scheme")
         }
         let host = try container.decode(String.self, forKey: "host")
         let allowed = "abcdefghijklmnopqrstuvwxyz0123456789-._:"
         guard (1...255).contains(host.utf8.count), host.utf8.allSatisfy({ allowed.utf8.contains($0) }) else {
             throw DecodingError.dataCorruptedError(
                 forKey: "host", in: container,
-                debugDescription: "a host is a name in lower-case ASCII, or an address without brackets")
+                debugDescription: "a host must be a name in lower-case ASCII, or an address without brackets")
         }
         self.init(
             kind: kind, host: host, port: try container.number("port", in: 1...65_535, or: 1080),
@@ -186,7 +186,7 @@ extension ProxyServer: Codable {
     }
 
     /// Writes the proxy. Credentials and identities are omitted: secrets are never encoded.
-    /// - Throws: `EncodingError.invalidValue` as ``TLSSettings/encode(to:)``.
+    /// - Throws: `EncodingError.invalidValue` like ``TLSSettings/encode(to:)``.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: SettingCodingKey.self)
         try container.encode(kind.scheme, forKey: "scheme")
@@ -210,7 +210,7 @@ extension SocketAddress: Codable {
             : SocketAddress(unixPath: text)
         guard let found else {
             throw DecodingError.dataCorrupted(
-                DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "“\(text)” is no address"))
+                DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "“\(text)” is not an address"))
         }
         self = found
     }
@@ -223,7 +223,7 @@ extension SocketAddress: Codable {
     }
 }
 
-/// The key of a property, by its name. One type for all settings: an enum of keys costs three kilobytes of code.
+/// The key of a property, by its name. All settings share this type, because an enum of keys adds 3 KB of code.
 private struct SettingCodingKey: CodingKey, ExpressibleByStringLiteral {
     let stringValue: String
     var intValue: Int? { nil }
@@ -240,7 +240,7 @@ extension Encoder {
 }
 
 extension KeyedDecodingContainer {
-    /// The value of a key; the default if the key is missing, as in the output of an earlier version.
+    /// The value of a key; the default if the key is missing, for example because an earlier version wrote the data.
     package func value<Value: Decodable>(_ key: Key, or standard: Value) throws -> Value {
         try decodeIfPresent(Value.self, forKey: key) ?? standard
     }

@@ -67,7 +67,7 @@ struct ConnectRace: Sendable {
                     }
                 }
                 if let time = effects.timer {
-                    // Nothing is decided before the next attempt is due. Unneeded timers end with the race.
+                    // The next attempt is due at this time. Timers that are no longer needed end with the race.
                     let timer = OneShot<Void>()
                     timers.append(timer)
                     let loop = loop
@@ -100,7 +100,7 @@ struct ConnectRace: Sendable {
                 case .attempt(let attempt, .success): effects = machine.connected(attempt)
                 case .attempt(let attempt, .failure(let error)):
                     if sockets[attempt] != nil, ConnectRace.isFinal(error) {
-                        // The dial's own deadline or cancellation: it ends the race and all running attempts.
+                        // The dial's own deadline or cancellation ends the race and all running attempts.
                         outcome.result = .failure(error)
                         break race
                     }
@@ -115,7 +115,7 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// A race of one address, without timers and tasks: these are most of the cost of a connection to a nearby host.
+    /// Runs a race of one address without timers and tasks, which would be most of the cost for a nearby host.
     private func runAlone(_ address: SocketAddress) async -> Outcome {
         var outcome = Outcome()
         do throws(ConnectError) {
@@ -150,7 +150,7 @@ struct ConnectRace: Sendable {
         let stream: any ByteStream
         if let context {
             outcome.phase = .tlsHandshake
-            // Read now: if the handshake fails, the socket is closed.
+            // Read before the handshake, because a failed handshake closes the socket.
             let localAddress = attempt.socket.localAddress
             do throws(TransportError) {
                 stream = try await TLSStream.connect(
@@ -170,8 +170,8 @@ struct ConnectRace: Sendable {
     }
 
     /// Whether no other address should be tried: the time has expired, the dial was cancelled, a certificate of either
-    /// side was rejected, or the settings of both sides are incompatible. An address without TLS, or with an alert
-    /// about a local problem, is like one that does not respond.
+    /// side was rejected, or the settings of both sides are incompatible. After other errors, such as a peer without
+    /// TLS or another alert, the next address may work.
     static func isFinal(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut, .interrupted: true
@@ -192,8 +192,8 @@ struct ConnectRace: Sendable {
         SSL_AD_PROTOCOL_VERSION, SSL_AD_INSUFFICIENT_SECURITY, SSL_AD_NO_APPLICATION_PROTOCOL,
     ]
 
-    /// Whether an error is the fault of the address, which is then tried last; rejected certificates and
-    /// cancelled dials are not.
+    /// Whether an error is caused by the address, so that later dials try the address last. Rejected certificates and
+    /// cancelled dials are not caused by it.
     static func isFaultOfAddress(_ error: TransportError) -> Bool {
         switch error {
         case .timedOut: true
@@ -202,7 +202,7 @@ struct ConnectRace: Sendable {
         }
     }
 
-    /// All failures as one error: that of a handshake, as the most specific, else every address with its reason.
+    /// Joins all failures to one error: the first TLS error, which is the most specific, else all failed addresses.
     private static func summary(_ failures: [Machine.FailedAttempt], _ destination: Destination) -> TransportError {
         var connects: [ConnectError] = []
         for failed in failures {
@@ -215,11 +215,11 @@ struct ConnectRace: Sendable {
         }
         if !connects.isEmpty { return .connect(connects) }
         return failures.last?.failure
-            ?? .resolution(ResolutionError(host: destination.host, message: "no address of the families allowed"))
+            ?? .resolution(ResolutionError(host: destination.host, message: "no address of an allowed family"))
     }
 }
 
-/// One attempt to connect, in two steps, so that the race can start it without waiting for it.
+/// One attempt to connect, in two steps: the race starts the attempt first, and waits for its end later.
 struct ConnectAttempt: Sendable {
     let address: SocketAddress
     /// The socket, which starts to connect when it is created.
@@ -236,7 +236,7 @@ struct ConnectAttempt: Sendable {
         self.address = address
     }
 
-    /// Waits until the connection is established or refused.
+    /// Waits until the connection is established or has failed.
     /// - Throws: `.timedOut`, after which the call may be repeated; `.interrupted`, `.closed`; `.connect`.
     func finish(until deadline: MonotonicTime) async throws(TransportError) {
         try await socket.wait(for: .write, until: deadline)
@@ -252,7 +252,7 @@ struct ConnectAttempt: Sendable {
         throw .connect([ConnectError(address: address.description, error: error)])
     }
 
-    /// Closes the socket after an error, and records the address if the error is its fault.
+    /// Closes the socket after an error, and records the address if it caused the error.
     func discard(because error: TransportError, _ outcome: inout ConnectRace.Outcome) {
         socket.close()
         if ConnectRace.isFaultOfAddress(error) { outcome.failedAddresses.append(address) }

@@ -3,11 +3,10 @@
 /// The machine never sees a socket or a clock; times are nanoseconds of any monotonic clock. Each event is one
 /// `mutating` function that returns the actions that it requires (``Effects``).
 ///
-/// The first TCP connection wins, and TLS is tried only on it. If that fails, the race continues: first with the
-/// attempts that were cancelled when it won (they had no result), then with the addresses that were not tried yet. Each
-/// attempt that was started ends in exactly one way: won, failed or cancelled.
+/// The first TCP connection wins, and TLS is tried only on this connection. If TLS fails, the race continues: first
+/// with the addresses whose attempts were cancelled without a result, then with the addresses that were not tried yet.
 package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Sendable {
-    /// One attempt to connect to one address. An address that is tried again is another attempt.
+    /// One attempt to connect to one address. A second try of the same address is another attempt.
     package struct Attempt: Hashable, Sendable {
         /// The number of the attempt in the order of starting, from 0.
         package let number: Int
@@ -25,9 +24,9 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         package var start: Attempt?
         /// Attempts to cancel and close. Their end need not be reported.
         package var cancels: [Attempt] = []
-        /// The time at which to call `timerFired`, instead of any earlier such time; `nil` changes nothing.
+        /// The time at which to call `timerFired`; it replaces an earlier value. `nil` changes nothing.
         package var timer: UInt64?
-        /// The attempt that won. Report the end of TLS (at once, without it) by `winnerSucceeded` or `winnerFailed`.
+        /// The attempt that won. Report the result of TLS by `winnerSucceeded` or `winnerFailed`; without TLS, success.
         package var winner: Attempt?
         /// All failures in chronological order, if the race is lost. Empty if there was no address to try.
         package var failures: [FailedAttempt]?
@@ -53,7 +52,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
     private var nextNumber = 0
     private let delay: UInt64
 
-    /// The time at which the timer fires; `nil` if no address waits for it.
+    /// The time at which the timer fires; `nil` if no address waits to be tried.
     package private(set) var deadline: UInt64?
 
     /// Creates a race that has not started.
@@ -72,7 +71,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
     /// Whether the race is over: won, lost or cancelled.
     package var isOver: Bool { if case .over = state { true } else { false } }
 
-    /// The only address to try, if there is only one and the race has not started: there is nothing to decide then.
+    /// The address to try, if there is only one and the race has not started: it needs no race.
     package var onlyAddress: Address? {
         guard case .ready = state, waiting.count == 1 else { return nil }
         return waiting.first
@@ -84,8 +83,8 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return startNext(now: now)
     }
 
-    /// Handles the TCP connection of an attempt. If it won, all others are cancelled; if it was cancelled, it must be
-    /// closed.
+    /// Handles the TCP connection of an attempt. A running attempt wins, and cancels all others. An attempt that was
+    /// cancelled before is in ``Effects/cancels``, so that it is closed.
     package mutating func connected(_ attempt: Attempt) -> Effects {
         var effects = Effects()
         guard let index = running.firstIndex(of: attempt) else {
@@ -110,7 +109,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return startNext(now: now)
     }
 
-    /// Handles the timer: starts the next attempt in parallel with the running ones. Does nothing if it is too early.
+    /// Handles the timer: starts the next attempt in parallel with the running ones. Does nothing before the deadline.
     package mutating func timerFired(now: UInt64) -> Effects {
         guard case .racing = state, let deadline, deadline <= now else { return Effects() }
         return startNext(now: now)
@@ -130,7 +129,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return startNext(now: now)
     }
 
-    /// Cancels all attempts, the winner too, because the connection is no longer needed.
+    /// Cancels the race with all attempts, the winner included.
     package mutating func cancel() -> Effects {
         var effects = Effects()
         effects.cancels = running
@@ -142,7 +141,7 @@ package struct ConnectRaceMachine<Address: RaceAddress, Failure: Sendable>: Send
         return effects
     }
 
-    /// Starts the next attempt, if there is an address left. Without one running the race is lost.
+    /// Starts the next attempt, if an address is left. If none is left and no attempt is running, the race is lost.
     private mutating func startNext(now: UInt64) -> Effects {
         var effects = Effects()
         deadline = nil
@@ -216,7 +215,7 @@ package enum ConnectRacePlan {
         return Array(order.prefix(max(1, settings.addressLimit)))
     }
 
-    /// Puts `firstCount` addresses of the first family before all others, which take turns one by one.
+    /// Puts `firstCount` addresses of the first family first; after them, the two families alternate.
     private static func interleave<Address: RaceAddress>(_ addresses: [Address], startsWithIPv6: Bool, firstCount: Int)
         -> [Address]
     {
@@ -232,9 +231,9 @@ package enum ConnectRacePlan {
     }
 }
 
-/// The addresses that failed recently, so that they are tried last. When the memory is full, the oldest failure is
-/// removed, so that hosts with many addresses cannot make it grow. A failure counts for its lifetime, or until the
-/// address works.
+/// The addresses that failed recently, and are tried last. A failure is remembered for the lifetime, or until the
+/// address works. The capacity is limited because a host may have many addresses: if the memory is full, the oldest
+/// failure is removed.
 package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
     package let capacity: Int
     /// The time for which a failure counts, in nanoseconds.
@@ -261,7 +260,7 @@ package struct AddressMemory<Address: Hashable & Sendable>: Sendable {
 
     private func isRecent(_ time: UInt64, now: UInt64) -> Bool { now < time || now - time < lifetime }
 
-    /// Records that the address failed. If the memory is full, that takes time in proportion to the capacity.
+    /// Records that the address failed. If the memory is full, the call takes time in proportion to the capacity.
     package mutating func recordFailure(_ address: Address, now: UInt64) {
         if failures.count >= capacity, failures[address] == nil {
             failures = failures.filter { isRecent($0.value, now: now) }

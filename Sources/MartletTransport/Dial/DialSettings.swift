@@ -4,9 +4,9 @@ import Glibc
 /// The settings of a dialer: all but the destination.
 package struct DialSettings: Sendable {
     package var resolver: Identified<any Resolver>
-    /// Addresses that replace a look-up, by host and port, as curl's `--resolve`.
+    /// Addresses that replace a look-up, by host and port, like curl's `--resolve`.
     package var overrides: [Endpoint: [SocketAddress]]
-    /// Destinations to connect to instead of the requested one, first match first, as curl's `--connect-to`.
+    /// Destinations to connect to instead of the requested one, like curl's `--connect-to`. The first match applies.
     package var redirections: [ConnectOverride]
     /// A unix domain socket that replaces the network.
     package var unixSocketPath: String?
@@ -16,9 +16,9 @@ package struct DialSettings: Sendable {
     package var tls: TLSSettings
     /// Replaces all of the settings above, if set.
     package var connector: Identified<(any StreamConnector)?>
-    /// Makes credentials for proxies; `nil` sends none. It does not separate connections: the credentials do.
+    /// Makes credentials for proxies; `nil` sends none. Ignored by ``isEqual(to:)``.
     package var proxyAuthenticator: (any ProxyAuthenticator)?
-    /// The value of `User-Agent` in requests for tunnels; `nil` sends none. It does not separate connections.
+    /// The value of `User-Agent` in requests for tunnels; `nil` sends none. Ignored by ``isEqual(to:)``.
     package var proxyUserAgent: String?
 
     package init(
@@ -37,16 +37,16 @@ package struct DialSettings: Sendable {
         self.connector = connector
     }
 
-    /// Whether proxies are ignored: connections lead to a socket's path, or to a mock.
+    /// Whether proxies are ignored, because a unix domain socket or a mock replaces the network.
     package var ignoresProxies: Bool { connector.value != nil || unixSocketPath != nil }
 
-    /// The host and port that a connection really leads to: those of the first redirection that applies.
+    /// The host and port to connect to: those of the first redirection that applies, else the requested ones.
     package func redirected(host: String, port: Int) -> (host: String, port: Int) {
         let redirection = redirections.first { $0.applies(to: host, port: port) }
         return (redirection?.toHost ?? host, redirection?.toPort ?? port)
     }
 
-    /// The addresses that replace a look-up of the host, after any redirection; `nil` for a look-up.
+    /// The addresses that replace a look-up of a host, which was redirected before; `nil` if it must be looked up.
     package func overriddenAddresses(host: String, port: Int) -> [SocketAddress]? {
         overrides[Endpoint(host: host, port: port)] ?? overrides[Endpoint(host: "*", port: port)]
     }
@@ -66,17 +66,17 @@ package struct Identified<Value: Sendable>: Hashable, Sendable {
 
     package let value: Value
     private let identity: ObjectIdentifier
-    /// Keeps ``identity`` from being assigned to another object.
+    /// Retained so that no other object can get the same ``identity``.
     private let object: Identity?
 
-    /// Creates the identity of an object or a value; not of a closure, see ``init(closure:)``.
+    /// Creates the identity of an object or a value. For a closure use ``init(closure:)``.
     package init(_ value: Value) {
         let object = type(of: value as any Sendable) is AnyClass ? nil : Identity()
         (self.value, self.object) = (value, object)
         identity = object.map { ObjectIdentifier($0) } ?? ObjectIdentifier(value as AnyObject)
     }
 
-    /// Gives a closure an identity. Its dynamic type must not be queried: optimized code crashes.
+    /// Creates the identity of a closure, whose dynamic type must not be queried: optimized code crashes.
     package init(closure value: Value) {
         self.value = value
         let object = Identity()
@@ -116,13 +116,13 @@ public struct Endpoint: Hashable, Sendable, Codable {
 
 /// Connects to another host or port; the names in the request and in TLS do not change.
 public struct ConnectOverride: Hashable, Sendable, Codable {
-    /// The host to which it applies; `nil` for any.
+    /// The requested host to which the redirection applies; `nil` for any.
     public var fromHost: String?
-    /// The port to which it applies; `nil` for any.
+    /// The requested port to which the redirection applies; `nil` for any.
     public var fromPort: Int?
-    /// The host to connect to; `nil` for the same.
+    /// The host to connect to; `nil` for the requested one.
     public var toHost: String?
-    /// The port to connect to; `nil` for the same.
+    /// The port to connect to; `nil` for the requested one.
     public var toPort: Int?
 
     /// Creates a redirection.
@@ -133,7 +133,7 @@ public struct ConnectOverride: Hashable, Sendable, Codable {
         self.toPort = toPort
     }
 
-    /// Whether it applies to a host, in lower case, and a port.
+    /// Whether the redirection applies to a host, given in lower case, and a port.
     package func applies(to host: String, port: Int) -> Bool {
         (fromHost == nil || fromHost == host) && (fromPort == nil || fromPort == port)
     }
@@ -197,15 +197,15 @@ public struct HappyEyeballsOptions: Hashable, Codable, Sendable {
 public struct SocketOptions: Hashable, Sendable, Codable {
     /// Whether small writes are sent immediately (`TCP_NODELAY`); `true` by default, as in every HTTP client.
     public var tcpNoDelay = true
-    /// The time of silence after which the system probes the peer (`SO_KEEPALIVE`, `TCP_KEEPIDLE`).
-    ///
-    /// Whole seconds, 1–32,767; others are rounded to these. `nil` for no probes; 60 s by default (Go 15 s, curl 60 s).
+    /// The time without traffic after which the system probes the peer, and the time between probes (`SO_KEEPALIVE`,
+    /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`). 60 s by default (Go 15 s, curl 60 s); `nil` for no probes. Fractions of a
+    /// second are dropped, and other values are clamped to 1–32,767 s.
     public var keepAliveInterval: Duration? = .seconds(60)
     /// The local address to connect from, as an IPv4 or IPv6 literal; `nil`, the default, lets the system choose.
     public var localAddress: String?
     /// The network interface to use, such as `eth0` (`SO_BINDTODEVICE`); `nil`, the default, for any.
     public var interfaceName: String?
-    /// The class of the traffic; a setting of the session.
+    /// The class of the traffic, from the configuration of the session.
     package var serviceClass: ServiceClass?
 
     private enum CodingKeys: CodingKey { case tcpNoDelay, keepAliveInterval, localAddress, interfaceName }
@@ -225,7 +225,7 @@ public struct SocketOptions: Hashable, Sendable, Codable {
             try socket.setOption(Int32(IPPROTO_TCP), TCP_KEEPINTVL, seconds)
         }
         if let serviceClass {
-            // The two lower bits are for congestion notification, which is the system's.
+            // The two lower bits are for congestion notification, which the system controls.
             let (level, name) = family == .ipv4 ? (Int32(IPPROTO_IP), IP_TOS) : (Int32(IPPROTO_IPV6), IPV6_TCLASS)
             try socket.setOption(level, name, serviceClass.codePoint << 2)
         }
@@ -246,8 +246,8 @@ public struct SocketOptions: Hashable, Sendable, Codable {
     }
 }
 
-/// The class of traffic that packets are marked with, as a code point of Differentiated Services (RFC 2474), for
-/// networks that use it (`IP_TOS`, `IPV6_TCLASS`).
+/// The traffic class with which packets are marked: a code point of Differentiated Services (RFC 2474), for networks
+/// that use it (`IP_TOS`, `IPV6_TCLASS`).
 ///
 /// Many networks ignore or erase the mark. It applies to packets from this machine; a server marks its own packets.
 public struct ServiceClass: Hashable, Sendable {
@@ -281,7 +281,7 @@ extension ServiceClass: Codable {
         let number = try container.decode(Int.self)
         guard let found = ServiceClass.codePoint(number) else {
             throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "\(number) is no code point: they are 0–63")
+                in: container, debugDescription: "\(number) is not a code point from 0 to 63")
         }
         self = found
     }

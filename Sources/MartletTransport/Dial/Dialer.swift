@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Opens connections: name, addresses, race, TLS. A dialer belongs to one set of settings, and so to one part of the
-/// pool's key: connections of two dialers are never exchanged. It keeps the state that belongs to the settings: the TLS
-/// context with its sessions, and the addresses that failed.
+/// Opens connections: resolves the name, races the addresses, and performs the TLS handshake. A dialer has one set of
+/// settings, and its number is part of the pool's key, so two dialers never share connections. It stores the state that
+/// belongs to the settings: the TLS context with its sessions, and the addresses that failed.
 package final class Dialer: Sendable {
     /// Identifies the dialer in the pool's key.
     package let number: UInt64
@@ -26,12 +26,12 @@ package final class Dialer: Sendable {
 
     package struct Connected: Sendable {
         package var stream: any ByteStream
-        /// The times at which its parts were completed.
+        /// The times at which the steps of the dial were completed.
         package var timings: DialTimings
     }
 
-    /// Opens a connection. Cancelling the task interrupts it; it then throws `.interrupted` and leaves nothing open.
-    /// - Parameter proxy: The proxy that the destination is, with its settings for TLS; `nil` for a server.
+    /// Opens a connection. When the task is cancelled, the call throws `.interrupted` and leaves nothing open.
+    /// - Parameter proxy: The proxy, if the destination is one: its TLS settings are then used. `nil` for a server.
     package func dial(_ destination: Destination, as proxy: ProxyServer? = nil, until deadline: MonotonicTime)
         async throws(DialError) -> Connected
     {
@@ -44,8 +44,8 @@ package final class Dialer: Sendable {
             control.cancel()
         }
         let connected = try result.get()
-        // The handler cannot run any more. If it has run, the socket is permanently interrupted, although connecting
-        // may have succeeded at the same moment. The user of that connection would receive a cancellation error.
+        // The cancellation handler cannot run any more. If it has run, the socket is permanently interrupted, although
+        // connecting may have succeeded at the same moment. A later user of the connection would get that error.
         guard !control.isCancelled else {
             connected.stream.close()
             throw failure(.connecting, .interrupted, connected.timings)
@@ -99,7 +99,7 @@ package final class Dialer: Sendable {
         }
     }
 
-    /// Performs a step of a dial, and adds the phase to its error.
+    /// Performs a step of a dial, and adds the phase to an error that it throws.
     private func step<Value>(
         _ phase: DialError.Phase, _ timings: DialTimings, _ body: () async throws(TransportError) -> Value
     ) async throws(DialError) -> Value {
@@ -166,7 +166,7 @@ package final class Dialer: Sendable {
 
     private static let proxyContextLimit = 16
 
-    /// Opens TLS with a destination through a tunnel, which is closed if that fails. Interrupting the tunnel ends it.
+    /// Opens TLS with a destination through a tunnel, and closes the tunnel on failure. Interrupting it ends the call.
     /// - Parameter start: The start of the dial, for the error.
     package func secure(
         _ tunnel: any ByteStream, to destination: Destination, through proxy: ProxyServer,
@@ -181,7 +181,7 @@ package final class Dialer: Sendable {
             }
             guard let socket = carrier?.socket ?? (tunnel as? PlainStream)?.socket else {
                 tunnel.close()
-                let kind = TLSError.Kind.configuration(reason: "no TLS over this kind of stream")
+                let kind = TLSError.Kind.configuration(reason: "this kind of stream cannot carry TLS")
                 throw .tls(TLSError(kind, host: destination.host))
             }
             return try await TLSStream.connect(
@@ -190,7 +190,7 @@ package final class Dialer: Sendable {
         }
     }
 
-    /// The addresses of a proxy's destination, resolved on this side. Cancelling the task interrupts it.
+    /// Resolves the name of a destination for a proxy on this machine. Cancelling the task ends the call.
     package func addresses(of destination: Destination, until deadline: MonotonicTime) async throws(DialError)
         -> [SocketAddress]
     {
@@ -220,7 +220,7 @@ package struct Destination: Hashable, Sendable {
 final class DialControl: Sendable {
     private let state = Mutex((isCancelled: false, sockets: [Socket]()))
 
-    /// Adds a socket that is interrupted when the dial is cancelled, or immediately if it was.
+    /// Adds a socket, which is interrupted when the dial is cancelled, or immediately if it was cancelled before.
     func add(_ socket: Socket) {
         let isCancelled = state.withLock { state in
             state.sockets.append(socket)
@@ -251,48 +251,48 @@ package struct DialError: Error, Sendable {
     package var phase: Phase
     package var cause: TransportError
     package var elapsed: Duration
-    /// The connection on which it failed; `nil` if there was none yet.
+    /// The connection on which the dial failed; `nil` if none was established.
     package var reached: ReachedConnection?
 }
 
 package struct DialTimings: Sendable {
     package var start: MonotonicTime
-    /// The name was resolved; `nil` if there was nothing to resolve.
+    /// The time at which the name was resolved; `nil` if there was nothing to resolve.
     package var resolved: MonotonicTime?
-    /// The transport's connection was established.
+    /// The time at which the TCP connection, or the stream that replaces it, was established.
     package var connected: MonotonicTime?
-    /// The tunnel through a proxy was established; `nil` without one.
+    /// The time at which the tunnel through a proxy was established; `nil` without one.
     package var tunneled: MonotonicTime?
-    /// The TLS handshake was completed; `nil` on a plain connection.
+    /// The time at which the TLS handshake was completed; `nil` on a plain connection.
     package var secured: MonotonicTime?
 }
 
-/// A connection that was established when the dial failed: in the TLS handshake on it, or on the way through a proxy. A
-/// class, so that errors without one stay small.
+/// A connection that was established before the dial failed in the TLS handshake, or in the handshake with a proxy. A
+/// class, so that errors without such a connection stay small.
 package final class ReachedConnection: Sendable {
     package let information: ConnectionInformation
-    /// The times at which its parts were completed.
+    /// The times at which the steps of the dial were completed.
     package let timings: DialTimings
 
-    /// Describes a connection that was abandoned.
+    /// Creates the description of an abandoned connection.
     package init(information: ConnectionInformation, timings: DialTimings) {
         self.information = information
         self.timings = timings
     }
 }
 
-/// Connects instead of the network: the basis of mock transports.
+/// A replacement for the network that opens streams: the basis of mock transports.
 package protocol StreamConnector: Sendable {
     /// Opens a stream to a destination. The connector provides TLS if the destination needs it.
     func connect(to destination: Destination) async throws(TransportError) -> any ByteStream
 }
 
-/// The TLS contexts of a dialer: one, unless some hosts have their own rules. Hosts with equal settings share one.
+/// The TLS contexts of a dialer: one for all hosts without their own rule, and one for each other set of settings.
 final class TLSContextSet: Sendable {
     private let settings: TLSSettings
     /// The context for hosts without a rule.
     private let usual: TLSContextLoader
-    /// Guards the others; at most one per rule.
+    /// Guards the contexts for hosts with a rule; at most one per rule.
     private let others = Mutex<[TLSSettings: TLSContextLoader]>([:])
 
     init(settings: TLSSettings) {
@@ -317,9 +317,9 @@ final class TLSContextSet: Sendable {
     }
 }
 
-/// Makes the TLS context of a set of settings once, when the first secure connection is opened. Reading a bundle of
-/// roots takes milliseconds and blocks, so a worker does it; concurrent dials wait for the same result. A failure is
-/// not stored: the file may exist next time.
+/// Creates the TLS context for some settings once, when the first secure connection is opened. Reading a bundle of
+/// roots takes milliseconds and blocks, so it runs on a worker thread; concurrent dials wait for the same result. A
+/// failure is not stored: the file may exist next time.
 private actor TLSContextLoader {
     private let settings: TLSSettings
     private var loading: Task<Result<TLSContext, TLSError>, Never>?

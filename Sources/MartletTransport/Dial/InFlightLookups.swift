@@ -19,16 +19,16 @@ package final class InFlightLookups: TimerTarget {
     package static let system = InFlightLookups(
         limits: .ofProcess, isLocal: { HostsFile.system.contains($0) }, lookUp: { SystemResolver.lookUp($0) })
 
-    /// The stack of a thread. `getaddrinfo` used 19 KiB at most (measured with glibc 2.36, files and dns); the rest is
-    /// for other modules of nsswitch.conf.
+    /// The stack size of a thread. `getaddrinfo` used 19 KiB at most (measured with glibc 2.36, files and dns); the
+    /// rest is for other modules of nsswitch.conf.
     private static let stackByteCount = 512 << 10
-    /// Guards the callers: their tasks, and the threads that bring results.
+    /// Guards the machine and the callers: used by the tasks of callers, look-up threads and the timer.
     private let state: Mutex<State>
     private let workers: BlockingThreadPool
     private let isLocal: @Sendable (String) -> Bool
     private let lookUp: @Sendable (String) -> Answer
 
-    /// Creates look-ups by a call that blocks.
+    /// Creates look-ups that use a blocking call.
     /// - Parameters:
     ///   - isLocal: Whether a name, in lowercase, can be looked up without a name server.
     ///   - lookUp: Looks up a name in lowercase. Called on its own thread.
@@ -42,7 +42,7 @@ package final class InFlightLookups: TimerTarget {
         self.lookUp = lookUp
     }
 
-    /// The addresses of a name. Returns immediately when the task is cancelled.
+    /// Returns the addresses of a name. Throws immediately when the task is cancelled.
     /// - Parameter loop: The loop that the caller waits on.
     package func addresses(of host: String, port: UInt16, loop: EventLoop) async throws(ResolutionError)
         -> [SocketAddress]
@@ -126,7 +126,7 @@ package final class InFlightLookups: TimerTarget {
 }
 
 extension LookUpMachine.Limits {
-    /// The limits for this process: at most half of its descriptors, since each look-up opens a socket.
+    /// The limits for this process: at most half of its descriptors, or 24, since each look-up opens a socket.
     static let ofProcess: LookUpMachine.Limits = {
         var limits = LookUpMachine.Limits()
         var descriptors = rlimit()

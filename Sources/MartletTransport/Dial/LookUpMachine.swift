@@ -11,15 +11,15 @@ import DequeModule
 /// - **Pace.** At most ``Limits/burst`` of the running look-ups are younger than ``Limits/burstDuration``. Thus many
 ///   quick look-ups do not flood the name server, and slow ones stop counting after 20 ms.
 /// - **Turns.** Domains take turns, with one name per turn.
-/// - **Hosts file.** Its names need no name server. Only the limit applies to them, and they have reserved threads.
+/// - **Hosts file.** Its names need no name server. Only the limit applies to them, and some threads are reserved.
 package struct LookUpMachine {
     package struct Limits: Sendable {
         /// The maximum number of look-ups that run at the same time, each on its own thread.
         package var threadCount = 512
         /// The part of ``threadCount`` that only names of the hosts file may use.
         package var localReserve = 8
-        /// The maximum number of look-ups that run and are younger than ``burstDuration``. Each sends two queries, and
-        /// dnsmasq refuses queries when 150 are under way.
+        /// The maximum number of running look-ups that are younger than ``burstDuration``. Each sends two queries, and
+        /// dnsmasq refuses queries while 150 others are unanswered.
         package var burst = 64
         /// The time after which a running look-up does not count towards ``burst`` any more.
         package var burstDuration = Duration.milliseconds(20)
@@ -38,9 +38,9 @@ package struct LookUpMachine {
     private struct LookUp {
         /// The name's domain; `nil` for a name of the hosts file.
         let domain: String?
-        /// The time at which it started; `nil` while it is queued.
+        /// The time at which the look-up started; `nil` while it is queued.
         var startedAt: MonotonicTime?
-        /// Whether a caller waits for it. A queued look-up without callers is removed.
+        /// Whether a caller waits for the result. A queued look-up without callers is removed.
         var isWanted = true
     }
 

@@ -4,9 +4,9 @@ import Synchronization
 
 /// Resolves host names.
 public protocol Resolver: Sendable {
-    /// The addresses of a host, in the order of preference; the connect race interleaves their families (RFC 8305 §4).
-    /// Called when a connection is opened, never for address literals. When its task is cancelled it should return
-    /// soon; its result is then ignored.
+    /// Returns the addresses of a host, best first; the connect race interleaves their families (RFC 8305 §4). Called
+    /// when a connection is opened, never for address literals. The call should return soon after its task is
+    /// cancelled; the result is then ignored.
     /// - Parameters:
     ///   - host: An ASCII host name, without brackets and without port.
     ///   - port: 1–65535, to be put into each address.
@@ -17,26 +17,27 @@ public protocol Resolver: Sendable {
 /// The system's resolver: `getaddrinfo`.
 ///
 /// The file nsswitch.conf selects the sources of names: the hosts file, DNS, multicast DNS, systemd-resolved, or a
-/// directory such as LDAP. A resolver library such as c-ares knows only the first two, and
-/// would resolve names differently from other programs of the machine.
+/// directory such as LDAP. A resolver library such as c-ares knows only the first two, and would resolve names
+/// differently from other programs of the machine.
 ///
 /// Two kinds of hosts are resolved without the system:
-/// - `localhost` and names below it are the addresses `::1` and `127.0.0.1` (RFC 6761 §6.3).
-/// - Address literals, with or without a zone, are their addresses.
+/// - `localhost` and names below it resolve to `::1` and `127.0.0.1` (RFC 6761 §6.3).
+/// - Address literals, with or without a zone, are parsed.
 ///
-/// `getaddrinfo` blocks a thread, for ten seconds and more if the name server is silent. In a process these rules hold:
+/// `getaddrinfo` blocks a thread, for ten seconds or more if the name server is silent. Therefore these rules apply to
+/// all look-ups of a process:
 /// - Concurrent calls for the same name, in any letter case and with any port, share one look-up.
 /// - A cancelled call returns immediately. A look-up that has not started is removed if no other call waits for it.
 /// - Up to 512 look-ups run at the same time, fewer if the process may open fewer than 1,024 descriptors. No more than
 ///   64 of them are younger than 20 ms, so that the name server is not flooded.
 /// - A domain (the last two labels of a name) may use no more threads than are free: at most half. Thus a name resolves
-///   without delay while 200 others do not.
-/// - Names of `/etc/hosts` do not wait for those of other names, and eight threads are reserved for them.
+///   without delay even while the look-ups of 200 names of another domain hang.
+/// - Names in `/etc/hosts` do not wait for names that need a name server: eight threads are reserved for them.
 public struct SystemResolver: Resolver {
     /// The system's resolver.
     public init() {}
 
-    /// The addresses, in the order the system prefers them.
+    /// Returns the addresses, in the system's order of preference.
     public func addresses(of host: String, port: Int) async throws(ResolutionError) -> [SocketAddress] {
         guard let port = UInt16(exactly: port) else {
             throw ResolutionError(host: host, code: EAI_SERVICE, message: "\(port) is not a port number")
@@ -48,7 +49,7 @@ public struct SystemResolver: Resolver {
         return try await InFlightLookups.system.addresses(of: host, port: port, loop: loop)
     }
 
-    /// The maximum length of a name: 253 bytes by RFC 1035 §2.3.4, a dot at the end, and one in reserve.
+    /// The maximum length of a name: 253 bytes by RFC 1035 §2.3.4, a dot at the end, and one spare byte.
     static let nameLimit = 255
 
     /// The result for a host that can be resolved without waiting: an invalid one, `localhost`, or an address literal.
@@ -59,7 +60,7 @@ public struct SystemResolver: Resolver {
         if isLocalhost(host) {
             return .success(["::1", "127.0.0.1"].compactMap { SocketAddress(literal: $0, port: 0) })
         }
-        // Does not block: with this flag no name is looked up.
+        // Does not block: with this flag `getaddrinfo` only parses.
         let literal = lookUp(host, flags: AI_NUMERICHOST)
         guard case .success = literal else { return nil }
         return literal
@@ -72,7 +73,7 @@ public struct SystemResolver: Resolver {
         return named.last == "localhost" && !named.contains("")
     }
 
-    /// The addresses of a host, with port 0. Blocks the thread unless the flags say `AI_NUMERICHOST`.
+    /// Returns the addresses of a host, with port 0. Blocks the thread unless the flags contain `AI_NUMERICHOST`.
     static func lookUp(_ host: String, flags: Int32 = 0) -> InFlightLookups.Answer {
         var hints = unsafe addrinfo()
         unsafe hints.ai_family = AF_UNSPEC
@@ -124,7 +125,7 @@ final class HostsFile: Sendable {
         let version = SystemFile.Version(of: path)
         let known = state.withLock { $0.version == version ? $0.names : nil }
         if let known { return known.contains(name) }
-        // Read outside of the lock: others must not wait. After stat the path may become a pipe, hence O_NONBLOCK.
+        // Read outside of the lock, so that other callers do not wait. O_NONBLOCK: the path may become a pipe.
         let bytes = version.flatMap { _ in
             try? SystemFile.contents(of: path, limit: HostsFile.byteLimit, flags: O_NONBLOCK | O_NOCTTY)
         }

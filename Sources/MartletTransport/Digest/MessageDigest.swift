@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// A hash that is computed incrementally, by one task at a time. After an error ``finish()`` throws.
+/// A hash that is computed incrementally, by one task at a time. An error of an update is thrown by ``finish()``.
 @safe package final class MessageDigest {
     package let algorithm: MessageDigestAlgorithm
     private let context: OpaquePointer
@@ -8,7 +8,7 @@ import COpenSSL
     private var isSound = true
 
     /// Creates the digest of no bytes.
-    /// - Throws: If this system's OpenSSL does not have the function.
+    /// - Throws: An error if this system's OpenSSL does not have the function.
     package init(_ algorithm: MessageDigestAlgorithm) throws(MessageDigestError) {
         OpenSSLLibrary.load()
         guard let context = unsafe EVP_MD_CTX_new() else { throw MessageDigestError(algorithm: algorithm) }
@@ -37,7 +37,7 @@ import COpenSSL
     }
 
     /// The digest of all bytes. It can be requested once.
-    /// - Throws: If a step failed, or the digest was requested before.
+    /// - Throws: An error if a step failed, or the digest was requested before.
     package func finish() throws(MessageDigestError) -> [UInt8] {
         guard isSound else { throw MessageDigestError(algorithm: algorithm) }
         isSound = false
@@ -55,7 +55,7 @@ import COpenSSL
     }
 
     /// The digest of some bytes.
-    /// - Throws: If this system's OpenSSL does not have the function.
+    /// - Throws: An error if this system's OpenSSL does not have the function.
     package static func digest(_ algorithm: MessageDigestAlgorithm, of bytes: some Sequence<UInt8>)
         throws(MessageDigestError) -> [UInt8]
     {
@@ -75,7 +75,7 @@ import COpenSSL
 }
 
 /// The hash functions for Digest authentication, and for checksums of files. MD5 and SHA-1 do not protect against
-/// tampering; they exist because servers request the former, and publishers of files still use the latter.
+/// tampering; they exist because servers still request MD5, and publishers of files still use both.
 package enum MessageDigestAlgorithm: String, Hashable, Sendable, CaseIterable {
     /// MD5 (RFC 1321), 16 bytes.
     case md5

@@ -4,8 +4,8 @@ import Glibc
 import Synchronization
 
 /// A few threads for calls that block: name resolution, file reads, loading of trust stores. Swift's cooperative pool
-/// has one thread per core; one blocking call there would stop half of a small machine. Threads start when work waits
-/// and no thread is free, up to the limit, and end after ten idle seconds.
+/// has one thread per core; one blocking call there would stop half of a small machine. A thread starts if work is
+/// queued and no thread is idle, up to the limit, and ends after ten idle seconds.
 package final class BlockingThreadPool: Sendable {
     private struct State {
         var work = Deque<@Sendable () -> Void>()
@@ -13,18 +13,18 @@ package final class BlockingThreadPool: Sendable {
         var idleCount = 0
     }
 
-    /// A value in transit from a worker to the task that waits for it.
+    /// The result of a closure, for the task that waits for it.
     private final class ResultBox<Value: Sendable>: Sendable { let value = Mutex<Value?>(nil) }
 
     private let state = Mutex(State())
     private let threadLimit: Int
     private let stackByteCount: Int?
-    /// Counts the jobs that are queued: idle threads wait on it.
+    /// Counts the queued closures. Idle threads wait for it.
     private let semaphore = Semaphore()
-    /// The workers that all sessions share.
+    /// The pool that all sessions share.
     package static let shared = BlockingThreadPool(threadLimit: 4)
 
-    /// Creates workers.
+    /// Creates a pool without threads.
     /// - Parameters:
     ///   - threadLimit: The maximum number of threads.
     ///   - stackByteCount: The size of each thread's stack; `nil` for the system's default, mostly 8 MiB.
@@ -50,12 +50,12 @@ package final class BlockingThreadPool: Sendable {
         return box.value.withLock { $0 } ?? resumed
     }
 
-    /// As ``run(_:)``, for a closure that may fail.
+    /// Runs a blocking closure that may throw, like ``run(_:)``.
     package func run<Value: Sendable, Failure: Error>(throwing body: @escaping @Sendable () throws(Failure) -> Value)
         async throws(Failure) -> Value
     { try await run { Result(catching: body) }.get() }
 
-    /// Queues a closure, which resumes its caller by itself.
+    /// Queues a closure to run on a worker, without waiting for its result.
     package func submit(_ body: @escaping @Sendable () -> Void) {
         let mustStart = state.withLock { state in
             state.work.append(body)
@@ -67,8 +67,8 @@ package final class BlockingThreadPool: Sendable {
             do throws(SystemError) {
                 try Thread.start(name: "martlet-worker", stackByteCount: stackByteCount) { self.serve() }
             } catch {
-                // This thread replaces the one that did not start, unless there are others: callers rely on the limit of
-                // threads, and with one thread on the order.
+                // If the pool has no other thread, the caller's thread does the work. Otherwise it must not, because
+                // callers rely on the limit of threads, and with one thread on the order.
                 while let work = state.withLock({ state -> (@Sendable () -> Void)? in
                     let next = state.threadCount == 1 ? state.work.popFirst() : nil
                     if next == nil { state.threadCount -= 1 }
@@ -97,7 +97,7 @@ package final class BlockingThreadPool: Sendable {
     }
 }
 
-/// A counting semaphore of the system, on which threads of Martlet's own block; never threads of Swift's pool.
+/// A counting semaphore of the system. Only Martlet's own threads wait for it, never threads of Swift's pool.
 /// `@unchecked Sendable`: the pointer is set once, and the system guards the semaphore.
 @safe final class Semaphore: @unchecked Sendable {
     private let pointer: UnsafeMutablePointer<sem_t>

@@ -18,18 +18,18 @@ public import Synchronization
         }
     }
 
-    /// Guards the above: writers of the value, and tasks that wait for it.
+    /// Guards the state: shared by the writers of the value and the tasks that wait for it.
     @usableFromInline let state: Mutex<State>
 
     @inlinable package init(_ value: Value) { state = Mutex(State(value: value)) }
 
     @inlinable package var value: Value { state.withLock { $0.value } }
 
-    /// Changes the value. Does nothing after the end, or if the value is the same.
+    /// Changes the value. Does nothing after ``finish()``, or if the value is the same.
     /// - Parameter value: Called under the lock, so that of concurrent changes the last one wins.
     @inlinable package func update(_ value: () -> Value) { change { $0 = value() } }
 
-    /// Changes the value in place, under the lock; else as ``update(_:)``.
+    /// Changes the value in place, under the lock, like ``update(_:)``.
     @inlinable package func change(_ body: (inout Value) -> Void) {
         wake { state in
             var value = state.value
@@ -41,7 +41,7 @@ public import Synchronization
         }
     }
 
-    /// Ends all waits, after they have returned the last value.
+    /// Ends the changes: every reader receives the last value, and then `nil`.
     @inlinable package func finish() {
         wake { state in
             state.isFinished = true
@@ -86,7 +86,7 @@ public import Synchronization
 }
 
 extension CurrentValue {
-    /// Waits for a value that satisfies a condition; else as ``next(after:)``.
+    /// Waits for a value that satisfies a condition, like ``next(after:)``.
     package func next(after seen: UInt64 = 0, where isWanted: (Value) -> Bool) async -> (version: UInt64, value: Value)?
     {
         var seen = seen
@@ -104,9 +104,9 @@ extension CurrentValue<Bool> {
     @discardableResult package func becomesTrue() async -> Bool { await next { $0 } != nil }
 }
 
-/// Values from any number of senders for tasks that receive them in turn. Its size is not limited: the senders must
-/// limit it. It is an `AsyncStream` at a fraction of the cost, since its code is specialized where it is used. Any
-/// number of tasks may wait, and a task that is cancelled does not end it for the others.
+/// A queue of values from any number of senders to any number of receiving tasks; each value goes to one task. The size
+/// has no limit, so the senders must limit it. A mailbox costs a fraction of an `AsyncStream`, because its code is
+/// specialized where it is used. A receiver that is cancelled does not end the mailbox for others.
 @usableFromInline package final class Mailbox<Value: Sendable>: Sendable {
     @usableFromInline struct State {
         @usableFromInline var values: Deque<Value>
@@ -117,23 +117,23 @@ extension CurrentValue<Bool> {
 
         @inlinable init() { (values, isClosed, waiters, lastWaiter) = (Deque(), false, Deque(), 0) }
 
-        /// The result for a task that need not wait; `nil` if it has to.
+        /// Returns the result for a task that need not wait; `nil` if the task has to wait.
         @inlinable mutating func takePresent() -> Value?? {
             if let value = values.popFirst() { return .some(value) }
             return isClosed || Task.isCancelled ? .some(nil) : nil
         }
     }
 
-    /// Guards the above: senders, and the tasks that take.
+    /// Guards the state: shared by the senders and the receiving tasks.
     @usableFromInline let state: Mutex<State>
 
     @inlinable package init() { state = Mutex(State()) }
 
-    /// Appends a value. Does nothing after the end.
+    /// Appends a value. Does nothing after ``close()``.
     @inlinable package func send(_ value: Value) { post(value)?.resume(returning: value) }
 
-    /// As ``send(_:)``, for a sender that holds a lock.
-    /// - Returns: The waiter to resume with the value after the lock.
+    /// Appends a value like ``send(_:)``, for a sender that holds a lock.
+    /// - Returns: The waiter to resume with the value after the lock is released.
     @inlinable package func post(_ value: Value) -> Waiter<Value?>? {
         state.withLock { state in
             guard !state.isClosed else { return nil }
@@ -153,7 +153,7 @@ extension CurrentValue<Bool> {
         for (_, waiter) in waiters { waiter.resume(returning: nil) }
     }
 
-    /// The next value; without one, `nil` at the end and when the task is cancelled.
+    /// Waits for the next value. Returns `nil` if no value is left after ``close()``, or when the task is cancelled.
     @inlinable package func next() async -> Value? {
         let (present, number) = state.withLock { state -> (Value??, UInt64) in
             if let present = state.takePresent() { return (present, 0) }
@@ -179,12 +179,12 @@ extension CurrentValue<Bool> {
     }
 }
 
-/// A subscription to a value that is followed only while there are subscribers.
+/// A subscription to a value that is updated only while there are subscribers.
 package final class WatchSubscription<Value: Sendable & Equatable>: Sendable {
     private let newest: CurrentValue<Value?>
     private let end: @Sendable () -> Void
 
-    /// Subscribes to a value that is `nil` until it is known. The closure is called at the end of the subscription.
+    /// Subscribes to a value, which is `nil` until it is known. Releasing the subscription calls the closure.
     package init(to newest: CurrentValue<Value?>, end: @escaping @Sendable () -> Void) {
         self.newest = newest
         self.end = end
@@ -199,7 +199,7 @@ package final class WatchSubscription<Value: Sendable & Equatable>: Sendable {
     }
 }
 
-/// One pass over a value that changes: each value that differs from the one before.
+/// A reader of a changing value: each value differs from the one before.
 package struct ValueReader<Value: Sendable & Equatable>: Sendable {
     private let take: @Sendable (UInt64) async -> (version: UInt64, value: Value)?
     private var seen: UInt64 = 0

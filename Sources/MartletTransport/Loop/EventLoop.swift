@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// A connection makes its system call on its caller's thread and uses the loop only if the call would block. With 64
 /// connections on two cores, this handles a fifth more requests than running connections on the loop. The loop can also
-/// run tasks: as task executor it avoids switching threads, which pays with many connections and costs with one.
+/// run tasks: as a task executor it avoids thread switches, which is faster with many connections and slower with one.
 package final class EventLoop: TaskExecutor {
     private struct Registrations {
         /// Indexed by descriptor: the kernel assigns small, dense numbers.
@@ -32,10 +32,10 @@ package final class EventLoop: TaskExecutor {
     }
 
     private enum Target {
-        /// A socket, by its registration: a weak reference would make each later retain and release slow, and a strong
-        /// one would keep it until its last deadline.
+        /// A socket, by its registration. A weak reference would make each later retain and release slow, and a strong
+        /// one would keep the socket in memory until its last deadline.
         case socket(descriptor: Int32, number: UInt32)
-        /// An object that the timer does not keep in memory.
+        /// An object that the timer does not retain.
         case object(WeakTarget)
         /// An object that is retained and released too often for a weak reference.
         case retained(any TimerTarget)
@@ -60,11 +60,11 @@ package final class EventLoop: TaskExecutor {
     private let poller: Poller
     private let thread = Atomic<UInt>(0)
 
-    /// The loop that all sessions share: started on first use, it lives as long as the process. It fails if the kernel
-    /// refuses the two descriptors that it needs.
+    /// The loop that all sessions share. It starts on first use, and lives as long as the process. A failure if the
+    /// system refuses its two descriptors or its thread.
     package static let shared = Result { () throws(SystemError) in try EventLoop.start() }
 
-    /// The shared loop, or, if the kernel refused it, a loop without a thread, which rejects every socket.
+    /// The shared loop; if it could not be started, a loop without a thread, which rejects every socket.
     package static let sharedOrStalled: EventLoop = {
         switch shared {
         case .success(let loop): loop
@@ -84,7 +84,7 @@ package final class EventLoop: TaskExecutor {
         return loop
     }
 
-    /// Ends the thread after the jobs that are enqueued. Only loops that a test started are stopped.
+    /// Ends the thread after the enqueued jobs. Only tests stop their loops.
     package func stop() {
         agenda.withLock { $0.isStopped = true }
         poller.wake()
@@ -131,8 +131,8 @@ package final class EventLoop: TaskExecutor {
     // MARK: Timers
 
     /// Calls a target at an instant, or a little later: up to a millisecond, and longer on a busy machine.
-    /// - Parameter isRetained: Whether the target stays in memory until then. A target that many threads use all the
-    ///   time should: a weak reference would make each later retain and release of it slow.
+    /// - Parameter isRetained: Whether the target is retained until then. Use `true` for a target that many threads use
+    ///   all the time, because a weak reference would make each later retain and release of the target slow.
     package func schedule(
         _ target: any TimerTarget, token: UInt64, at deadline: MonotonicTime, isRetained: Bool = false
     ) {
@@ -140,7 +140,7 @@ package final class EventLoop: TaskExecutor {
         insert(Timer(deadline: deadline, token: token, target: target))
     }
 
-    /// Calls the readiness registered under a number at an instant, if it still is.
+    /// Calls the readiness that is registered under a number at an instant, if it is still registered then.
     func schedule(descriptor: Int32, number: UInt32, token: UInt64, at deadline: MonotonicTime) {
         insert(Timer(deadline: deadline, token: token, target: .socket(descriptor: descriptor, number: number)))
     }
@@ -156,8 +156,8 @@ package final class EventLoop: TaskExecutor {
         if mustWake { poller.wake() }
     }
 
-    /// Removes the timers whose target was released: those of a minute's abandoned requests can be a hundred thousand.
-    /// The next sweep runs at twice the remaining number, so that as many insertions share its cost.
+    /// Removes the timers whose target was released: a minute of abandoned requests can leave a hundred thousand. The
+    /// next sweep runs at twice the remaining number, so that as many insertions share its cost.
     /// - Returns: The objects that were checked, which the caller releases after the lock.
     private func sweep(_ agenda: inout Agenda) -> [any TimerTarget] {
         var objects: [any TimerTarget] = []
@@ -189,7 +189,7 @@ package final class EventLoop: TaskExecutor {
         let job = UnownedJob(job)
         let mustWake = agenda.withLock { agenda in
             agenda.jobs.append(job)
-            // The thread sets the time before each wait and clears it when it wakes.
+            // The thread sets `sleepsUntil` before each wait, and clears it when it wakes.
             return agenda.sleepsUntil.nanoseconds != 0 && agenda.jobs.count == 1
         }
         if mustWake { poller.wake() }
@@ -238,7 +238,7 @@ package final class EventLoop: TaskExecutor {
         }
     }
 
-    /// Runs the jobs that are enqueued now, but not those that they add: sockets take their turn in between.
+    /// Runs the jobs that are enqueued now. Jobs that they add run after the next check of the sockets.
     /// - Returns: Whether the loop was stopped and nothing is left to run.
     private func runJobs() -> Bool {
         var jobs = agenda.withLock { agenda in
@@ -251,28 +251,28 @@ package final class EventLoop: TaskExecutor {
     }
 }
 
-/// An object that the event loop calls when an instant has passed. Timers are lazy: if the deadline of a target has
-/// moved, the timer fires at the old instant and the target returns the later one. So postponing a deadline, which
-/// every request does, costs only a store.
+/// An object that the event loop calls when an instant has passed. Timers are lazy: if a target has postponed its
+/// deadline, the timer still fires at the old instant, and the target returns the new one. So postponing a deadline,
+/// which every request does, costs only a store.
 package protocol TimerTarget: AnyObject, Sendable {
     /// Called on the loop's thread; must not block.
     /// - Parameters:
     ///   - token: The number that the target passed when it armed the timer.
-    ///   - now: The present instant.
+    ///   - now: The current instant.
     /// - Returns: The time of the next call with the same token; `nil` for none.
     func timerFired(token: UInt64, now: MonotonicTime) -> MonotonicTime?
 }
 
 /// An epoll instance and the eventfd that wakes it.
 ///
-/// Descriptors are registered once, edge-triggered. Each event carries a registration number besides the descriptor: a
-/// batch may contain an event of a descriptor that other code has since closed and reopened.
+/// Descriptors are registered once, edge-triggered. Each event has a registration number besides the descriptor,
+/// because a batch may contain an event of a descriptor that was closed, and whose number is in use again.
 ///
 /// `@unchecked Sendable`: the kernel guards the descriptors; only `wait`, on the loop's thread, uses the buffer.
 @safe package struct Poller: ~Copyable, @unchecked Sendable {
     struct Event {
         var descriptor: Int32
-        /// The number under which it was registered.
+        /// The number under which the descriptor was registered.
         var registration: UInt32
         /// Bytes can be read, or a read reports the end or an error.
         var isReadable: Bool
@@ -287,7 +287,7 @@ package protocol TimerTarget: AnyObject, Sendable {
     private let events: UnsafeMutableBufferPointer<epoll_event>
 
     /// Opens the instance.
-    /// - Throws: The errno of the call that failed.
+    /// - Throws: The system call that failed, with its errno.
     init() throws(SystemError) {
         let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         let wakeup = epoll < 0 ? -1 : eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -334,7 +334,7 @@ package protocol TimerTarget: AnyObject, Sendable {
         }
     }
 
-    /// Registers a descriptor under a number, which must not be zero: that is the eventfd's.
+    /// Registers a descriptor under a number. Zero is reserved for the eventfd.
     func add(_ descriptor: Int32, registration: UInt32, interest: Interest) throws(SystemError) {
         var event = unsafe epoll_event()
         unsafe event.events = interest.flags

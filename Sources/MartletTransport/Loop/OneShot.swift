@@ -1,7 +1,7 @@
 import Synchronization
 
 /// A value that one task waits for and another delivers once. A deadline or an interruption may end the wait first. A
-/// lock decides which of them comes first; the others are informed that they came too late.
+/// lock decides which of the three comes first; the calls of the others return `false`.
 package final class OneShot<Value: Sendable>: TimerTarget {
     package enum Outcome: Sendable {
         case value(Value)
@@ -25,11 +25,11 @@ package final class OneShot<Value: Sendable>: TimerTarget {
     package init() {}
 
     /// Delivers the value.
-    /// - Returns: Whether it came first. If not, it is discarded.
+    /// - Returns: Whether the value came first. If not, it is discarded.
     @discardableResult package func fulfill(_ value: Value) -> Bool { settle(.value(value)) }
 
     /// Ends the wait with ``Outcome/interrupted``.
-    /// - Returns: Whether it came first.
+    /// - Returns: Whether the interruption came first.
     @discardableResult package func interrupt() -> Bool { settle(.interrupted) }
 
     private func settle(_ outcome: Outcome) -> Bool {
@@ -60,7 +60,7 @@ package final class OneShot<Value: Sendable>: TimerTarget {
         return state.withLock { $0.outcome } ?? resumed
     }
 
-    /// Waits as ``wait(until:on:)`` does, and is interrupted when the task is cancelled.
+    /// Waits like ``wait(until:on:)``, and returns ``Outcome/interrupted`` when the task is cancelled.
     package func waitUnlessCancelled(until deadline: MonotonicTime, on loop: EventLoop) async -> Outcome {
         await withTaskCancellationHandler {
             await wait(until: deadline, on: loop)

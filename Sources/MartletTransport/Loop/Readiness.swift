@@ -2,9 +2,9 @@ import Synchronization
 
 /// The readiness of one socket: a one-slot latch per direction, and the task that waits on it.
 ///
-/// The loop signals; the tasks of the connection make their system call, and wait here only if it would block. An edge
-/// that comes between the failed call and the wait stays in the latch, so it is never lost. At most one task waits per
-/// direction: a connection has one reader and one writer.
+/// The tasks of the connection make their system calls, and wait here only if a call would block. The loop signals
+/// edges. An edge between the failed call and the wait stays in the latch, so it is never lost. At most one task waits
+/// per direction: a connection has one reader and one writer.
 package final class Readiness: TimerTarget {
     package enum Direction: UInt64, Sendable {
         /// Bytes from the peer.
@@ -34,9 +34,9 @@ package final class Readiness: TimerTarget {
 
     private struct Latch {
         var isSignaled = false
-        /// The last call found nothing (or read all bytes), and no edge has occurred since.
+        /// Whether the last call read all bytes, or found none. An edge since then is in ``isSignaled``.
         var isDrained = false
-        /// The next wait is to end immediately: it was woken before it began.
+        /// Whether the next wait ends immediately, because it was woken before it began.
         var wakesNextWait = false
         var waiter: Waiter<Outcome>?
         var deadline = MonotonicTime.distantFuture
@@ -53,12 +53,12 @@ package final class Readiness: TimerTarget {
     private struct State {
         var read = Latch()
         var write = Latch()
-        /// The reader cannot continue before something was written: a write edge wakes it as well.
+        /// Whether a write edge also wakes the reader, which must write before it can continue.
         var readerWantsWrite = false
         var isHangup = false
         var isInterrupted = false
         var isClosed = false
-        /// Notified on the loop's thread of any read edge while the connection idles in the pool.
+        /// The object that is notified of read edges while the connection is idle in the pool.
         var idleObserver: (any IdleStreamObserver)?
 
         var isWorthReading: Bool { read.isSignaled || !read.isDrained || isHangup || isClosed || isInterrupted }
@@ -68,7 +68,7 @@ package final class Readiness: TimerTarget {
         }
     }
 
-    /// Guards all of the above; held for a few loads and stores, never while a continuation is resumed.
+    /// Guards the state; held for a few loads and stores, never while a continuation is resumed.
     private let state = Mutex(State())
     private let loop: EventLoop
     private let descriptor: Int32
@@ -108,11 +108,11 @@ package final class Readiness: TimerTarget {
 
     package func beginWrite() { state.withLock { $0.write.isSignaled = false } }
 
-    /// Sets whether write edges wake the reader in addition to a waiting writer. A reply to a TLS record may have to be
-    /// sent before the record can be read. An earlier edge does not count: the caller tries again before it waits.
+    /// Sets whether write edges wake the reader in addition to a waiting writer. TLS may have to send a reply before it
+    /// can read on. Edges before this call do not wake the reader: the caller tries again before it waits.
     package func setWakesReaderOnWritable(_ isOn: Bool) { state.withLock { $0.readerWantsWrite = isOn } }
 
-    /// Waits until a direction is signaled, or the deadline passes. The instant zero means no waiting.
+    /// Waits until a direction is signaled, or the deadline passes. With the instant zero it does not wait.
     package func wait(for direction: Direction, until deadline: MonotonicTime) async -> Outcome {
         if deadline.nanoseconds == 0 { return state.withLock { poll(&$0, direction) } ?? .timedOut }
         return await suspend { (waiter: Waiter<Outcome>) in
@@ -129,7 +129,7 @@ package final class Readiness: TimerTarget {
                 }
                 return nil
             }
-            // A task that waited before is resumed to try again, so that it is not lost.
+            // Another task that was waiting is resumed and tries again; otherwise it would wait forever.
             displaced?.resume(returning: .ready)
             if let outcome {
                 waiter.resume(returning: outcome)
@@ -148,21 +148,21 @@ package final class Readiness: TimerTarget {
         let isReady = state.withLatch(direction) { latch in
             let isReady = latch.wakesNextWait || latch.isSignaled || isHangup
             latch.wakesNextWait = false
-            // A read clears its own signal when it is tried.
+            // The signal for reading is cleared by `beginRead()`.
             if direction == .write { latch.isSignaled = false }
             return isReady
         }
         return isReady ? .ready : nil
     }
 
-    /// Makes a waiting reader try again, as when its deadline has changed. Without one, the next wait ends immediately:
-    /// a reader may have checked its deadline just before, and be about to wait.
+    /// Makes a waiting reader try again, for example with a new deadline. Without a waiting reader, the next wait ends
+    /// immediately: a reader may have checked its deadline just before, and be about to wait.
     package func wakeReader() {
         let waiter = state.withLock { $0.read.wake() }
         waiter?.resume(returning: .ready)
     }
 
-    /// Makes a waiting writer try again; else as ``wakeReader()``.
+    /// Makes a waiting writer try again, like ``wakeReader()``.
     package func wakeWriter() {
         let waiter = state.withLock { $0.write.wake() }
         waiter?.resume(returning: .ready)
@@ -186,25 +186,25 @@ package final class Readiness: TimerTarget {
         }
         reader?.resume(returning: .closed)
         writer?.resume(returning: .closed)
-        // Released outside of the lock: it may hold the last reference to much.
+        // Released outside of the lock: this may release many other objects.
         _ = observer
     }
 
-    /// Ends the watch of ``observeIdle(_:)``.
+    /// Ends the observation that ``observeIdle(_:)`` started.
     /// - Returns: Whether there may be something to read: an edge has occurred after the last read, or that read left
     ///   bytes, which cause no other edge.
     package func stopObservingIdle() -> Bool {
         let (observer, mayHaveBytes) = state.withLock { ($0.idleObserver.take(), $0.isWorthReading) }
-        // Released outside of the lock: it may hold the last reference to much.
+        // Released outside of the lock: this may release many other objects.
         _ = observer
         return mayHaveBytes
     }
 
     /// Notifies an observer, on the loop's thread, of every later read edge, and immediately if there was one since the
-    /// last read. It is retained until ``stopObservingIdle()`` or ``close()``.
+    /// last read. The observer is retained until ``stopObservingIdle()`` or ``close()``.
     package func observeIdle(_ observer: any IdleStreamObserver) {
         let isSignaled = state.withLock { state in
-            // The socket may have been closed since the caller decided to watch it. Observer and socket refer to each
+            // The socket may have been closed since the caller decided to observe it. Observer and socket refer to each
             // other, and nothing would break that cycle later.
             guard !state.isClosed else { return false }
             state.idleObserver = observer
@@ -244,7 +244,7 @@ package final class Readiness: TimerTarget {
         var expired: Waiter<Outcome>?
         let next = state.withLock { state in
             state.withLatch(Direction(rawValue: token) ?? .write) { latch -> MonotonicTime? in
-                // A timer that an earlier one has replaced does nothing.
+                // A timer for a later time, which an earlier one has replaced, does nothing.
                 guard latch.armed <= now else { return nil }
                 latch.armed = .distantFuture
                 guard latch.waiter != nil, latch.deadline != .distantFuture else { return nil }

@@ -4,7 +4,7 @@ import Glibc
 package import SystemPackage
 
 /// An instant of the monotonic clock (`CLOCK_MONOTONIC`), in nanoseconds since an arbitrary start. All deadlines inside
-/// Martlet have this type: eight bytes, compared with one instruction, never set back by a change of the wall clock.
+/// Martlet have this type: eight bytes, compared with one instruction, unaffected by changes of the wall clock.
 /// ``distantFuture`` means "no deadline".
 package struct MonotonicTime: Comparable, Hashable, Sendable {
     /// Nanoseconds since the clock's start.
@@ -22,13 +22,13 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
 
     package static func now() -> MonotonicTime { MonotonicTime(of: CLOCK_MONOTONIC) }
 
-    /// The present instant of the clock that includes the time for which the computer was suspended (`CLOCK_BOOTTIME`).
+    /// The current instant of `CLOCK_BOOTTIME`, which also advances while the computer is suspended.
     package static func sinceBoot() -> MonotonicTime { MonotonicTime(of: CLOCK_BOOTTIME) }
 
-    /// This instant moved by a duration, within the range of instants (a negative sum is the start).
+    /// This instant moved by a duration, clamped to the range of instants. ``distantFuture`` does not move.
     package func advanced(by duration: Duration) -> MonotonicTime {
         if self == .distantFuture { return self }
-        // Not by its components, which takes three times as long.
+        // `Duration.components` would take three times as long.
         let delta = duration.attoseconds / 1_000_000_000
         let magnitude = UInt64(exactly: delta.magnitude) ?? .max
         let (sum, isOutOfRange) =
@@ -40,7 +40,7 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
     /// The instant after a duration; ``distantFuture`` without a duration.
     package func deadline(after duration: Duration?) -> MonotonicTime { duration.map(advanced(by:)) ?? .distantFuture }
 
-    /// The time from an earlier instant to this one; zero if that one is not earlier.
+    /// The time from another instant to this one; zero if the other instant is not earlier.
     package func since(_ earlier: MonotonicTime) -> Duration {
         guard self > earlier else { return .zero }
         return .nanoseconds(Int64(clamping: nanoseconds - earlier.nanoseconds))
@@ -49,14 +49,13 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
     package static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 
-/// Conversions of any duration, extreme settings included. `Duration.components` and the sum, the double and the
-/// fraction of a large duration trap. No code outside of this file takes a duration apart, and a duration from a
-/// setting is ``bounded`` before it is used in a calculation.
+/// Conversions of any duration, extreme settings included. For large durations, `Duration.components` and arithmetic
+/// trap. So a duration from a setting is ``bounded`` before it is used in a calculation.
 extension Duration {
-    /// The longest span of a setting: a hundred years.
+    /// The maximum duration of a setting: a hundred years.
     package static let longest = Duration.seconds(100 * 365 * 86_400)
 
-    /// The nearest span from zero to ``longest``.
+    /// The duration, clamped to the range from zero to ``longest``.
     package var bounded: Duration { min(max(self, .zero), .longest) }
 
     /// The whole seconds, or the nearest `Int64`.
@@ -76,10 +75,10 @@ enum Thread {
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// Starts a thread that ends with its closure. All signals are blocked on it: they are the program's.
+    /// Starts a thread that ends with its closure. All signals are blocked on it, for the program's own threads.
     /// - Parameters:
-    ///   - name: At most 15 bytes are shown by the system's tools.
-    ///   - stackByteCount: The size of the stack; `nil`, or a size that the system refuses, for the system's default.
+    ///   - name: The name in the system's tools, which show at most 15 bytes.
+    ///   - stackByteCount: The size of the stack; `nil`, or a size that the system rejects, means the system's default.
     static func start(name: String, stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void)
         throws(SystemError)
     {
@@ -119,8 +118,8 @@ enum Thread {
 /// moment then reads freed memory, and the process ends with a signal or hangs. Martlet loads the library without this
 /// clean-up: a program may return from `main` while calls run, and the kernel reclaims the memory.
 ///
-/// The setting applies only if the library is not loaded yet, so each first use of OpenSSL calls ``load()``: the event
-/// loop, which every session needs, digests, pins, and ``OpenSSLErrors/clear()``, which precedes every other use.
+/// The setting applies only if the library is not loaded yet, so all code that may use OpenSSL first calls ``load()``:
+/// the event loop, which every session needs, digests, pins, and ``OpenSSLErrors/clear()``, which precedes other uses.
 enum OpenSSLLibrary {
     private static let loaded: Void = {
         // It fails only if memory is exhausted; the calls that follow then fail too, with their own errors.
@@ -132,8 +131,8 @@ enum OpenSSLLibrary {
 
 /// The environment variables of the process.
 package enum ProcessEnvironment {
-    /// The value of a variable; `nil` if it is not set, or empty. The C library forbids reading while another thread
-    /// sets a variable, so this is for the start of a program or session.
+    /// The value of a variable; `nil` if it is not set, or empty. The C library forbids this call while another thread
+    /// sets a variable, so it is only for the start of a program or session.
     package static func value(of name: String) -> String? {
         guard let value = unsafe getenv(name), unsafe value.pointee != 0 else { return nil }
         return unsafe String(cString: value)
@@ -142,7 +141,7 @@ package enum ProcessEnvironment {
 
 /// Files that are read as a whole: certificates, keys, lists of suffixes, the hosts file.
 enum SystemFile {
-    /// The identity and the state of a file: it is read again after they have changed.
+    /// The identity and the state of a file. If they have changed, the file is read again.
     struct Version: Hashable {
         private let numbers: [Int]
 
@@ -165,7 +164,7 @@ enum SystemFile {
         guard descriptor >= 0 else { throw SystemError(operation: "open", code: errno) }
         defer { close(descriptor) }
         var contents: [UInt8] = []
-        // Enough for a private key, so that no copy of it stays in freed memory.
+        // Enough for a private key: growing the array would leave a copy of the key in freed memory.
         contents.reserveCapacity(64 << 10)
         var chunk = [UInt8](repeating: 0, count: 64 << 10)
         defer { unsafe chunk.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) } }

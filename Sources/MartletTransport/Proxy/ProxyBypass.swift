@@ -1,20 +1,20 @@
-/// The servers that are reached without a proxy: the list of `no_proxy`, read as curl reads it.
+/// The servers that are reached without a proxy: the list in `no_proxy`, with the same meaning as in curl.
 ///
 /// Entries are separated by commas and white space:
 /// - `example.com`, `.example.com` and `*.example.com`: the name itself and every name below it, on whole labels.
 /// - `192.0.2.1`, `2001:db8::1`: that address, if the URL has an address.
-/// - `10.0.0.0/8`, `fe80::/10`: all addresses that begin with that number of those bits.
+/// - `10.0.0.0/8`, `fe80::/10`: all addresses with this prefix of 8 or 10 bits.
 /// - `*`: every server.
 ///
-/// A colon and a port may follow any of them but `*` (an IPv6 address is in brackets then): only that port matches.
-/// Case and a trailing dot make no difference. Names are never resolved for this. An invalid entry matches nothing.
+/// An entry other than `*` may end with a colon and a port (an IPv6 address is then in brackets), and matches only that
+/// port. Letter case and a trailing dot are ignored. No names are resolved for this. An invalid entry matches nothing.
 public struct ProxyBypass: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
         enum Pattern: Hashable, Sendable {
             case everything
             /// In lower case, without dots at its ends.
             case name(String)
-            /// Addresses of the same length that begin with that number of these bits.
+            /// All addresses of the same length that share this number of leading bits.
             case network([UInt8], bitCount: Int)
         }
 
@@ -34,12 +34,12 @@ public struct ProxyBypass: Hashable, Sendable {
         }
     }
 
-    /// The servers as a list.
+    /// The list of the valid entries, separated by commas.
     package var text: String { entries.map(\.text).joined(separator: ",") }
 
     private let entries: [Entry]
 
-    /// Reads a list.
+    /// Parses a list.
     public init(_ list: String) {
         entries = list.utf8.split { $0 == UInt8(ascii: ",") || $0 == 0x20 || (0x09...0x0D).contains($0) }.compactMap {
             ProxyBypass.entry(String(decoding: $0, as: UTF8.self))
@@ -54,8 +54,8 @@ public struct ProxyBypass: Hashable, Sendable {
 
     /// Whether a server matches.
     /// - Parameters:
-    ///   - host: A name, or an address with or without brackets.
-    ///   - port: Its port.
+    ///   - host: The server's name, or its address with or without brackets.
+    ///   - port: The server's port.
     public func contains(host: String, port: Int) -> Bool {
         guard !entries.isEmpty else { return false }
         let name = ProxyBypass.trimmed(ProxyBypass.withoutBrackets(host.lowercased()[...]))
@@ -119,7 +119,7 @@ public struct ProxyBypass: Hashable, Sendable {
         return name.isEmpty ? nil : Entry(pattern: .name(String(name)), port: port)
     }
 
-    /// A short number of plain digits.
+    /// A number of one to five plain digits.
     private static func number(_ text: Substring) -> Int? {
         let isPlain = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         return isPlain && (1...5).contains(text.utf8.count) ? Int(text) : nil
@@ -129,6 +129,6 @@ public struct ProxyBypass: Hashable, Sendable {
         text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text
     }
 
-    /// Without the dot of the root.
+    /// Removes the dot at the end of a fully qualified name.
     private static func trimmed(_ name: Substring) -> Substring { name.hasSuffix(".") ? name.dropLast() : name }
 }

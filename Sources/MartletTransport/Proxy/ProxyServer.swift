@@ -1,12 +1,12 @@
 /// A proxy: its protocol, address and credentials.
 ///
-/// Connections through two proxies that differ in any way are never exchanged. A copy costs one reference.
+/// Requests share a connection only if all properties of their proxies are equal. A copy costs one reference count.
 public struct ProxyServer: Hashable, Sendable {
     /// The protocol of a proxy.
     public enum Kind: Hashable, Sendable {
         /// Plain HTTP: forwarded requests and CONNECT tunnels (RFC 9110 §7.6, §9.3.6).
         case http
-        /// HTTP over TLS: the proxy proves its name first.
+        /// HTTP over TLS: the certificate of the proxy is verified before any request is sent.
         case https
         /// SOCKS version 5 (RFC 1928).
         case socks5(ProxyNameResolution)
@@ -70,7 +70,7 @@ public struct ProxyServer: Hashable, Sendable {
     /// The protocol of the proxy.
     public var kind: Kind { storage.parts.kind }
 
-    /// Its name in ASCII, or its address without brackets.
+    /// The name of the proxy in ASCII, or its address without brackets.
     public var host: String { storage.parts.host }
 
     /// The port of the proxy, 1–65535.
@@ -79,7 +79,7 @@ public struct ProxyServer: Hashable, Sendable {
     /// The credentials for the proxy; `nil` for none.
     public var credentials: ProxyCredentials? { storage.parts.credentials }
 
-    /// The settings for TLS with an HTTPS proxy. Their roots and identities are not used for servers, nor theirs here.
+    /// The settings for TLS with an HTTPS proxy. Servers never use them, and the proxy never uses those for servers.
     public var tls: TLSSettings { storage.parts.tls }
 
     /// Whether `http` requests also use a tunnel through an HTTP proxy, as with curl's `--proxytunnel`. `false` by
@@ -103,8 +103,8 @@ public struct ProxyServer: Hashable, Sendable {
         return kind == .http || kind == .https
     }
 
-    /// The destination of forwarded requests: the proxy, for any server. They have the scheme `http`, and so are not
-    /// secure, though TLS may be used with the proxy; a tunnel to the proxy's own address is another destination.
+    /// The destination of forwarded requests: the proxy, for any server. It is not secure, because forwarded requests
+    /// have the scheme `http`, even if TLS is used with the proxy.
     package var forwardingDestination: Destination { Destination(isSecure: false, host: host, port: port) }
 
     /// The address of the proxy on the network.
@@ -115,7 +115,7 @@ public struct ProxyServer: Hashable, Sendable {
         left.storage === right.storage || left.storage.parts == right.storage.parts
     }
 
-    /// Hashes the properties that usually differ.
+    /// Hashes name and user only, which usually differ.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(storage.name)
         hasher.combine(credentials?.user)
@@ -151,14 +151,14 @@ public struct ProxyCredentials: Hashable, Sendable {
     public var password: String
     /// Whether they are sent to an HTTP proxy preemptively, by `Basic` (RFC 7617); `true` by default, as in curl.
     ///
-    /// It saves a round trip. A proxy that requires `Digest` then still receives the password; with `false` it would
-    /// not. SOCKS proxies receive credentials only after they request them.
+    /// This saves a round trip, but a proxy that requires `Digest` then receives the password, too. SOCKS proxies
+    /// always receive credentials only after they request them.
     public var sendsPreemptively: Bool
-    /// Whether they are sent to an HTTP proxy only by `Digest` (RFC 7616), after a challenge, so that it never receives
-    /// the password; `false` by default. A proxy that requires `Basic` then receives no credentials, and rejects the
-    /// request.
+    /// Whether they are sent to an HTTP proxy only by `Digest` (RFC 7616), after a challenge, so that the proxy never
+    /// receives the password; `false` by default. A proxy that requires `Basic` then receives no credentials, and
+    /// rejects the request.
     ///
-    /// It has no effect on SOCKS proxies: their only method sends the password as it is.
+    /// It has no effect on SOCKS proxies, whose only method sends the password unencrypted.
     public var requiresDigest: Bool
 
     /// Creates credentials from a user name and a password.
@@ -171,7 +171,7 @@ public struct ProxyCredentials: Hashable, Sendable {
 }
 
 extension ProxyCredentials: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Contains neither user nor password.
+    /// A fixed text without user and password.
     public var description: String { "credentials for a proxy" }
 
     /// The same as ``description``.
@@ -181,17 +181,16 @@ extension ProxyCredentials: CustomStringConvertible, CustomDebugStringConvertibl
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Makes the values of `Proxy-Authorization` (RFC 9110 §11.7). Its state belongs to proxies only: it never receives a
-/// server's challenge, and its values are never sent to a server.
+/// Makes the values of `Proxy-Authorization` (RFC 9110 §11.7.2). An authenticator is used for proxies only: it never
+/// receives a server's challenge, and its values are never sent to a server.
 package protocol ProxyAuthenticator: Sendable {
-    /// The value that is sent preemptively.
-    /// - Returns: The field's value; `nil` to send none.
+    /// Returns the field value to send preemptively; `nil` to send none.
     func preemptiveValue(for request: ProxyAuthenticationRequest) -> String?
 
-    /// The value that answers a 407; called once per request.
+    /// Returns the field value for a retry after a 407. Called once per request.
     /// - Parameters:
-    ///   - challenges: The values of its `Proxy-Authenticate` fields, unchanged.
-    ///   - rejected: The value of the rejected request; `nil` if it had none.
+    ///   - challenges: The values of the `Proxy-Authenticate` fields, unchanged.
+    ///   - rejected: The field value in the rejected request; `nil` if it had none.
     /// - Returns: The field's value for a retry; `nil` if a retry would be rejected again.
     func value(answering challenges: [String], rejected: String?, for request: ProxyAuthenticationRequest) -> String?
 }

@@ -1,5 +1,5 @@
-/// The client's side of a SOCKS5 handshake up to the tunnel (RFC 1928, RFC 1929). It accepts only as many bytes as it
-/// requests: those after the proxy's last reply belong to the tunnel.
+/// The client's side of a SOCKS5 handshake, until the tunnel is established (RFC 1928, RFC 1929). The machine accepts
+/// only the bytes of the handshake: those after the proxy's last reply belong to the tunnel.
 package struct Socks5Machine: Sendable {
     /// The server that the proxy is to connect to.
     package enum Target: Sendable {
@@ -34,7 +34,7 @@ package struct Socks5Machine: Sendable {
     private var reply: [UInt8] = []
 
     /// Creates a handshake that has not started.
-    /// - Throws: `.invalidName`, `.invalidCredentials`; nothing has been sent then.
+    /// - Throws: `.invalidName`, `.invalidCredentials`.
     package init(target: Target, credentials: ProxyCredentials?) throws(Socks5Error) {
         let (host, port): ([UInt8], UInt16)
         switch target {
@@ -72,7 +72,7 @@ package struct Socks5Machine: Sendable {
     package var wantedByteCount: Int {
         switch state {
         case .choosing, .authenticating: 2 - reply.count
-        // No reply is shorter.
+        // Every valid reply has at least five bytes.
         case .connecting: 5 - reply.count
         case .finishing(let count): count - reply.count
         case .established, .failed: 0
@@ -84,7 +84,7 @@ package struct Socks5Machine: Sendable {
 
     /// Accepts bytes from the proxy, at most ``wantedByteCount``; others are ignored.
     /// - Returns: The bytes to send, all of them immediately.
-    /// - Throws: The reason the handshake failed; the same on every later call.
+    /// - Throws: The reason for the failure of the handshake. Every later call throws the same error.
     package mutating func receive(_ bytes: some Collection<UInt8>) throws(Socks5Error) -> [UInt8] {
         if case .failed(let error) = state { throw error }
         reply += bytes.prefix(wantedByteCount)
@@ -94,7 +94,7 @@ package struct Socks5Machine: Sendable {
         }
     }
 
-    /// The proxy ended the connection.
+    /// Handles the end of the connection by the proxy.
     /// - Returns: The error; `nil` once the tunnel is established.
     package mutating func receiveEndOfStream() -> Socks5Error? {
         switch state {
@@ -160,7 +160,7 @@ package struct Socks5Machine: Sendable {
 
 /// The reason a SOCKS proxy did not open a tunnel to the server (RFC 1928, RFC 1929).
 package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The proxy's reply begins with this byte and not with the version.
+    /// The proxy's reply begins with this byte instead of the version.
     case wrongVersion(UInt8)
     /// The proxy accepts none of the offered methods of authentication.
     case noAcceptableMethod
@@ -168,15 +168,15 @@ package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
     case unofferedMethod(UInt8)
     /// The proxy rejected user and password.
     case credentialsRejected
-    /// The proxy refused, or could not reach the server: its code.
+    /// The proxy rejected the request, or could not reach the server. Contains the code of its reply.
     case rejected(Socks5Reply)
-    /// The reply contains an address of a type that does not exist.
+    /// The reply contains an address of an unknown type.
     case invalidAddressType(UInt8)
     /// The proxy ended the connection within a reply. Contains the number of received bytes.
     case truncated(receivedByteCount: Int)
-    /// The server's name does not fit: it may have 1 to 255 bytes.
+    /// The server's name has a length that SOCKS does not allow: only 1 to 255 bytes fit.
     case invalidName(byteCount: Int)
-    /// The user name or the password does not fit: a user name may have 1 to 255 bytes, a password at most 255.
+    /// The user name does not have 1 to 255 bytes, or the password has more than 255.
     case invalidCredentials
 
     /// Whether another address of the same server may work.
@@ -185,15 +185,15 @@ package enum Socks5Error: Error, Equatable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .wrongVersion(let byte):
-            "the reply begins with byte \(byte) and not with 5; it does not speak SOCKS version 5"
-        case .noAcceptableMethod: "it accepts none of the ways to authenticate that were offered"
-        case .unofferedMethod(let method): "it chose way \(method) to authenticate, which was not offered"
+            "its reply begins with byte \(byte) instead of the version; it does not speak SOCKS version 5"
+        case .noAcceptableMethod: "it accepts none of the offered authentication methods"
+        case .unofferedMethod(let method): "it chose authentication method \(method), which was not offered"
         case .credentialsRejected: "it rejected the user name and password"
         case .rejected(let reply): "it replied with code \(reply.rawValue): \(reply)"
-        case .invalidAddressType(let type): "byte 3 of its reply names the unknown address type \(type)"
+        case .invalidAddressType(let type): "byte 3 of its reply is the unknown address type \(type)"
         case .truncated(let count): "it ended the connection after \(count) bytes of a reply"
-        case .invalidName(let count): "a server's name has 1 to 255 bytes there, and this one has \(count)"
-        case .invalidCredentials: "a user name has 1 to 255 bytes there and a password at most 255; these do not fit"
+        case .invalidName(let count): "SOCKS allows a server's name of 1 to 255 bytes, and this one has \(count)"
+        case .invalidCredentials: "SOCKS allows a user name of 1 to 255 bytes and a password of at most 255"
         }
     }
 }
@@ -216,6 +216,6 @@ package struct Socks5Reply: Equatable, Sendable, CustomStringConvertible {
 
     package var description: String {
         let texts = Socks5Reply.texts
-        return rawValue < texts.count ? texts[Int(rawValue)] : "a code that RFC 1928 does not know"
+        return rawValue < texts.count ? texts[Int(rawValue)] : "a code that RFC 1928 does not define"
     }
 }

@@ -3,7 +3,7 @@ import Glibc
 package enum ReadOutcome: Equatable, Sendable {
     /// The number of bytes that were put into the buffer; never zero.
     case bytes(Int)
-    /// Nothing yet: wait until readable and try again.
+    /// No bytes yet. The caller waits until the stream is readable, and tries again.
     case wouldBlock
     /// The peer has ended the stream. Over TLS the end is clean only after a `close_notify`; without one, an attacker
     /// may have cut the stream (RFC 8446 §6.1).
@@ -11,16 +11,16 @@ package enum ReadOutcome: Equatable, Sendable {
 }
 
 package enum IdleState: Sendable {
-    /// Open, and nothing has arrived: can be used for another request.
+    /// The stream is open, and nothing has arrived. It can be used for another request.
     case quiet
-    /// The peer has ended or reset the stream, or sent unrequested bytes: it must not be used again.
+    /// The peer has ended or reset the stream, or sent unsolicited bytes. The stream must not be used again.
     case unusable
 }
 
 /// An object that is notified when something happens on an idle stream.
 package protocol IdleStreamObserver: AnyObject, Sendable {
-    /// Bytes have arrived, or the peer has closed its side. Called on the loop's thread, or by the caller that starts
-    /// the watch.
+    /// Called when bytes have arrived, or the peer has closed its side: on the loop's thread, or on the thread that
+    /// starts the observation.
     func idleStreamBecameReadable()
 }
 
@@ -40,13 +40,13 @@ package protocol ByteStream: AnyObject, Sendable {
     /// - Throws: `.timedOut` at the deadline, `.interrupted`, `.closed`.
     func waitUntilReadable(until deadline: MonotonicTime) async throws(TransportError)
 
-    /// Waits until a write is worth trying; else as ``waitUntilReadable(until:)``.
+    /// Waits until a write is worth trying, like ``waitUntilReadable(until:)``.
     func waitUntilWritable(until deadline: MonotonicTime) async throws(TransportError)
 
     /// Makes a waiting reader return, so that it can wait again with another deadline.
     func wakeReader()
 
-    /// Makes a waiting writer return, so that it can see that it is to stop.
+    /// Makes a waiting writer return, so that it can check whether it must stop.
     func wakeWriter()
 
     /// Ends every wait, now and later. The descriptor stays open until ``close()``.
@@ -65,18 +65,18 @@ package protocol ByteStream: AnyObject, Sendable {
     /// Checks whether an idle stream can be used for another request, without waiting or consuming bytes of a response.
     func probe() -> IdleState
 
-    /// Whether a read may find something; `false` only if it certainly would not. The default is `true`.
+    /// Whether a read may find bytes, an end or an error; `false` only if it certainly would not. `true` by default.
     var mayHaveBytes: Bool { get }
 
-    /// The readiness that ``waitUntilReadable(until:)`` waits for, if it is one socket's; the default is `nil`.
+    /// The readiness that ``waitUntilReadable(until:)`` waits for; `nil` (the default) if there is not exactly one.
     var readLatch: Readiness? { get }
 
     /// Queries the kernel for readable bytes, for a reader that polls instead of waiting. Yields to other threads if
     /// there are no bytes. The default is `false`, so that the reader waits.
     func looksReadable() -> Bool
 
-    /// Ends the watch of ``observeIdle(_:)``.
-    /// - Returns: Whether the stream has changed since the last read, or that read left bytes. The value may lag, and
+    /// Ends the observation that ``observeIdle(_:)`` started.
+    /// - Returns: Whether the stream has changed since the last read, or that read left bytes. The value may lag. It
     ///   is `true` if the stream does not know.
     @discardableResult func stopObservingIdle() -> Bool
 
@@ -88,7 +88,7 @@ package protocol ByteStream: AnyObject, Sendable {
     /// every byte wakes the reader.
     func awaitBytes(_ count: Int)
 
-    /// Marks later packets, if the stream has packets. By default it has none.
+    /// Sets the traffic class of later packets. By default it does nothing, for streams without packets.
     func mark(_ serviceClass: ServiceClass)
 
     var information: ConnectionInformation { get }
@@ -105,7 +105,7 @@ extension ByteStream {
 
     package func looksReadable() -> Bool { false }
 
-    /// Calls a closure; else as ``observeIdle(_:)``.
+    /// Notifies a closure instead of an observer, like ``observeIdle(_:)``.
     package func observeIdle(calling closure: @escaping @Sendable () -> Void) { observeIdle(IdleClosure(closure)) }
 
     /// Tries to write an array from an offset on.
@@ -116,8 +116,8 @@ extension ByteStream {
         }
     }
 
-    /// Waits for bytes and reads them. For the short exchanges before a tunnel, where not one byte too many may be
-    /// read.
+    /// Waits for bytes and reads them. For the handshakes that open a tunnel, where the bytes after the last reply must
+    /// not be read.
     /// - Parameter count: The maximum number of bytes, at least 1.
     /// - Returns: The bytes, at least one; `nil` at the end of the stream.
     /// - Throws: `.timedOut`, `.interrupted`, and the errors of reading.
@@ -138,7 +138,7 @@ extension ByteStream {
         }
     }
 
-    /// Writes all of some bytes.
+    /// Writes all of the bytes.
     /// - Throws: `.timedOut`, `.interrupted`, and the errors of writing.
     package func send(_ bytes: [UInt8], until deadline: MonotonicTime) async throws(TransportError) {
         var offset = 0
@@ -160,14 +160,14 @@ private final class IdleClosure: IdleStreamObserver {
 
 package enum TransportError: Error, Sendable {
     case resolution(ResolutionError)
-    /// No address could be connected to. Contains every attempt, in the order of their ends.
+    /// All attempts to connect failed. Contains their errors, in chronological order.
     case connect([ConnectError])
-    /// Reading or writing failed, as after a reset by the peer.
+    /// Reading or writing failed, for example after a reset by the peer.
     case system(SystemError)
     /// This side or the peer rejected the TLS handshake or a record.
     case tls(TLSError)
     case timedOut
-    /// The stream was interrupted, as by cancellation.
+    /// The stream was interrupted, for example by cancellation.
     case interrupted
     /// The stream was closed on this side.
     case closed
@@ -250,7 +250,7 @@ public struct ConnectionInformation: Hashable, Sendable {
         let tls: TLSInformation?
     }
 
-    /// One object, made when the connection is established: every exchange on it refers to it.
+    /// An object that is created once per connection. All exchanges on the connection share it.
     private final class Storage: Sendable {
         let parts: Parts
 
@@ -284,11 +284,11 @@ public struct ConnectionInformation: Hashable, Sendable {
 
 /// The result of a TLS handshake.
 public struct TLSInformation: Hashable, Sendable {
-    /// The protocol's version as OpenSSL names it: `TLSv1.2` or `TLSv1.3`.
+    /// The version of TLS: `TLSv1.2` or `TLSv1.3`.
     public var version: String
     /// The cipher suite's name, such as `TLS_AES_256_GCM_SHA384`.
     public var cipher: String
-    /// The protocol that ALPN chose (RFC 7301); `nil` if the server did not take part in ALPN.
+    /// The protocol that the server chose by ALPN (RFC 7301); `nil` if the server did not answer ALPN.
     public var applicationProtocol: String?
     /// Whether the handshake resumed an earlier session.
     public var isResumed: Bool

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// One end of a stream in memory: one end reads what the other writes, with a bounded buffer between. It behaves like
-/// the stream of a socket (would-block, waiting, ends, resets), so that the layers above can run without a network.
+/// One end of a stream in memory. Each end reads the bytes that the other writes, through a bounded buffer. Blocking,
+/// waiting, ends and resets are as on a socket, so that the layers above can run without a network.
 package final class MemoryStream: ByteStream {
-    /// Bytes on their way in one direction.
+    /// The bytes in transit in one direction.
     private final class Channel: Sendable {
         struct State {
             var bytes: [UInt8] = []
@@ -23,7 +23,7 @@ package final class MemoryStream: ByteStream {
     private let incoming: Channel
     private let outgoing: Channel
     private let readiness: Readiness
-    /// The other end's readiness, which does not own its stream: each end is owned only by its user.
+    /// The readiness of the other end. It does not retain that end, so the two ends do not retain each other.
     private let peerReadiness: Mutex<Readiness?>
     package let information: ConnectionInformation
 
@@ -41,7 +41,7 @@ package final class MemoryStream: ByteStream {
     var storedByteCount: Int { incoming.state.withLock { $0.bytes.count } }
 
     /// The two ends of a new stream.
-    /// - Parameter capacity: The number of bytes on their way in each direction at which writing would block.
+    /// - Parameter capacity: The number of bytes in transit in each direction at which writing would block.
     package static func pair(capacity: Int = 64 * 1024, loop: EventLoop) -> (client: MemoryStream, server: MemoryStream)
     {
         let upstream = Channel(capacity: max(1, capacity))
@@ -58,7 +58,7 @@ package final class MemoryStream: ByteStream {
         if readiness.isClosed { throw .closed }
         let (outcome, isReset, isDrained) = incoming.state.withLock { state -> (ReadOutcome, Bool, Bool) in
             guard state.byteCount > 0 else {
-                // As over TCP on loopback, a reset does not discard the bytes before it.
+                // Like over TCP on loopback, a reset does not discard the bytes before it.
                 if state.isReset { return (.wouldBlock, true, false) }
                 return (state.isEnded ? .endOfStream(isClean: true) : .wouldBlock, false, !state.isEnded)
             }
@@ -83,7 +83,7 @@ package final class MemoryStream: ByteStream {
         let capacity = outgoing.capacity
         let count = outgoing.state.withLock { state -> Int? in
             if state.isReset || state.isEnded { return nil }
-            // Bytes that were read must not accumulate if the reader never catches up.
+            // Bytes that were read must not accumulate, even if the reader never empties the buffer.
             if state.readOffset >= capacity {
                 state.bytes.removeFirst(state.readOffset)
                 state.readOffset = 0

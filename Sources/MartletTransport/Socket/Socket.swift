@@ -2,9 +2,9 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// A non-blocking socket registered with an event loop; owner of its descriptor. The descriptor's number returns to the
-/// system only when no call is using it: closing while another thread is inside a call marks the socket, and the end of
-/// that call closes it. So no call can meet a descriptor that was closed and opened again by other code.
+/// A non-blocking socket registered with an event loop, and the owner of its descriptor. The descriptor is closed only
+/// while no call uses it: if the socket is closed while another thread is inside a call, the end of that call closes
+/// the descriptor. So no call can use a descriptor number that other code has opened again.
 package final class Socket: Sendable {
     /// The top bit means closed; the rest counts the calls that are using the descriptor.
     private let usage = Atomic<UInt32>(0)
@@ -12,7 +12,7 @@ package final class Socket: Sendable {
     /// The number of bytes at which the kernel wakes a reader; written by the one reader.
     private let receiveLowWater = Atomic<Int>(1)
     private let descriptor: Int32
-    /// The loop with which it is registered.
+    /// The loop with which the socket is registered.
     let loop: EventLoop
     package let readiness: Readiness
 
@@ -69,7 +69,7 @@ package final class Socket: Sendable {
 
     /// Tries to receive.
     /// - Parameter alwaysChecksSocket: Whether to call the kernel even if the latch is not set. The latch is then not
-    ///   changed: at worst it promises bytes that were already taken here.
+    ///   changed: at worst it later causes one read that finds nothing.
     package func receive(into buffer: UnsafeMutableRawBufferPointer, alwaysChecksSocket: Bool = false)
         throws(TransportError)
         -> ReadOutcome
@@ -86,8 +86,8 @@ package final class Socket: Sendable {
         return count > 0 ? .bytes(count) : .wouldBlock
     }
 
-    /// Tries to send; 0 if it would block. An earlier edge stays in its latch: it costs one needless attempt if the
-    /// socket is full, and saves a lock in all other cases.
+    /// Tries to send; 0 if it would block. The latch is not cleared, which saves a lock. If it holds an earlier edge
+    /// while the socket is full, that costs one needless attempt.
     package func send(_ buffer: UnsafeRawBufferPointer) throws(TransportError) -> Int {
         let result = withDescriptor { descriptor in
             Socket.retrying { unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, Int32(MSG_NOSIGNAL)) }
@@ -98,7 +98,7 @@ package final class Socket: Sendable {
         throw .system(SystemError(operation: "send", code: code))
     }
 
-    /// Repeats a call that a signal interrupted. Returns its result and its errno.
+    /// Makes a system call, again if a signal interrupted it. Returns the result and the errno.
     package static func retrying(_ call: () -> Int) -> (Int, Int32) {
         while true {
             let result = call()
@@ -108,7 +108,7 @@ package final class Socket: Sendable {
         }
     }
 
-    /// Checks for an end, an error, or bytes, without taking any.
+    /// Checks for an end, an error, or bytes, without consuming bytes.
     package func peek() -> IdleState {
         let isQuiet = withDescriptor { descriptor in
             var byte: UInt8 = 0
@@ -118,9 +118,9 @@ package final class Socket: Sendable {
         return isQuiet == true ? .quiet : .unusable
     }
 
-    /// Queries the kernel for bytes, an end or an error; without any, yields to other threads.
+    /// Queries the kernel for bytes, an end or an error. If there are none, yields to other threads.
     func looksReadable() -> Bool {
-        // Not with MSG_PEEK: the kernel reports a reset once, and the reader must receive it.
+        // Not `recv` with MSG_PEEK: the kernel reports a reset once, and the reader must receive it.
         let isQuiet = withDescriptor { descriptor in
             var request = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             return unsafe poll(&request, 1, 0) == 0
@@ -149,7 +149,7 @@ package final class Socket: Sendable {
         withDescriptor { number in unsafe SocketAddress.filled { unsafe getpeername(number, $0, $1) } } ?? nil
     }
 
-    /// Makes closing send a reset and discard bytes that were not sent yet.
+    /// Makes ``close()`` send a reset, and discard bytes that were not sent yet.
     package func resetOnClose() { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
 
     /// Sets the number of bytes at which the kernel reports the socket as readable (`SO_RCVLOWAT`).
@@ -159,21 +159,21 @@ package final class Socket: Sendable {
         setOption(SOL_SOCKET, SO_RCVLOWAT, Int32(clamping: count))
     }
 
-    /// Marks later packets. Each family rejects the option of the other, and a unix socket rejects both.
+    /// Sets the class of later packets. Each family rejects the option of the other, and a unix socket rejects both.
     fileprivate func mark(_ serviceClass: ServiceClass) {
-        // The two lower bits are for congestion notification, which is the system's.
+        // The two lower bits are for congestion notification, which the system controls.
         setOption(Int32(IPPROTO_IP), IP_TOS, serviceClass.codePoint << 2)
         setOption(Int32(IPPROTO_IPV6), IPV6_TCLASS, serviceClass.codePoint << 2)
     }
 
-    /// Sets an option. The socket works without it, too.
+    /// Sets an option. A failure is ignored: the socket works without the option, too.
     fileprivate func setOption(_ level: Int32, _ name: Int32, _ value: some BitwiseCopyable) {
         _ = withDescriptor { Descriptor.setOption(of: $0, level, name, value) }
     }
 }
 
 /// The descriptor of a socket before it is registered with a loop; closed unless it is released. Epoll reports a socket
-/// that is neither connected nor listening as hung up, so it is registered last.
+/// that is neither connected nor listening as hung up, so a socket is registered last.
 package struct Descriptor: ~Copyable {
     package let number: Int32
 
@@ -189,7 +189,7 @@ package struct Descriptor: ~Copyable {
         try self.init(opening: { socket(domain, type, 0) })
     }
 
-    /// Takes over the descriptor that a call opens, unless too few are left.
+    /// Takes over the descriptor that a call opens. Closes it if the process has too few others left.
     package init(opening open: () -> Int32) throws(SystemError) {
         let opened = open()
         guard opened >= 0 else { throw SystemError(operation: "socket", code: errno) }
@@ -219,7 +219,7 @@ package struct Descriptor: ~Copyable {
         return number
     }
 
-    /// Registers the socket, which then owns the descriptor; closes the descriptor if that fails.
+    /// Registers the socket, which then owns the descriptor. Closes the descriptor on failure.
     consuming func register(with loop: EventLoop) throws(SystemError) -> Socket {
         try Socket(adopting: release(), loop: loop)
     }
@@ -255,7 +255,7 @@ package struct Descriptor: ~Copyable {
 /// A listening socket, for test origins.
 package final class Listener: Sendable {
     private let socket: Socket
-    /// The address to which it is bound, with the port that the kernel chose.
+    /// The address to which the socket is bound, with the port that the kernel chose.
     package let address: SocketAddress
 
     /// Binds and listens.
@@ -272,7 +272,7 @@ package final class Listener: Sendable {
     }
 
     /// Waits for a connection and accepts it.
-    /// - Throws: `.closed` after ``close()``; `.system` for an error of the system, as with no descriptor left.
+    /// - Throws: `.closed` after ``close()``; `.system` for an error of the system, such as `EMFILE`.
     package func accept(loop: EventLoop) async throws(TransportError) -> Socket {
         while true {
             // Cleared before the call, so that an edge right after it is not lost.
@@ -286,7 +286,7 @@ package final class Listener: Sendable {
             if descriptor >= 0 {
                 do throws(SystemError) {
                     let accepted = try Socket(adopting: Int32(descriptor), loop: loop)
-                    // A socket that its peer has already reset may reject it, which does not matter.
+                    // Fails if the peer has already reset the socket, which does not matter.
                     if address.family != .unix { accepted.setOption(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(1)) }
                     return accepted
                 } catch { throw .system(error) }
@@ -302,7 +302,7 @@ package final class Listener: Sendable {
     package func close() { socket.close() }
 }
 
-/// A stream on a socket, directly or through TLS: the parts that are the same for both.
+/// A stream on a socket, plain or over TLS. The extension has the parts that are the same for both.
 package protocol SocketStream: ByteStream { var socket: Socket { get } }
 
 extension SocketStream {

@@ -58,7 +58,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         family = .unix
     }
 
-    /// An address in the kernel's form; `nil` for other families.
+    /// Creates an address from the kernel's form; `nil` for other families, and for too few bytes.
     init?(kernelForm bytes: [UInt8]) {
         guard bytes.count >= MemoryLayout<sa_family_t>.size else { return nil }
         let number = UInt16(bytes[0]) | UInt16(bytes[1]) << 8
@@ -118,7 +118,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Calls a closure with the form for system calls.
+    /// Calls a closure with the address in the kernel's form, for a system call.
     func withKernelForm<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         unsafe withUnsafeTemporaryAllocation(
             byteCount: max(bytes.count, 1), alignment: MemoryLayout<sockaddr_storage>.alignment
@@ -130,7 +130,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Reads the address that a system call stores.
+    /// Returns the address that a system call stores; `nil` if the call fails.
     static func filled(by body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32)
         -> SocketAddress?
     {
@@ -187,12 +187,12 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         self.init(String(host))
     }
 
-    /// Whether it is a loopback address of this machine.
+    /// Whether the address is a loopback address: `127.0.0.0/8` or `::1`.
     package var isLoopback: Bool {
         family == .ipv4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
     }
 
-    /// Whether it reaches no farther than its link (RFC 3927, RFC 4291 §2.5.6).
+    /// Whether the address is valid only on one link (RFC 3927, RFC 4291 §2.5.6).
     package var isLinkLocal: Bool {
         family == .ipv4 ? bytes[0] == 169 && bytes[1] == 254 : bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
     }

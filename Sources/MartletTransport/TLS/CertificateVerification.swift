@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// The verification of the peer's chain: OpenSSL's, then Martlet's rules for the leaf and the chain, then the pins; or
-/// the decision of a custom policy on their result.
+/// The verification of the peer's chain: by OpenSSL, then by Martlet's rules for the leaf and the chain, then by the
+/// pins. A custom policy decides on the result of OpenSSL and of the rules.
 enum CertificateVerification {
     /// OpenSSL's callback for the whole verification: 1 continues the handshake. Verifying here, and not after the
     /// handshake, ensures that a rejected peer receives no application data, and that no session with it is stored.
@@ -20,9 +20,9 @@ enum CertificateVerification {
             case nil:
                 let chain = unsafe presented(store, host: channel.host, verificationError: verificationError)
                 channel.question = { await evaluator.value(chain, chain.host) }
-                // Errors that stay in the queue would end the handshake.
+                // Errors left in OpenSSL's queue would end the handshake.
                 OpenSSLErrors.clear()
-                // The handshake pauses here; this is called again when it continues.
+                // The handshake pauses here. OpenSSL calls this callback again when the handshake continues.
                 return unsafe martlet_ssl_retry_verify(ssl)
             case .deny(let reason): channel.rejection = .denied(reason: reason)
             case .accept:
@@ -79,7 +79,7 @@ enum CertificateVerification {
             ?? ChainRule.verificationError(of: chain)
     }
 
-    /// Compares the pins, and stores the evidence with which they were compared.
+    /// Compares the pins with the chain, and stores in the channel what they were compared with.
     private static func pinError(
         _ store: OpaquePointer, _ leaf: OpaquePointer, _ pins: PinSet?, isVerified: Bool, _ channel: TLSChannel
     ) -> TLSError.Kind? {
@@ -100,7 +100,7 @@ enum CertificateVerification {
             verificationError: verificationError, host: host)
     }
 
-    /// The certificates of a chain, which belong to the chain.
+    /// The certificates of a chain, which still owns them.
     private static func certificates(_ chain: OpaquePointer?) -> [OpaquePointer] {
         guard let chain = unsafe chain else { return unsafe [] }
         return unsafe (0..<max(0, martlet_chain_count(chain))).compactMap { index in
@@ -116,8 +116,8 @@ enum CertificateVerification {
         let revocation = rules.revocation
         let isOverlooked =
             switch unsafe X509_STORE_CTX_get_error(store) {
-            // The user of a root decides about its use. `openssl req -x509` and older tools omit extensions that
-            // authorities must have today. RFC 5280 §6.1 does not check the extensions of a trust anchor.
+            // A given root is trusted as it is. `openssl req -x509` and older tools omit extensions that authorities
+            // must have today, and RFC 5280 §6.1 does not check the extensions of a trust anchor.
             case X509_V_ERR_CA_CERT_MISSING_KEY_USAGE, X509_V_ERR_PATHLEN_WITHOUT_KU_KEY_CERT_SIGN,
                 X509_V_ERR_MISSING_SUBJECT_KEY_IDENTIFIER, X509_V_ERR_CA_BCONS_NOT_CRITICAL:
                 unsafe rules.hasGivenRoots
@@ -169,9 +169,9 @@ enum CertificateVerification {
     }
 }
 
-/// The rules of a context for the peer's chain, in addition to OpenSSL's own settings.
+/// The rules of a context for the peer's chain, in addition to those in OpenSSL's settings.
 struct VerificationRules: Sendable {
-    /// Whether the chain is not verified.
+    /// Whether any chain is accepted, without verification.
     var acceptsAny = false
     /// Whether there are roots in addition to the machine's.
     var hasGivenRoots = false

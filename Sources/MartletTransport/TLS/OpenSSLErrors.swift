@@ -36,14 +36,14 @@ package struct OpenSSLErrors {
         return try call()
     }
 
-    /// Whether an entry is of a library, by default the TLS library, and has one of some reasons.
+    /// Whether an entry comes from a library, by default the TLS library, and has one of these reasons.
     func contains(_ reasons: Int32..., of library: Int32 = ERR_LIB_SSL) -> Bool {
         entries.contains { $0.library == library && reasons.contains($0.reason) }
     }
 
     /// Whether an algorithm is missing, such as one that only the legacy provider has.
     var isUnsupportedAlgorithm: Bool {
-        // The first reason is that of fetching an algorithm. Decoders use it for everything that they do not know.
+        // The first reason means that an algorithm was not found. Decoders use it for all input that they do not know.
         contains(
             martlet_err_unsupported(), EVP_R_UNSUPPORTED_ALGORITHM, EVP_R_UNSUPPORTED_CIPHER, EVP_R_UNKNOWN_CIPHER,
             of: ERR_LIB_EVP) || contains(PEM_R_UNSUPPORTED_ENCRYPTION, of: ERR_LIB_PEM)
@@ -52,7 +52,7 @@ package struct OpenSSLErrors {
     /// The texts of the entries, the cause first.
     package var text: String { entries.isEmpty ? "no reason given" : entries.map(\.text).joined(separator: "; ") }
 
-    /// The alert that the peer sent, if it did: OpenSSL reports it as 1000 plus the alert's number.
+    /// The alert that the peer sent; `nil` if it sent none. OpenSSL's reason is 1000 plus the alert's number.
     var alert: (number: Int, text: String)? {
         let entry = entries.first { $0.library == Int32(ERR_LIB_SSL) && (1000...1255).contains($0.reason) }
         return entry.map { (Int($0.reason) - 1000, $0.text) }
@@ -61,7 +61,7 @@ package struct OpenSSLErrors {
     /// Whether the peer ended the connection without a `close_notify`.
     var isUnexpectedEnd: Bool { contains(SSL_R_UNEXPECTED_EOF_WHILE_READING) }
 
-    /// The error of a connection, apart from faults of certificates.
+    /// The kind of error of a connection, except for the faults of certificates.
     var kind: TLSError.Kind {
         if let alert {
             return alert.number == Int(SSL_AD_PROTOCOL_VERSION)

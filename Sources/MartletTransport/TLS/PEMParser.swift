@@ -10,7 +10,7 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
     let place: Place
 
     /// A file, read when a connection first needs it.
-    /// - Parameter path: The file's path, as the system takes it.
+    /// - Parameter path: The path, absolute or relative to the working directory.
     public static func file(_ path: String) -> PEMSource { PEMSource(place: .file(path)) }
 
     /// A file of certificates, read immediately on the calling thread.
@@ -27,8 +27,8 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
     /// PEM text, or DER, in memory.
     public static func bytes(_ bytes: [UInt8]) -> PEMSource { PEMSource(place: .bytes(bytes)) }
 
-    /// The bytes. Blocks for a file, of at most 64 MiB.
-    /// - Parameter makeError: The error for a reason and a source, if the file cannot be read.
+    /// Returns the bytes. Reads a file, of at most 64 MiB, and blocks until then.
+    /// - Parameter makeError: Makes the error from a reason and a source, if the file cannot be read.
     func bytes(_ makeError: (_ reason: String, _ source: String) -> TLSError.Kind) throws(TLSError) -> [UInt8] {
         switch place {
         case .bytes(let bytes): return bytes
@@ -39,7 +39,7 @@ public struct PEMSource: Hashable, Sendable, CustomStringConvertible, CustomDebu
         }
     }
 
-    /// The file's path, or that the text is in memory. The text itself is never shown: it may be a private key.
+    /// The file's path, or the size of the text in memory. The text itself is never shown: it may be a private key.
     public var description: String {
         switch place {
         case .file(let path): path
@@ -69,16 +69,16 @@ package enum PEMParser {
     /// - Returns: `nil` if one of them is damaged.
     package static func certificates(in bytes: [UInt8]) -> [Certificate]? { try? readCertificates(in: bytes) }
 
-    /// The certificates of a source that are to be trusted, at least one.
+    /// The trusted or pinned certificates of a source, at least one.
     static func certificates(of source: PEMSource) throws(TLSError) -> [Certificate] {
         try objects(
-            of: source, makeError: TLSError.Kind.rootCertificates, none: "no readable certificate in it",
+            of: source, makeError: TLSError.Kind.rootCertificates, none: "it has no readable certificate",
             readCertificates)
     }
 
     /// The revocation lists of a source, at least one.
     static func revocationLists(of source: PEMSource) throws(TLSError) -> [RevocationList] {
-        try objects(of: source, makeError: TLSError.Kind.revocationList, none: "no revocation list in it") {
+        try objects(of: source, makeError: TLSError.Kind.revocationList, none: "it has no revocation list") {
             bytes throws(PEMError) in
             try unsafe objects(
                 in: bytes, "revocation list", markers: ["-----BEGIN X509 CRL-----"],
@@ -91,7 +91,7 @@ package enum PEMParser {
     /// The objects of a source, at least one.
     /// - Parameters:
     ///   - makeError: Makes an error from a reason and a source.
-    ///   - none: The reason if there is no object.
+    ///   - none: The reason in the error if the source contains no object.
     private static func objects<Object>(
         of source: PEMSource, makeError: (String, String) -> TLSError.Kind, none: String,
         _ read: ([UInt8]) throws(PEMError) -> [Object]
@@ -119,9 +119,9 @@ package enum PEMParser {
 
     /// The objects of a text, or the one of a DER file.
     /// - Parameters:
-    ///   - der: Reads one in DER.
-    ///   - pem: Reads the next one of a text.
-    ///   - own: Takes over an object.
+    ///   - der: Reads an object in DER.
+    ///   - pem: Reads the next object of a text.
+    ///   - own: Creates the owner of an object.
     private static func objects<Object>(
         in bytes: [UInt8], _ what: String, markers: [String], der: (OpaquePointer) -> OpaquePointer?,
         pem: (OpaquePointer) -> OpaquePointer?, own: (OpaquePointer) -> Object
@@ -158,8 +158,8 @@ package enum PEMParser {
         return unsafe (key ?? nil).map { unsafe PrivateKey(owning: $0) }
     }
 
-    /// Whether bytes are one object in DER: every certificate, key and list is a sequence. A small key begins with two
-    /// bytes that are letters, as text may. It must therefore have the length that it specifies, or contain no hyphen.
+    /// Whether bytes are one object in DER. Every certificate, key and list is a sequence, whose tag is the digit 0 in
+    /// ASCII. If the length byte is ASCII, too, the length must match, or the text must have no hyphen, as PEM has.
     private static func isDER(_ bytes: [UInt8]) -> Bool {
         OpenSSLErrors.clear()
         guard bytes.count > 2, bytes[0] == 0x30 else { return false }
@@ -167,7 +167,7 @@ package enum PEMParser {
             || !bytes.starts(with: "00".utf8) && !bytes.prefix(4096).contains(UInt8(ascii: "-"))
     }
 
-    /// The line, counted from 1, on which the object with a number, counted from 0, begins.
+    /// The line (counted from 1) on which an object begins; the number of the object is counted from 0.
     private static func line(of number: Int, _ markers: [String], in bytes: [UInt8]) -> Int? {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         let beginnings = lines.indices.lazy.filter { index in markers.contains { lines[index].starts(with: $0.utf8) } }
@@ -176,7 +176,7 @@ package enum PEMParser {
 
     enum KeyResult {
         case key(PrivateKey)
-        /// It is encrypted, and there is no pass phrase.
+        /// The key is encrypted, and there is no pass phrase.
         case passphraseRequired
         case wrongPassphrase
         case failed(String)
@@ -205,7 +205,7 @@ package enum PEMParser {
             return .failed("the private key is encrypted by a method that this OpenSSL does not have (\(errors.text))")
         }
         if request.wasAsked { return passphrase == nil ? .passphraseRequired : .wrongPassphrase }
-        return .failed("no readable private key in it (\(errors.text))")
+        return .failed("it has no readable private key (\(errors.text))")
     }
 }
 
@@ -217,7 +217,7 @@ private final class PassphraseRequest {
     init(_ passphrase: SecretBytes?) { self.passphrase = passphrase }
 }
 
-/// Without a callback OpenSSL would ask on the terminal.
+/// Gives no pass phrase. Without a callback OpenSSL would ask for it on the terminal.
 private func declinePassphrase(_: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?)
     -> Int32
 { -1 }
@@ -238,9 +238,9 @@ private func givePassphrase(
 struct PEMError: Error, CustomStringConvertible {
     /// The kind of object, for error messages; for example "certificate".
     let what: String
-    /// Its number, counted from 1.
+    /// The number of the object in the text, counted from 1.
     var number = 1
-    /// The line on which it begins.
+    /// The line on which the object begins.
     var line: Int?
     let reason: String
 

@@ -3,9 +3,9 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// The machine's trusted authorities: their places, and those that were loaded. A statically linked program contains an
-/// OpenSSL that was configured elsewhere, so its own places may not exist here; then those of distributions are
-/// searched.
+/// The machine's trusted authorities: the loaded certificates, and the places that were searched. A statically linked
+/// program contains an OpenSSL that was configured for another system, so its default paths may not exist here. Then
+/// the paths of common distributions are searched.
 struct SystemRoots: Sendable {
     /// The certificates of a file.
     let store: TrustStore?
@@ -16,7 +16,7 @@ struct SystemRoots: Sendable {
 
     var isEmpty: Bool { store == nil && folders.isEmpty }
 
-    /// Files of certificates in Debian and Arch, Fedora, SUSE, Alpine and the BSDs, OpenWrt.
+    /// Certificate files, in order, of Debian and Arch, Fedora, older Red Hat systems, SUSE, OpenELEC, Alpine and BSDs.
     static let knownFiles = [
         "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/ssl/cert.pem",
@@ -33,7 +33,7 @@ struct SystemRoots: Sendable {
             isNamedByEnvironment: file.isFromEnvironment || folder.isFromEnvironment)
     }
 
-    /// As ``load()``, with OpenSSL's places given. If the environment named them, no others are searched.
+    /// Loads authorities like ``load()``, from given default paths. If the environment named them, no others are used.
     static func load(
         file: String, folders: [String], isNamedByEnvironment: Bool, knownFiles: [String] = knownFiles,
         knownFolders: [String] = knownFolders
@@ -54,7 +54,7 @@ struct SystemRoots: Sendable {
         return SystemRoots(store: nil, folders: knownFolders.filter(isHashed), searched: searched)
     }
 
-    /// OpenSSL's place, or the one in the environment; never from the environment of a set-user-id program.
+    /// OpenSSL's default path, or that in the environment, which is ignored in a set-user-id program.
     private static func place(_ variable: UnsafePointer<CChar>?, default standard: UnsafePointer<CChar>?) -> (
         path: String, isFromEnvironment: Bool
     ) {
@@ -86,7 +86,7 @@ struct SystemRoots: Sendable {
     }
 }
 
-/// The root files that were parsed: each takes 20 ms and most of a megabyte, and there may be many contexts.
+/// The parsed root files. Parsing one takes 20 ms and most of a megabyte, so all contexts share the result.
 private enum LoadedRoots {
     struct Key: Hashable {
         let path: String
@@ -106,7 +106,7 @@ private enum LoadedRoots {
         _ = unsafe X509_STORE_load_file(store.pointer, path)
         OpenSSLErrors.clear()
         guard store.count > 0 else { return nil }
-        // Hundreds of certificates each: they are freed outside of the lock.
+        // Stores with hundreds of certificates are freed outside of the lock.
         _ = stores.withLock { stores in
             let former = stores
             if stores.count >= 8 { stores.removeAll() }
@@ -122,7 +122,7 @@ private enum LoadedRoots {
 @safe final class TrustStore: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Creates an empty store; `nil` without memory.
+    /// Creates an empty store; `nil` if memory is exhausted.
     init?() {
         guard let pointer = unsafe X509_STORE_new() else { return nil }
         unsafe self.pointer = pointer
@@ -136,7 +136,7 @@ private enum LoadedRoots {
         OpenSSLErrors.clear()
     }
 
-    /// Adds the certificates of another store: shared, not copied.
+    /// Adds the certificates of another store, which then share their memory.
     func add(_ other: TrustStore) {
         for index in 0..<max(unsafe martlet_store_count(other.pointer), 0) {
             guard let certificate = unsafe martlet_store_certificate(other.pointer, index) else { continue }

@@ -1,43 +1,43 @@
 import COpenSSL
 
-/// The state of one connection for OpenSSL's callbacks: its socket, and results. Not sendable: used only inside
-/// OpenSSL's calls, which the stream makes under its lock.
+/// The state of one connection for OpenSSL's callbacks: the socket, and results of the callbacks. Not sendable: used
+/// only inside OpenSSL's calls, which the stream makes under its lock.
 final class TLSChannel {
     let socket: Socket
-    /// The stream that carries the records, if that is not the socket itself but another TLS on it.
+    /// The TLS stream to a proxy, if it carries the records; `nil` if the socket does.
     let carrier: TLSStream?
     let context: TLSContext
     /// The server's name or address on the client's side; empty on the server's.
     let host: String
     /// The key of the connection's sessions; `nil` if they are not stored.
     let sessionKey: TLSSessionCache.Key?
-    /// The error of the socket's last failing call.
+    /// The error that ended the last call: that of the socket or the carrier, or a TLS error.
     var failure: TransportError?
     /// Whether reads call the kernel even if the latch is not set: the loop may be about to signal.
     var alwaysChecksSocket = false
     /// Whether the peer has ended the TCP stream.
     var isAtEnd = false
-    /// The number of bytes since the application last received some, or since the handshake.
+    /// The number of bytes received since the application last received data, or since the handshake.
     var nonApplicationByteCount = 0
-    /// The limit of ``nonApplicationByteCount``, at which no more is received.
+    /// The limit of ``nonApplicationByteCount``, at which receiving fails.
     var silentByteLimit = TLSChannel.nonApplicationByteLimit
     var rejection: TLSError.Kind?
     /// The error of the peer's chain that the custom trust policy accepted.
     var acceptedError: TLSError.Kind?
-    /// The evidence with which the pins were compared, if there are pins.
+    /// The certificates and keys with which the pins were compared, if there are pins.
     var evidence: PinCandidates?
-    /// The evidence of the connection that created the session which is offered for resumption.
+    /// The ``evidence`` of the connection that created the session which is offered for resumption.
     var offeredEvidence: PinCandidates?
     /// The call of the custom trust policy that the handshake waits for.
     var question: (@Sendable () async -> TrustDecision)?
     var decision: TrustDecision?
     /// Whether the server has requested a certificate.
     var wasAskedForCertificate = false
-    /// 256 KiB. Tickets, new keys and other messages of TLS itself are a few hundred bytes, and a handshake is below
-    /// 200 KiB. A peer that sends nothing else could block the reading thread without end, since OpenSSL processes it
-    /// at once.
+    /// The maximum number of bytes without application data: 256 KiB. A handshake is below 200 KiB; tickets and other
+    /// messages of TLS itself have a few hundred bytes. Without the limit, a peer that sends only these could block the
+    /// reading thread forever, since OpenSSL processes them all in one call.
     static let nonApplicationByteLimit = 256 << 10
-    /// The same for one check of an idle connection, on the loop's thread: 32 KiB.
+    /// The same limit for one check of an idle connection, on the loop's thread: 32 KiB.
     static let probeByteLimit = 32 << 10
 
     init(socket: Socket, carrier: TLSStream?, context: TLSContext, host: String, sessionKey: TLSSessionCache.Key?) {
@@ -51,7 +51,7 @@ final class TLSChannel {
     /// Receives from the socket or the carrier.
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> ReadOutcome {
         guard nonApplicationByteCount < silentByteLimit else {
-            let reason = "the peer has sent \(nonApplicationByteCount) bytes without any of the application's"
+            let reason = "the peer has sent \(nonApplicationByteCount) bytes without application data"
             throw .tls(TLSError(.handshake(reason: reason), host: host))
         }
         let outcome: ReadOutcome
@@ -77,18 +77,18 @@ final class TLSChannel {
         return OpenSSLErrors.preserving { carrier.probe() }
     }
 
-    /// The channel of a connection, which is stored in it.
+    /// The channel that is stored in an `SSL` object.
     static func of(_ ssl: OpaquePointer?) -> TLSChannel? {
         guard let ssl = unsafe ssl, let raw = unsafe SSL_get_ex_data(ssl, 0) else { return nil }
         return unsafe Unmanaged<TLSChannel>.fromOpaque(raw).takeUnretainedValue()
     }
 }
 
-/// A BIO on a ``Socket``, so that OpenSSL's reads and writes use its readiness latch, its guard on the descriptor's
-/// number, and `MSG_NOSIGNAL`. OpenSSL's own socket BIO uses `write`, which raises SIGPIPE when the peer has closed the
-/// connection.
+/// A BIO on a ``Socket``, so that OpenSSL's reads and writes use the readiness latch of the socket, its protection of
+/// the descriptor, and `MSG_NOSIGNAL`. OpenSSL's own socket BIO uses `write`, which raises SIGPIPE when the peer has
+/// closed the connection.
 enum SocketBIO {
-    /// The methods; set up once, and never changed or freed.
+    /// The functions of the BIO; set up once, and never changed or freed.
     private nonisolated(unsafe) static let method: OpaquePointer? = {
         let kind = BIO_get_new_index() | Int32(BIO_TYPE_SOURCE_SINK)
         guard let method = unsafe BIO_meth_new(kind, "martlet socket") else { return nil }
@@ -98,7 +98,7 @@ enum SocketBIO {
         return unsafe method
     }()
 
-    /// A BIO on a channel, which must outlive it.
+    /// Creates a BIO on a channel, which must outlive the BIO.
     static func make(_ channel: TLSChannel) -> OpaquePointer? {
         guard let method = unsafe method, let bio = unsafe BIO_new(method) else { return nil }
         unsafe BIO_set_data(bio, Unmanaged.passUnretained(channel).toOpaque())

@@ -3,13 +3,13 @@ import COpenSSL
 import Glibc
 
 /// The parts that connections with equal settings share: trusted roots, identity, versions, and the sessions to resume.
-/// `@unchecked Sendable`: the pointer is set once and configured before `init` ends; from then on `SSL_new` is the only
-/// call on it, which OpenSSL allows from several threads.
+/// `@unchecked Sendable`: the `SSL_CTX` is configured before `init` ends; from then on it is only passed to `SSL_new`,
+/// which OpenSSL allows from several threads.
 @safe package final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
-    /// Whether connections are accepted with it, rather than opened.
+    /// Whether the context is for accepting connections, not for opening them.
     let isServer: Bool
-    /// Sessions to resume; `nil` without tickets, and on the server's side.
+    /// The sessions to resume; `nil` without tickets, and on the server's side.
     let sessions: TLSSessionCache?
     /// The protocols that are offered, or accepted on the server's side.
     let applicationProtocols: [String]
@@ -23,13 +23,13 @@ import Glibc
     let hasIdentity: Bool
 
     /// Creates a context for opening connections. Reads files, and so blocks (20 ms for a usual set of roots when it is
-    /// read first): run it on ``BlockingThreadPool``. The first connection reports missing roots.
-    /// - Throws: `.configuration` and `.identity`.
+    /// read first): call it on ``BlockingThreadPool``. Missing roots are not an error here, but on connecting.
+    /// - Throws: `.configuration`; the errors of files that are given: identity, roots, pins, revocation lists.
     package convenience init(client settings: TLSSettings) throws(TLSError) {
         try self.init(client: settings, systemRoots: SystemRoots.load)
     }
 
-    /// As ``init(client:)``, with other roots instead of the machine's.
+    /// Creates a context like ``init(client:)``, with other roots instead of the machine's.
     init(client settings: TLSSettings, systemRoots: () -> SystemRoots) throws(TLSError) {
         let builder = try ContextBuilder(isServer: false)
         try builder.setVersions(settings.minimumVersion, settings.maximumVersion)
@@ -37,7 +37,7 @@ import Glibc
         try builder.setOfferedProtocols(settings.applicationProtocols)
         if let identity = settings.identity {
             try builder.use(identity)
-            // Servers of TLS 1.3 may request it later, as some do for only a part of a site (RFC 8446 §4.2.6).
+            // TLS 1.3 servers may request it after the handshake, as some do for a part of a site (RFC 8446 §4.2.6).
             unsafe SSL_CTX_set_post_handshake_auth(builder.context, 1)
         }
         hasIdentity = settings.identity != nil
@@ -48,7 +48,7 @@ import Glibc
             }
         }
         if keyLog != nil { builder.logKeys() }
-        // A custom policy decides about each connection, and a resumed session has no certificates.
+        // A custom policy needs certificates for each connection, and a resumed session has none.
         let usesTickets = settings.usesSessionTickets && settings.trust.evaluator == nil
         builder.keepSessions(usesTickets)
         if !usesTickets { builder.useNoTickets() }
@@ -59,7 +59,7 @@ import Glibc
             hasGivenRoots: !settings.trust.roots.isEmpty, pins: pins, evaluator: settings.trust.evaluator,
             suffixes: settings.publicSuffixes, revocation: settings.revocation)
         verification = rules
-        // Here, where blocking is allowed, and not in a handshake.
+        // Read here, where blocking is allowed, and not in a handshake.
         settings.publicSuffixes.load()
         verifiesPeer = !rules.acceptsAny
         verifiesHostName = settings.verifiesHostName
@@ -121,7 +121,7 @@ package struct TLSServerSettings: Sendable {
     package var applicationProtocols = ["http/1.1"]
     /// Whether clients get tickets for resuming sessions.
     package var issuesTickets = true
-    /// Whether keys and digests are allowed that no sound server has; for origins that clients must reject.
+    /// Whether weak keys and digests are allowed, for origins that clients must reject.
     package var allowsWeakKeys = false
 
     package init(identity: TLSIdentity) { self.identity = identity }
@@ -132,7 +132,7 @@ package struct TLSServerSettings: Sendable {
     private var pointer: OpaquePointer?
     let context: OpaquePointer
 
-    /// Creates a context with the settings that are the same for all.
+    /// Creates a context with the settings that all contexts share.
     init(isServer: Bool) throws(TLSError) {
         OpenSSLErrors.clear()
         guard let context = unsafe SSL_CTX_new(isServer ? TLS_server_method() : TLS_client_method()) else {
@@ -142,8 +142,8 @@ package struct TLSServerSettings: Sendable {
         unsafe pointer = context
         unsafe martlet_ctx_set_mode(context)
         unsafe martlet_ctx_set_common_options(context)
-        // One `recv` per record, where OpenSSL would make two: the buffer takes a record and a little more. OpenSSL
-        // moves the rest of the buffer before each record, which with 64 KiB costs more than the calls it saves. The
+        // One `recv` per record, where OpenSSL would make two: the buffer holds a record and a little more. OpenSSL
+        // moves the rest of the buffer before each record: with 64 KiB that would cost more than the saved calls. The
         // buffer exists only while a record is incomplete.
         unsafe martlet_ctx_set_read_ahead(context, 1)
         unsafe SSL_CTX_set_default_read_buffer_len(context, 18 << 10)
@@ -163,7 +163,7 @@ package struct TLSServerSettings: Sendable {
 
     func setVersions(_ minimum: TLSVersion, _ maximum: TLSVersion) throws(TLSError) {
         guard minimum <= maximum else {
-            throw TLSError(.configuration(reason: "the oldest TLS version is newer than the newest"))
+            throw TLSError(.configuration(reason: "the minimum TLS version is newer than the maximum version"))
         }
         guard unsafe martlet_ctx_set_min_version(context, minimum.number) == 1,
             unsafe martlet_ctx_set_max_version(context, maximum.number) == 1
@@ -189,7 +189,7 @@ package struct TLSServerSettings: Sendable {
         var wire: [UInt8] = []
         for name in protocols {
             guard let count = UInt8(exactly: name.utf8.count), count > 0 else {
-                throw TLSError(.configuration(reason: "an application protocol has 1 to 255 bytes"))
+                throw TLSError(.configuration(reason: "an application protocol must have 1 to 255 bytes"))
             }
             wire += [count] + Array(name.utf8)
         }
@@ -286,7 +286,7 @@ package struct TLSServerSettings: Sendable {
             if let session = unsafe session, let copy = unsafe TLSSession(copying: session, evidence: evidence) {
                 channel.context.sessions?.insert(copy, for: key)
             }
-            // 0: OpenSSL keeps its own reference.
+            // 0: the cache has a copy, and takes over no reference from OpenSSL.
             return 0
         }
     }
@@ -298,7 +298,7 @@ package struct TLSServerSettings: Sendable {
     }
 }
 
-/// The server's choice among the protocols that a client offers.
+/// Chooses the first of the server's protocols that the client offers.
 private func chooseProtocol(
     _ ssl: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
     _ chosenCount: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredCount: UInt32,

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// One connection's `SSL`: each call clears OpenSSL's error queue, calls, reads the result and empties the queue, all
-/// on one thread. Not sendable: the stream makes the calls one at a time, under its lock.
+/// The `SSL` object of one connection. Each call empties OpenSSL's error queue, calls OpenSSL, and reads the result and
+/// the queue, all on one thread. Not sendable: the stream makes the calls one at a time, under its lock.
 @safe final class TLSEngine {
     enum Pause {
         /// The peer must send first.
@@ -20,11 +20,11 @@ import COpenSSL
 
     private let ssl: OpaquePointer
     private let channel: TLSChannel
-    /// After a fatal error OpenSSL allows no further call but freeing.
+    /// Whether a fatal error has occurred. After it, OpenSSL may only free the object.
     private(set) var isBroken = false
-    /// The reason nothing can be written any more, though bytes of the peer can still be read.
+    /// The error after which nothing can be written, while bytes from the peer can still be read.
     private var writeFailure: TransportError?
-    /// A `close_notify` was started, and possibly sent. A write after it is a fatal error in OpenSSL.
+    /// Whether sending a `close_notify` was started. In OpenSSL a later write is a fatal error.
     private var hasEndedWriting = false
     private var hasSentCloseNotify = false
     private var hasHandshaken = false
@@ -33,16 +33,16 @@ import COpenSSL
 
     /// Creates a client's engine.
     /// - Parameters:
-    ///   - carrier: The stream that carries the records, if it is another TLS on the socket.
-    ///   - port: The port in the key of the session.
-    ///   - proxy: The proxy in the key of the session.
+    ///   - carrier: The TLS stream to a proxy, if it carries the records; `nil` if the socket does.
+    ///   - port: The port in the key of the session cache.
+    ///   - proxy: The proxy in the key of the session cache.
     init(client socket: Socket, carrier: TLSStream?, context: TLSContext, serverName: String, port: Int, proxy: String)
         throws(TLSError)
     {
         let name = PeerName(serverName)
         let verifiesName = context.verifiesPeer && context.verifiesHostName
         if name == nil, verifiesName {
-            throw TLSError(.configuration(reason: "a certificate cannot be checked for this host"), host: serverName)
+            throw TLSError(.configuration(reason: "no certificate can match this host name"), host: serverName)
         }
         let host = name?.text ?? serverName
         let key = context.sessions.map { _ in TLSSessionCache.Key(host: host, port: port, proxy: proxy) }
@@ -54,7 +54,7 @@ import COpenSSL
             isSet = unsafe martlet_ssl_set_server_name(ssl, host) == 1
             if verifiesName {
                 let parameters = unsafe SSL_get0_param(ssl)
-                // Set with the name, since OpenSSL inherits them from a context only together with names.
+                // Set here, since OpenSSL inherits host flags from a context only together with host names.
                 unsafe X509_VERIFY_PARAM_set_hostflags(
                     parameters, UInt32(X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
                 let isNamed = unsafe X509_VERIFY_PARAM_set1_host(parameters, host, host.utf8.count) == 1
@@ -108,8 +108,8 @@ import COpenSSL
         }
     }
 
-    /// Removes the sessions with the destination if the failed handshake offered one. A server that does not tolerate
-    /// the offer would reject every connection as long as sessions are stored.
+    /// Removes the stored sessions of the destination if the failed handshake offered one. A server that does not
+    /// tolerate the offer would otherwise reject every connection as long as sessions are stored.
     func forgetOfferedSessions() {
         guard offersSession, !hasHandshaken, let key = channel.sessionKey else { return }
         channel.context.sessions?.removeAll(for: key)
@@ -134,7 +134,7 @@ import COpenSSL
     /// The call of the custom trust policy, after ``Pause/wantsDecision``.
     var question: (@Sendable () async -> TrustDecision)? { channel.question }
 
-    /// Stores its decision; the handshake can continue.
+    /// Stores the decision of the custom trust policy, so that the handshake can continue.
     func decide(_ decision: TrustDecision) {
         channel.question = nil
         channel.decision = decision
@@ -143,7 +143,7 @@ import COpenSSL
     /// Decrypts into a buffer.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(TransportError) -> Outcome {
         var total = 0
-        // Bytes that OpenSSL holds cost nothing more.
+        // Reads all that OpenSSL holds or the socket has, so that the caller needs no second call.
         repeat {
             var count = 0
             let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[total...])
@@ -151,7 +151,7 @@ import COpenSSL
             do throws(TransportError) {
                 outcome = try perform { unsafe SSL_read_ex(ssl, rest.baseAddress, rest.count, &count) }
             } catch {
-                // Bytes before the error are valid; the error comes again.
+                // Bytes before the error are valid; the next call throws the error again.
                 if total > 0 { return .moved(total) }
                 throw error
             }
@@ -176,7 +176,7 @@ import COpenSSL
                 channel.failure = rejection
                 throw rejection
             }
-            // Only writing is over: a peer that responded early and closed has sent bytes that are still to be read.
+            // Only writing has ended: a peer that responded early and closed may have sent bytes that are not read yet.
             writeFailure = error
             isBroken = false
             throw error
@@ -185,8 +185,8 @@ import COpenSSL
         return outcome
     }
 
-    /// The alert that the peer sent before it cut the connection, which is more specific; in TLS 1.3 a rejected client
-    /// certificate is reported in this way.
+    /// Returns the alert that the peer sent before it closed the connection, because an alert is more specific than the
+    /// socket's error. In TLS 1.3 a server reports the rejection of a client certificate in this way.
     private func receivedAlert() -> TransportError? {
         channel.alwaysChecksSocket = true
         defer { channel.alwaysChecksSocket = false }
@@ -199,7 +199,7 @@ import COpenSSL
         return .tls(TLSError(kind(ofAlert: errors) ?? errors.kind, host: channel.host))
     }
 
-    /// Checks for bytes of the application without taking them; messages of TLS itself, such as tickets, are processed.
+    /// Checks for application data without consuming it; messages of TLS itself, such as tickets, are processed.
     func peek() throws(TransportError) -> Outcome {
         if !hasPendingBytes, channel.probe() == .quiet { return .paused(.wantsRead) }
         channel.alwaysChecksSocket = true
@@ -216,8 +216,8 @@ import COpenSSL
         return outcome
     }
 
-    /// Sends new keys, and requests the peer's.
-    /// - Throws: `.closed` if the version of TLS does not have this.
+    /// Updates this side's keys, and requests that the peer updates its keys.
+    /// - Throws: `.closed` if the version of TLS has no key update.
     func renewKeys() throws(TransportError) {
         guard unsafe SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) == 1 else {
             OpenSSLErrors.clear()
@@ -226,15 +226,15 @@ import COpenSSL
         _ = try perform { unsafe SSL_do_handshake(ssl) }
     }
 
-    /// Sends a `close_notify`, if that is allowed now and the socket takes it.
-    /// - Returns: Whether it must still be sent.
+    /// Sends a `close_notify`, if that is allowed now and the socket accepts it.
+    /// - Returns: Whether the `close_notify` must still be sent.
     @discardableResult func shutdown() -> Bool {
         guard hasHandshaken, !isBroken, writeFailure == nil, !hasSentCloseNotify else { return false }
         hasEndedWriting = true
         OpenSSLErrors.clear()
         channel.failure = nil
         let result = unsafe SSL_shutdown(ssl)
-        // 0 while the peer's `close_notify` is missing, but also if a second attempt finds no room either.
+        // 0 if the peer's `close_notify` is missing, but also if a second attempt still finds the socket full.
         let code = result <= 0 ? unsafe SSL_get_error(ssl, result) : SSL_ERROR_NONE
         OpenSSLErrors.clear()
         let isPending = code == SSL_ERROR_WANT_WRITE
@@ -263,19 +263,19 @@ import COpenSSL
         }
         let errors = OpenSSLErrors.drain()
         isBroken = true
-        // The socket's error is the cause only if TLS reports none: it may result from the alert about a worse one.
+        // The socket's error is the cause only if TLS reports none: sending the alert about a TLS error may fail, too.
         if errors.entries.isEmpty, rejection == nil, let failure = channel.failure { throw failure }
         if hasHandshaken, errors.isUnexpectedEnd || (errors.entries.isEmpty && channel.isAtEnd) {
             channel.isAtEnd = true
             return .endOfStream(isClean: false)
         }
         let error = failure(kind(of: errors))
-        // The stream is at its end only if there is no worse error.
+        // A TLS error takes precedence over the end of the stream.
         channel.isAtEnd = false
         throw error
     }
 
-    /// The reason the peer's chain was rejected, which ends the handshake: the cause, even if its alert was not sent.
+    /// The reason for the rejection of the peer's chain. It ended the handshake, even if the alert could not be sent.
     private var rejection: TLSError.Kind? { hasHandshaken ? nil : channel.rejection }
 
     private func kind(of errors: OpenSSLErrors) -> TLSError.Kind {
@@ -296,7 +296,7 @@ import COpenSSL
         case SSL_AD_CERTIFICATE_REQUIRED: return .clientCertificateRequired
         case SSL_AD_HANDSHAKE_FAILURE where !channel.context.hasIdentity,
             SSL_AD_BAD_CERTIFICATE where !channel.context.hasIdentity:
-            // TLS 1.2 has no separate alert for it.
+            // TLS 1.2 has no separate alert for a missing certificate.
             return .clientCertificateRequired
         case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
             SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_ACCESS_DENIED:

@@ -8,7 +8,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case expired
         /// A certificate is not valid yet; often this machine's clock is wrong.
         case notYetValid
-        /// The chain ends in an authority that is not trusted.
+        /// The chain does not end in a trusted authority.
         case unknownAuthority
         /// The server's certificate is signed by itself.
         case selfSigned
@@ -26,31 +26,31 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case weakSignature(reason: String)
         /// The certificate, or an authority's, was not issued for this use.
         case wrongPurpose(reason: String)
-        /// Any other fault of a certificate: its description, with OpenSSL's number.
+        /// Another fault of a certificate. Contains its description and OpenSSL's number.
         case badCertificate(reason: String, code: Int)
-        /// This machine has no trusted authorities, so nothing can be verified: the places that were searched.
+        /// This machine has no trusted authorities, so nothing can be verified. Contains the places that were searched.
         case noTrustRoots(searched: [String])
         /// The two sides have no common version of TLS.
         case protocolVersion
         /// The handshake failed for another reason, for example because the peer does not use TLS.
         case handshake(reason: String)
-        /// The peer rejected the connection with an alert (RFC 8446 §6.2): its number and OpenSSL's text.
+        /// The peer rejected the connection with an alert (RFC 8446 §6.2). Contains its number and OpenSSL's text.
         case alert(number: Int, text: String)
         /// The server requires a client certificate, and none is configured for it.
         case clientCertificateRequired
-        /// The server rejected the client certificate: its alert's number and OpenSSL's text.
+        /// The server rejected the client certificate. Contains the alert's number and OpenSSL's text.
         case clientCertificateRejected(alert: Int, text: String)
-        /// The stream ended without a `close_notify`, so an attacker may have cut it.
+        /// The stream ended without a `close_notify`, so an attacker may have truncated it.
         case truncated
-        /// This side's own certificate or key cannot be used: the reason, and its source.
+        /// This side's own certificate or key cannot be used. Contains the reason, and the source.
         case identity(reason: String, source: String)
         /// This side's private key, or its file, is encrypted, and no pass phrase was given.
         case passphraseRequired(source: String)
         /// The pass phrase does not open this side's private key or its file.
         case wrongPassphrase(source: String)
-        /// Certificates that are to be trusted, or are pinned, cannot be used: the reason, and their source.
+        /// Trusted or pinned certificates cannot be used. Contains the reason, and their source.
         case rootCertificates(reason: String, source: String)
-        /// A revocation list cannot be used: the reason, and its source.
+        /// A revocation list cannot be used. Contains the reason, and the source.
         case revocationList(reason: String, source: String)
         /// The settings cannot be used.
         case configuration(reason: String)
@@ -73,7 +73,7 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     private var explanation: String {
         switch kind {
         case .nameMismatch(let names) where names.isEmpty:
-            "the peer's certificate names no host at all; only its subject alternative names count"
+            "the peer's certificate has no host among its subject alternative names, and only these count"
         case .nameMismatch(let names):
             "the peer's certificate is for \(names.joined(separator: ", ")); check the host name"
         case .expired: "the peer's certificate, or one of its authorities', has expired; it must be renewed"
@@ -91,20 +91,20 @@ public struct TLSError: Error, Hashable, Sendable, CustomStringConvertible {
         case .denied(let reason): "the trust policy denied the peer: \(reason)"
         case .weakKey(let reason), .weakSignature(let reason):
             "the peer's certificate or one of its authorities' is too weak: \(reason)"
-        case .wrongPurpose(let reason): "the peer's certificate was not made for this: \(reason)"
+        case .wrongPurpose(let reason): "the peer's certificate was not issued for this use: \(reason)"
         case .badCertificate(let reason, let code):
             "the peer's certificate is not acceptable: \(reason) (OpenSSL verification code \(code))"
         case .noTrustRoots(let searched):
             "no trusted root certificates on this machine; install ca-certificates, set SSL_CERT_FILE, or"
-                + " give roots of your own (looked at \(searched.joined(separator: ", ")))"
+                + " provide your own roots (searched: \(searched.joined(separator: ", ")))"
         case .protocolVersion: "no common version of TLS; compare the versions that both sides allow"
         case .handshake(let reason): "the handshake failed: \(reason)"
-        case .alert(let number, let text): "the peer refused the connection with alert \(number): \(text)"
+        case .alert(let number, let text): "the peer rejected the connection with alert \(number): \(text)"
         case .clientCertificateRequired:
-            "the server demands a client certificate and none is configured; set an identity for it"
+            "the server requires a client certificate, but none is configured; set an identity for it"
         case .clientCertificateRejected(let number, let text):
             "the server rejected the client certificate with alert \(number): \(text)"
-        case .truncated: "the peer cut the connection without ending TLS"
+        case .truncated: "the peer closed the connection without ending TLS"
         case .identity(let reason, let source): "the certificate or key from \(source) cannot be used: \(reason)"
         case .passphraseRequired(let source): "the private key from \(source) is encrypted and no pass phrase was given"
         case .wrongPassphrase(let source): "the pass phrase does not open the private key from \(source)"

@@ -18,7 +18,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         self.passphrase = passphrase.map(SecretBytes.init)
     }
 
-    /// An identity in PEM or DER, read on its own thread, and checked, when a connection first needs it.
+    /// Creates an identity from PEM or DER. A worker thread reads and checks it when a connection first needs it.
     /// - Parameters:
     ///   - certificateChain: The leaf certificate first, then the authorities between it and the root.
     ///   - privateKey: The private key (PKCS#8 or traditional); `nil` if it is in the same text as the certificates.
@@ -27,11 +27,11 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         self.init(.pem(certificates: certificateChain, key: privateKey), passphrase)
     }
 
-    /// An identity in a PKCS#12 file (RFC 7292), read when a connection first needs it.
-    /// - Parameter passphrase: The file's pass phrase; `nil` and an empty one open the same files.
+    /// Creates an identity from PKCS#12 (RFC 7292), which is read and checked when a connection first needs it.
+    /// - Parameter passphrase: The file's pass phrase; `nil` and an empty text open the same files.
     public init(pkcs12: PEMSource, passphrase: String? = nil) { self.init(.pkcs12(pkcs12), passphrase) }
 
-    /// An identity from PEM or DER files, read and checked immediately: on the calling thread, for milliseconds.
+    /// Reads and checks an identity in PEM or DER files. Blocks the calling thread for milliseconds.
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
     public static func pem(certificates: String, key: String? = nil, passphrase: String? = nil) throws(TLSError)
         -> TLSIdentity
@@ -41,15 +41,15 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         ).checked()
     }
 
-    /// An identity from a PKCS#12 file, read and checked immediately: on the calling thread, for milliseconds.
+    /// Reads and checks an identity in a PKCS#12 file. Blocks the calling thread for milliseconds.
     ///
-    /// Files of old programs (RC2, DES) need OpenSSL's legacy provider; if it is missing the error says so.
+    /// Files of old programs (RC2, DES) need OpenSSL's legacy provider. The error states if it is missing.
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
     public static func pkcs12(file: String, passphrase: String? = nil) throws(TLSError) -> TLSIdentity {
         try TLSIdentity(pkcs12: .file(file), passphrase: passphrase).checked()
     }
 
-    /// An identity from the bytes of a PKCS#12 file; else as ``pkcs12(file:passphrase:)``.
+    /// Reads and checks an identity in the bytes of a PKCS#12 file, like ``pkcs12(file:passphrase:)``.
     public static func pkcs12(bytes: [UInt8], passphrase: String? = nil) throws(TLSError) -> TLSIdentity {
         try TLSIdentity(pkcs12: .bytes(bytes), passphrase: passphrase).checked()
     }
@@ -59,9 +59,9 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
         return self
     }
 
-    /// Reads and checks the identity on its own thread, so that it does not block the caller's executor.
+    /// Reads and checks the identity on a worker thread, so that the caller's executor is not blocked.
     ///
-    /// Cancelling does not end it; it takes milliseconds.
+    /// Cancelling the task does not end the check, which takes milliseconds.
     /// - Throws: ``TLSError`` of kind `.identity`, `.passphraseRequired` or `.wrongPassphrase`, which names the file.
     public func check() async throws(TLSError) {
         let identity = self
@@ -84,14 +84,14 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
 }
 
 /// A pass phrase, stored outside of arrays and strings so that it can be wiped when its last owner releases it. The
-/// string from which it was made is the caller's. `@unchecked Sendable`: written only in `init`.
+/// caller's string is not wiped. `@unchecked Sendable`: written only in `init`.
 @safe final class SecretBytes: Hashable, @unchecked Sendable {
     /// The bytes, and a zero after them for C functions.
     private let start: UnsafeMutablePointer<CChar>
     /// The number of bytes, without the zero.
     let count: Int
 
-    /// Copies a text's UTF-8.
+    /// Copies the UTF-8 bytes of a text.
     init(_ text: String) {
         count = text.utf8.count
         unsafe start = .allocate(capacity: count + 1)
@@ -110,7 +110,7 @@ public struct TLSIdentity: Hashable, Sendable, CustomStringConvertible, CustomDe
     /// Calls a closure with the bytes, followed by a zero.
     func withCString<Value>(_ body: (UnsafePointer<CChar>) -> Value) -> Value { unsafe body(UnsafePointer(start)) }
 
-    /// Compares in a time that does not depend on the first difference.
+    /// Compares in a time that does not depend on the position of a difference.
     static func == (left: SecretBytes, right: SecretBytes) -> Bool {
         unsafe left.count == right.count && CRYPTO_memcmp(left.start, right.start, left.count) == 0
     }

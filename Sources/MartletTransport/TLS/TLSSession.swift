@@ -2,14 +2,14 @@ import COpenSSL
 import Glibc
 import Synchronization
 
-/// One session to resume, owned.
+/// A TLS session that can be resumed. The object owns the OpenSSL structure, and frees it.
 ///
 /// `@unchecked Sendable`: OpenSSL counts the references atomically. OpenSSL changes one thing in this copy, under the
 /// lock of the context: it marks the session as not resumable when a connection that offered it ends by an alert. The
 /// mark is never used, because sessions of a destination whose handshake failed are not offered again.
 @safe final class TLSSession: @unchecked Sendable {
     let pointer: OpaquePointer
-    /// The evidence for the pins of the connection that created it; `nil` without pins.
+    /// The pin candidates of the connection that created the session; `nil` without pins.
     let evidence: PinCandidates?
 
     /// Copies a session. OpenSSL marks the original as not resumable when its connection ends without a `close_notify`,
@@ -24,18 +24,18 @@ import Synchronization
 
     deinit { unsafe SSL_SESSION_free(pointer) }
 
-    /// Whether the session may be used for one connection only: those of TLS 1.3, so that observers cannot link
+    /// Whether the session should be used for one connection only: `true` for TLS 1.3, so that observers cannot link
     /// connections by their tickets (RFC 8446 §C.4).
     var servesOnce: Bool { unsafe SSL_SESSION_get_protocol_version(pointer) >= TLS1_3_VERSION }
 
-    /// Whether it has not expired. The time is in seconds since 1970.
+    /// Whether the session has not expired. The time is in seconds since 1970.
     func isGood(at now: Int) -> Bool {
         let age = unsafe now - SSL_SESSION_get_time(pointer)
         return unsafe age >= 0 && age < SSL_SESSION_get_timeout(pointer)
     }
 }
 
-/// Sessions with tickets, to be resumed by the next connection to the same destination.
+/// Sessions that the next connections to the same destination resume.
 ///
 /// A cache belongs to one context, so its sessions were all created with the same trust, identity, versions and ALPN. A
 /// connection with other settings never gets one. The numbers of destinations and of their sessions are limited; the
@@ -49,7 +49,7 @@ final class TLSSessionCache: Sendable {
         var proxy = ""
     }
 
-    /// The sessions with a destination, newest last, and the value of the clock at their last use.
+    /// The sessions of a destination, newest last, and the value of the use counter `clock` at their last use.
     private typealias Entry = (sessions: [TLSSession], lastUse: UInt64)
 
     /// Guards the entries.
@@ -57,7 +57,7 @@ final class TLSSessionCache: Sendable {
     private let placeLimit: Int
     private let sessionLimit: Int
 
-    /// Creates a cache with a limit of destinations, and of sessions for each. One destination needs several: TLS 1.3
+    /// Creates a cache with limits for destinations, and for sessions of each. One destination needs several: TLS 1.3
     /// sessions should be used once (RFC 8446 §C.4), and a pool opens several connections together.
     init(placeLimit: Int = 256, sessionLimit: Int = 16) {
         self.placeLimit = max(1, placeLimit)
@@ -65,7 +65,7 @@ final class TLSSessionCache: Sendable {
     }
 
     func insert(_ session: TLSSession, for key: Key) {
-        // Sessions that are removed are freed after the lock.
+        // Removed sessions are freed after the lock is released.
         var dropped: [TLSSession] = []
         state.withLock { state in
             state.clock += 1
@@ -86,9 +86,9 @@ final class TLSSessionCache: Sendable {
         dropped.removeAll()
     }
 
-    /// The newest session with a destination that has not expired. A TLS 1.3 session is removed, so that observers
-    /// cannot link the client's connections. The last one is kept, as in curl and browsers: a full handshake would cost
-    /// both sides a millisecond.
+    /// Returns the newest session of a destination that has not expired. A TLS 1.3 session is removed, so that
+    /// observers cannot link the client's connections. The last one stays stored, as in curl and browsers: a full
+    /// handshake would cost both sides a millisecond.
     func take(for key: Key, now: Int = time(nil)) -> TLSSession? {
         var dropped: [TLSSession] = []
         let found = state.withLock { state -> TLSSession? in
@@ -109,9 +109,9 @@ final class TLSSessionCache: Sendable {
         return found
     }
 
-    /// Removes every session with a destination: an offered session may be the reason for its failed handshake.
+    /// Removes all sessions of a destination, because an offered session may be the reason for a failed handshake.
     func removeAll(for key: Key) {
-        // Freed after the lock.
+        // Freed after the lock is released.
         _ = state.withLock { $0.entries.removeValue(forKey: key)?.sessions }
     }
 

@@ -2,9 +2,9 @@ import COpenSSL
 
 /// The settings of TLS connections, and the certificates that they accept.
 ///
-/// Connections share a TLS context, a pool and a store of sessions only if their settings are equal.
+/// Connections share a TLS context, a pool and a session cache only if their settings are equal.
 public struct TLSSettings: Hashable, Sendable {
-    /// The certificates that are accepted; by default those of the machine's authorities.
+    /// The certificates that are accepted; by default those that the machine's authorities have issued.
     public var trust: TrustPolicy
     /// Whether the certificate must be issued for the requested host (RFC 9525). On by default.
     ///
@@ -14,18 +14,18 @@ public struct TLSSettings: Hashable, Sendable {
     public var minimumVersion: TLSVersion
     /// The newest version that is accepted; TLS 1.3 by default.
     public var maximumVersion: TLSVersion
-    /// The cipher list for TLS 1.2 in OpenSSL's form; `nil` for OpenSSL's own.
+    /// The cipher list for TLS 1.2 in OpenSSL's format; `nil` for OpenSSL's default.
     public var cipherList: String?
-    /// The cipher suites for TLS 1.3, joined by colons; `nil` for OpenSSL's own.
+    /// The cipher suites for TLS 1.3, joined by colons; `nil` for OpenSSL's default.
     public var cipherSuites: String?
     /// The protocols offered by ALPN (RFC 7301), best first, each of 1 to 255 bytes. If empty, ALPN is not sent.
     public var applicationProtocols: [String]
     /// The client certificate, sent when the server requests one.
     public var identity: TLSIdentity?
     /// A file to which the secrets of each connection are appended in the NSS key log format, for protocol analyzers.
-    /// It is created with mode 0600. A reader of the file can decrypt the connections.
+    /// A missing file is created with mode 0600. A reader of the file can decrypt the connections.
     public var keyLogFile: String?
-    /// Whether sessions are resumed by tickets (RFC 8446 §2.2), which saves a round of public-key work. On by default.
+    /// Whether sessions are resumed by tickets (RFC 8446 §2.2), without new certificates to verify. On by default.
     public var usesSessionTickets: Bool
     /// OpenSSL's security level, 0–5; 2 by default: at least 112 bits, no SHA-1 signatures.
     public var securityLevel: Int
@@ -33,11 +33,11 @@ public struct TLSSettings: Hashable, Sendable {
     public var revocation = RevocationPolicy.none
     /// The settings that differ for some hosts.
     public var hosts = TLSHostOverrides()
-    /// The public suffixes, directly below which no wildcard of a certificate counts; by default domains of a single
-    /// label, and those of registries in the list of the machine.
+    /// The public suffixes: a certificate's wildcard directly below one matches no host. By default the domains of a
+    /// single label, and the registries' suffixes in this machine's Public Suffix List.
     public var publicSuffixes = PublicSuffixRule.system
 
-    /// The settings for a host, including its own rule.
+    /// The settings for a host, with the host's own rule applied.
     package func settings(for host: String) -> TLSSettings {
         if hosts.isEmpty { return self }
         var settings = self
@@ -50,7 +50,7 @@ public struct TLSSettings: Hashable, Sendable {
         return settings
     }
 
-    /// Creates settings, each with its default.
+    /// Creates settings with the documented defaults.
     public init(
         trust: TrustPolicy = .system, verifiesHostName: Bool = true, minimumVersion: TLSVersion = .tls12,
         maximumVersion: TLSVersion = .tls13, cipherList: String? = nil, cipherSuites: String? = nil,
@@ -80,31 +80,31 @@ public enum TLSVersion: Int, Hashable, Sendable, Comparable, CaseIterable, Codab
 
     var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
 
-    /// Orders by age: the older is the smaller.
+    /// Orders by age: the older version is smaller.
     public static func < (left: TLSVersion, right: TLSVersion) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// The certificates that are accepted.
 ///
-/// Roots may vouch for a server; pins are keys or certificates that it must have in addition. A custom policy decides
-/// by a closure. Connections, and the sessions that they resume, are shared only among equal policies.
+/// Roots are authorities whose certificates are accepted. Pins are keys or certificates that the chain must contain in
+/// addition. In a custom policy a closure decides. Connections, and sessions, are shared only among equal policies.
 public struct TrustPolicy: Hashable, Sendable {
     /// Whether the machine's own authorities are trusted.
     public var usesSystemRoots: Bool
-    /// Authorities that are trusted in addition, or alone. An intermediate authority given here is trusted as it is,
-    /// without the root above it, and so is a server's own certificate.
+    /// Authorities that are trusted in addition to the machine's, or instead of them. An intermediate authority given
+    /// here is trusted without the root above it, and so is a server's own certificate.
     public var roots: [PEMSource]
     /// Whether any certificate is accepted, without verification; pins still apply to the server's own key.
     ///
     /// Such a connection is encrypted, but an attacker on the network path can read and change everything. For tests
     /// only.
     public var acceptsAnyCertificate = false
-    /// The required content of the chain.
+    /// The keys and certificates that the chain must contain.
     var pins: CertificatePins?
 
     typealias Evaluator = @Sendable (PresentedChain, String) async -> TrustDecision
 
-    /// The closure of a custom policy. Connections that were made with different closures must not be exchanged.
+    /// The closure of a custom policy. Requests with different closures must not share connections.
     var evaluator: Identified<Evaluator>?
 
     private init(usesSystemRoots: Bool, roots: [PEMSource]) {
@@ -126,35 +126,35 @@ public struct TrustPolicy: Hashable, Sendable {
 
     // MARK: Roots
 
-    /// The machine's authorities: OpenSSL's places, else those that Linux distributions use; the default.
+    /// The machine's authorities, from OpenSSL's default paths, else from those of Linux distributions; the default.
     ///
-    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name other places, as for every program that uses OpenSSL.
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` override the paths, as for every program that uses OpenSSL.
     public static let system = TrustPolicy(usesSystemRoots: true, roots: [])
 
-    /// These authorities and no others.
+    /// A policy that trusts only these authorities.
     public static func only(_ roots: PEMSource...) -> TrustPolicy { TrustPolicy(usesSystemRoots: false, roots: roots) }
 
-    /// This policy with more authorities.
+    /// Returns this policy with more authorities.
     public func adding(_ roots: PEMSource...) -> TrustPolicy { with { $0.roots += roots } }
 
     // MARK: Pins
 
-    /// The machine's authorities, and a chain that contains one of these public keys.
+    /// A policy that trusts the machine's authorities, and requires one of these public keys in the chain.
     /// - Parameters:
     ///   - pins: Each in the form of ``PublicKeyPin/init(_:)``.
-    ///   - backup: Keys that are not in use yet, so that the loss of the one in use locks no client out. At least one.
+    ///   - backup: Keys that are not in use yet, so that clients still connect if the key in use is lost. At least one.
     /// - Throws: ``TLSError`` of kind `.configuration` for a malformed pin, or without a backup.
     public static func pinnedPublicKeys(_ pins: String..., backup: String...) throws(TLSError) -> TrustPolicy {
         try system.pinning(pins, backup: backup)
     }
 
-    /// This policy, and a chain that contains one of these public keys: the server's or an authority's, but only on the
-    /// verified path, since a server may send any other certificates.
+    /// Returns this policy, which then also requires one of these public keys in the verified chain: the server's or an
+    /// authority's. Other certificates do not count, since a server may send any.
     ///
     /// Pins are checked on every connection; on resumed ones, against the chain that the session was created with.
     /// - Parameters:
     ///   - pins: Each in the form of ``PublicKeyPin/init(_:)``.
-    ///   - backup: Keys that are not in use yet. At least one that is not among the pins.
+    ///   - backup: Keys that are not in use yet; at least one must not be among the pins.
     /// - Throws: ``TLSError`` of kind `.configuration` for a malformed pin, or without a backup.
     public func pinningPublicKeys(_ pins: String..., backup: String...) throws(TLSError) -> TrustPolicy {
         try pinning(pins, backup: backup)
@@ -173,26 +173,26 @@ public struct TrustPolicy: Hashable, Sendable {
         return withPins { $0.publicKeys = current.union(others) }
     }
 
-    /// This policy, and a server whose own certificate has one of these public keys, without a backup.
+    /// Returns this policy, which then also requires one of these public keys in the server's own certificate.
     ///
-    /// When the server's key is lost or renewed, every client that has only this pin is locked out until it is changed.
-    /// For tests, and for programs whose pin is given for each run, as by curl's `--pinnedpubkey`.
+    /// Without a backup, clients cannot connect after the server's key was lost or renewed, until their pin is changed.
+    /// For tests, and for programs whose pin is given for each run, as with curl's `--pinnedpubkey`.
     public func dangerouslyPinningWithoutBackup(_ pins: PublicKeyPin...) -> TrustPolicy {
         dangerouslyPinningWithoutBackup(pins)
     }
 
-    /// As the overload with separate pins. Without pins, no server is trusted.
+    /// Pins like the variadic overload. If the array is empty, no server is trusted.
     public func dangerouslyPinningWithoutBackup(_ pins: [PublicKeyPin]) -> TrustPolicy {
         withPins { ($0.publicKeys, $0.scope) = (Set(pins), .leaf) }
     }
 
-    /// These certificates and nothing else. A server is trusted if it presents one of them, or if its chain ends in
-    /// one. The certificate must be valid and issued for the host. It may be a server's own, an authority's or a root.
+    /// A policy that trusts only these certificates: a server's own, an authority's or a root. A server is trusted if
+    /// it presents one of them, or if its chain ends in one. Its certificate must be valid and issued for the host.
     public static func pinnedCertificates(_ certificates: PEMSource...) -> TrustPolicy {
         TrustPolicy(usesSystemRoots: false, roots: certificates).withPins { $0.certificates = certificates }
     }
 
-    /// This policy, and a verified chain that contains one of these certificates.
+    /// Returns this policy, which then also requires one of these certificates in the verified chain.
     public func pinningCertificates(_ certificates: PEMSource...) -> TrustPolicy {
         withPins { $0.certificates += certificates }
     }
@@ -205,13 +205,13 @@ public struct TrustPolicy: Hashable, Sendable {
 
     // MARK: Custom
 
-    /// A policy by which a closure decides, given the result for the machine's authorities; see ``evaluated(by:)``.
+    /// A policy whose closure decides, given the result of ``system``; see ``evaluated(by:)``.
     public static func custom(
         _ decide: @escaping @Sendable (_ chain: PresentedChain, _ host: String) async -> TrustDecision
     ) -> TrustPolicy { system.evaluated(by: decide) }
 
-    /// A policy by which a closure decides, given the result of this policy. The closure may accept a chain that the
-    /// policy rejects, and reject one that it accepts. Pins apply in any case.
+    /// Returns a policy whose closure decides, given the result of this policy. The closure may accept a chain that
+    /// this policy rejects, and reject a chain that this policy accepts. Pins apply in any case.
     ///
     /// The closure is called in every handshake before the request, or this side's certificate, is sent; such
     /// connections resume no sessions. No lock is held, so the closure may wait, for example for the user. The request
@@ -229,13 +229,13 @@ public struct TrustPolicy: Hashable, Sendable {
     }
 }
 
-/// The required content of a server's chain, in addition to being valid.
+/// The keys and certificates that a server's chain must contain, in addition to being valid.
 struct CertificatePins: Hashable, Sendable {
     /// The certificates that may have the pinned key.
     enum Scope: Hashable, Sendable {
-        /// Any of the verified chain: the server's own or an authority's.
+        /// Any certificate of the verified chain: the server's own or an authority's.
         case verifiedChain
-        /// Only the server's own, as with curl's `--pinnedpubkey`.
+        /// Only the server's own certificate, as with curl's `--pinnedpubkey`.
         case leaf
     }
 
@@ -248,27 +248,27 @@ struct CertificatePins: Hashable, Sendable {
 
 /// The check of certificates against revocation lists (RFC 5280 §5).
 ///
-/// Lists are given, never fetched: neither distribution points nor OCSP responders are queried.
+/// Martlet never fetches lists, and queries neither distribution points nor OCSP responders.
 public struct RevocationPolicy: Hashable, Sendable {
     /// The part of a chain that is checked.
     public enum Scope: Hashable, Sendable {
         /// Only the server's own certificate.
         case leaf
-        /// Every certificate but the root.
+        /// Every certificate except the root.
         case wholeChain
     }
 
     /// The lists, in PEM (any number in one text) or DER (one). If empty, nothing is checked.
     public var lists: [PEMSource]
-    /// The part of the chain that is checked; each of its authorities must have a list.
+    /// The part of the chain that is checked. The issuer of each checked certificate must have a list.
     public var scope: Scope
-    /// Whether a list counts after the time of its next update. Off by default: a certificate revoked since would be
-    /// missed, so the connection fails with ``TLSError/Kind/revocationUnknown(reason:)``.
+    /// Whether a list is used after its next update was due. Off by default, because a certificate that was revoked
+    /// since would be missed: the connection fails with ``TLSError/Kind/revocationUnknown(reason:)``.
     public var acceptsExpiredLists: Bool
-    /// Whether a certificate counts as not revoked if its authority has no list. Off by default: the connection fails
+    /// Whether a certificate is accepted if its issuer has no list. Off by default: the connection fails
     /// with ``TLSError/Kind/revocationUnknown(reason:)``.
     public var acceptsMissingLists: Bool
-    /// Nothing is checked; the default.
+    /// A policy that checks nothing; the default.
     public static let none = lists(scope: .leaf)
 
     /// Checks certificates against these revocation lists.
@@ -295,7 +295,7 @@ public struct RevocationPolicy: Hashable, Sendable {
 /// over a shorter one. Rules are not merged.
 public struct TLSHostOverrides: Hashable, Sendable {
     private var exact: [String: TLSHostSettings] = [:]
-    /// By domain, without `*.`.
+    /// The rules by the domain of their pattern, without `*.`.
     private var wildcards: [String: TLSHostSettings] = [:]
 
     /// Creates an empty set of rules.
@@ -308,7 +308,7 @@ public struct TLSHostOverrides: Hashable, Sendable {
         exact.merging(wildcards.map { ("*." + $0.key, $0.value) }) { _, wildcard in wildcard }
     }
 
-    /// The rule of a pattern, in any letter case and form of an address, with brackets or not, or a dot at the end.
+    /// The rule of a pattern. Letter case, the form and brackets of an address, and a dot at the end are ignored.
     public subscript(pattern: String) -> TLSHostSettings? {
         get {
             let (name, isWildcard) = TLSHostOverrides.parsed(pattern)
@@ -334,8 +334,8 @@ public struct TLSHostOverrides: Hashable, Sendable {
         return nil
     }
 
-    /// The same rules, with patterns beyond ASCII converted by a closure; patterns that it does not convert, and those
-    /// that have a rule in ASCII as well, do not change.
+    /// Returns the rules with patterns beyond ASCII converted by a closure. A pattern does not change if the closure
+    /// returns `nil`, or if the converted pattern has its own rule.
     package func inASCII(_ ascii: (String) -> String?) -> TLSHostOverrides {
         var copy = self
         for (pattern, rule) in byPattern where pattern.utf8.contains(where: { $0 >= 0x80 }) {
@@ -349,7 +349,7 @@ public struct TLSHostOverrides: Hashable, Sendable {
         return copy
     }
 
-    /// The name of a pattern in the form that is compared, and whether it is a wildcard for the hosts below it.
+    /// The normalized name in a pattern, and whether the pattern is a wildcard for the hosts below that name.
     private static func parsed(_ pattern: String) -> (name: String, isWildcard: Bool) {
         let isWildcard = pattern.hasPrefix("*.")
         return (normalized(isWildcard ? String(pattern.dropFirst(2)) : pattern), isWildcard)
@@ -364,20 +364,20 @@ public struct TLSHostOverrides: Hashable, Sendable {
     }
 }
 
-/// TLS settings for some hosts; those that are `nil` are the session's.
+/// TLS settings for some hosts. For a property that is `nil`, the session's setting applies.
 public struct TLSHostSettings: Hashable, Sendable {
     /// The certificates that are accepted.
     public var trust: TrustPolicy?
     /// The client certificate, sent when the server requests one.
     public var identity: TLSIdentity?
-    /// Whether no client certificate is sent, though the session has one. Off by default.
+    /// Whether no client certificate is sent, even if the session has one. Off by default.
     public var omitsIdentity: Bool
     /// The revocation lists that certificates are checked against.
     public var revocation: RevocationPolicy?
     /// Whether the certificate must be issued for the host.
     public var verifiesHostName: Bool?
 
-    /// Creates settings; those that are not given are the session's.
+    /// Creates settings. For those that are not given, the session's apply.
     public init(
         trust: TrustPolicy? = nil, identity: TLSIdentity? = nil, omitsIdentity: Bool = false,
         revocation: RevocationPolicy? = nil, verifiesHostName: Bool? = nil
@@ -405,8 +405,8 @@ extension TLSHostSettings: Codable {
     }
 }
 
-/// The domains that are public suffixes, below which the public can register names. A wildcard directly below one would
-/// match hosts of many owners, and is rejected (RFC 9525 §6.3 leaves the limit to the verifier).
+/// The domains that are public suffixes, below which the public can register names. A wildcard directly below such a
+/// domain would match hosts of many owners, and is rejected (RFC 9525 §6.3 leaves the limit to the verifier).
 ///
 /// Two rules are equal only if they were created by the same call.
 public final class PublicSuffixRule: Hashable, Sendable {
@@ -416,13 +416,13 @@ public final class PublicSuffixRule: Hashable, Sendable {
     /// - Parameter isPublicSuffix: Receives a domain in lower-case ASCII, without a dot at either end; must not block.
     public init(_ isPublicSuffix: @escaping @Sendable (String) -> Bool) { isSuffix = isPublicSuffix }
 
-    /// Every domain of a single label, such as `com`, and no other.
+    /// The rule with every domain of a single label, such as `com`, and no other.
     public static let singleLabel = PublicSuffixRule { _ in false }
 
-    /// The suffixes of registries, such as `co.uk`, in the Public Suffix List of the machine; the default. If the list
-    /// is not installed (Debian's package `publicsuffix`), the same as ``singleLabel``.
+    /// The rule with the suffixes of registries, such as `co.uk`, in this machine's Public Suffix List; the default. If
+    /// the list is not installed (Debian's package `publicsuffix`), only domains of a single label are suffixes.
     ///
-    /// The list is read once in a process, before the first TLS connection is opened.
+    /// A process reads the list once, before it opens the first TLS connection.
     public static let system = PublicSuffixRule { RegistrySuffixes.installed.contains($0) }
 
     /// Reads the list that the rule needs, which blocks.

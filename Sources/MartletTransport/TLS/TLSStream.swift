@@ -8,21 +8,21 @@ package final class TLSStream: SocketStream {
         var engine: TLSEngine?
         var information: ConnectionInformation
         var requestedServerName: String?
-        /// The last read, or a probe, left bytes inside OpenSSL, which the socket will not report.
+        /// Whether the last read, or a probe, left bytes inside OpenSSL, for which the socket reports no edge.
         var holdsBytes = false
-        /// The reader has work left until the socket accepts a reply to a renewal of keys, or the `close_notify`.
+        /// Whether the reader must wait until the socket accepts a reply to a key update, or the `close_notify`.
         var readNeedsWriting = false
-        /// A `close_notify` that the socket has not accepted yet.
+        /// Whether the socket has not accepted the `close_notify` yet.
         var hasPendingCloseNotify = false
     }
 
     /// Guards the engine: OpenSSL allows one call at a time on a connection. No call under it waits.
     private let state: Mutex<State>
     package let socket: Socket
-    /// The stream between this one and the socket: TLS with a proxy. Its lock is only ever taken under this one's.
+    /// The stream between this one and the socket: TLS with a proxy. Lock order: this stream, then the carrier.
     private let carrier: TLSStream?
 
-    /// Creates a stream on a socket. Closes both if the engine cannot be created.
+    /// Creates a stream on a socket. Closes the socket and the carrier if the engine cannot be created.
     private init(
         on socket: Socket, _ carrier: TLSStream?, _ remoteAddress: SocketAddress?,
         _ makeEngine: () throws(TLSError) -> sending TLSEngine
@@ -43,7 +43,7 @@ package final class TLSStream: SocketStream {
                     localAddress: socket.localAddress?.description ?? "")))
     }
 
-    /// The maximum that one call encrypts, so that a reader never waits long for the lock.
+    /// The maximum number of bytes that one call encrypts, so that a reader never waits long for the lock.
     private static let writeLimit = 256 << 10
 
     // MARK: Handshakes
@@ -52,9 +52,9 @@ package final class TLSStream: SocketStream {
     /// is closed.
     /// - Parameters:
     ///   - serverName: The host's ASCII name, sent as SNI, or its address: the certificate must be issued for it.
-    ///   - carrier: TLS with a proxy on the socket, which carries the records; closed with the stream.
-    ///   - port: The port in the key of the sessions.
-    ///   - proxy: The proxy in the key of the sessions; empty without one.
+    ///   - carrier: The TLS stream to a proxy, which carries the records; closed with the new stream.
+    ///   - port: The port in the key of the session cache.
+    ///   - proxy: The proxy in the key of the session cache; empty without one.
     /// - Throws: `.tls`, `.system`, `.timedOut`, `.interrupted`, `.closed`.
     package static func connect(
         socket: Socket, carrier: TLSStream? = nil, remoteAddress: SocketAddress? = nil, context: TLSContext,
@@ -74,7 +74,7 @@ package final class TLSStream: SocketStream {
         return stream
     }
 
-    /// Opens TLS on an accepted socket as the server; else as `connect`.
+    /// Opens TLS on an accepted socket as the server, like `connect`.
     package static func accept(
         socket: Socket, carrier: TLSStream? = nil, remoteAddress: SocketAddress? = nil, context: TLSContext,
         deadline: MonotonicTime
@@ -103,7 +103,7 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    // The two below are not inlined: each `await` above would have a copy.
+    // The next two functions are not inlined: otherwise the code above would contain several copies of them.
 
     /// Advances the handshake as far as possible; `nil` when it is complete.
     @inline(never) private func advanceHandshake() throws(TransportError) -> TLSEngine.Pause? {
@@ -119,7 +119,7 @@ package final class TLSStream: SocketStream {
 
     @inline(never) private func handshakeFailed(_ error: TransportError) {
         switch error {
-        // After a timeout, too: a server that ignores an offer is silent.
+        // After a timeout, too: a server that does not tolerate an offered session may be silent.
         case .tls, .system, .timedOut: state.withLock { $0.engine?.forgetOfferedSessions() }
         case .interrupted, .closed, .resolution, .connect, .addressLost: break
         }
@@ -149,7 +149,7 @@ package final class TLSStream: SocketStream {
         try withEngine { engine, state throws(TransportError) in
             if state.hasPendingCloseNotify { state.hasPendingCloseNotify = engine.shutdown() }
             state.holdsBytes = false
-            // Cleared if OpenSSL may stop before it asks the socket, or a useless edge would make the reader spin.
+            // Clears the latch here: OpenSSL may stop before it reads the socket, and an old edge would make it spin.
             if state.readNeedsWriting { _ = socket.readiness.beginRead() }
             var outcome = unsafe try engine.read(into: buffer)
             if case .paused(.wantsWrite) = outcome, needWriting(true, &state) {
@@ -169,8 +169,8 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    /// Sets whether the socket must accept bytes before reading can continue, so that this wakes the reader.
-    /// - Returns: Whether that is new, so that an edge may have been missed and the call must be retried.
+    /// Sets whether the socket must accept bytes before reading can continue: a write edge then wakes the reader.
+    /// - Returns: Whether this has become necessary: an edge may have been missed, so the call must be retried.
     @discardableResult private func needWriting(_ isNeeded: Bool, _ state: inout State) -> Bool {
         guard state.readNeedsWriting != isNeeded else { return false }
         state.readNeedsWriting = isNeeded
@@ -183,7 +183,7 @@ package final class TLSStream: SocketStream {
             let piece = unsafe UnsafeRawBufferPointer(rebasing: buffer.prefix(TLSStream.writeLimit))
             switch unsafe try engine.write(piece) {
             case .moved(let count): return count
-            // Never to wait for bytes to read: the handshake is over, and renegotiation is off.
+            // The socket is full. A write never waits for input: the handshake is over, and renegotiation is off.
             case .paused: return 0
             case .endOfStream: throw .closed
             }
@@ -210,7 +210,7 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    /// Waits until bytes have arrived; the carrier may hold some that the socket has reported before.
+    /// Waits until bytes have arrived. The carrier may hold bytes for which the socket reports no further edge.
     private func waitForArrival(until deadline: MonotonicTime) async throws(TransportError) {
         if let carrier {
             try await carrier.waitUntilReadable(until: deadline)
@@ -220,7 +220,7 @@ package final class TLSStream: SocketStream {
     }
 
     package func stopObservingIdle() -> Bool {
-        // Bytes inside OpenSSL cause no edge.
+        // Bytes inside OpenSSL cause no read edge.
         let holdsBytes = state.withLock { $0.engine?.hasPendingBytes ?? true }
         let hasBecomeReadable = carrier?.stopObservingIdle() ?? socket.readiness.stopObservingIdle()
         return hasBecomeReadable || holdsBytes
@@ -232,12 +232,12 @@ package final class TLSStream: SocketStream {
     }
 
     package var mayHaveBytes: Bool {
-        // The same condition as in the wait. Otherwise the wait could return immediately while the read finds nothing.
+        // `true` whenever `waitUntilReadable` returns immediately: otherwise a reader that checks this would spin.
         state.withLock { $0.holdsBytes || $0.readNeedsWriting || $0.engine == nil }
             || carrier?.mayHaveBytes ?? socket.readiness.isWorthReading
     }
 
-    /// Tickets and key updates are processed, and do not make the stream unusable.
+    /// Messages of TLS itself, such as tickets and key updates, are processed. The stream then stays usable.
     package func probe() -> IdleState {
         state.withLock { state in
             guard let engine = state.engine else { return .unusable }
@@ -251,7 +251,7 @@ package final class TLSStream: SocketStream {
         }
     }
 
-    /// Renews this side's keys and requests the peer's (RFC 8446 §4.6.3); for test origins.
+    /// Updates this side's keys, and requests that the peer updates its keys (RFC 8446 §4.6.3); for test origins.
     package func renewKeys() throws(TransportError) {
         try withEngine { engine, _ throws(TransportError) in try engine.renewKeys() }
     }
@@ -269,7 +269,7 @@ package final class TLSStream: SocketStream {
         closeWithoutNotifying()
     }
 
-    /// Closes the stream without a `close_notify`, like a peer that was cut off; for test origins.
+    /// Closes the stream without a `close_notify`, as if the connection had been cut; for test origins.
     package func closeWithoutNotifying() {
         end(notifying: false)
         socket.close()

@@ -72,7 +72,7 @@ package struct DomainName {
                 return
             }
             guard let encoded = Punycode.encoded(scalars) else {
-                throw RawURLParseError(.hostNameTooLong, at: position, "a label of the host name is longer than 63")
+                throw RawURLParseError(.hostNameTooLong, at: position, "a host name label is longer than 63 bytes")
             }
             ascii = "xn--" + encoded
         }
@@ -82,7 +82,7 @@ package struct DomainName {
             .Scalar]
         {
             guard scalars.count <= 63 else {
-                throw RawURLParseError(.hostNameTooLong, at: position, "a label of the host name is longer than 63")
+                throw RawURLParseError(.hostNameTooLong, at: position, "a host name label is longer than 63 bytes")
             }
             let rest = scalars.dropFirst(DomainName.prefix.count)
             guard rest.allSatisfy(\.isASCII),

@@ -159,7 +159,7 @@ struct CompositionTable: Sendable {
     private func decompose(_ scalar: Unicode.Scalar, into output: inout [Unicode.Scalar]) {
         typealias Table = CompositionTable
         if let pair = parts[scalar] {
-            // The first part of a composite may be a composite, the second never is. The chain has at most three.
+            // The first part of a composite may be a composite, the second never is. At most three are nested.
             decompose(pair.first, into: &output)
             output.append(pair.second)
             return
@@ -219,7 +219,7 @@ struct CompositionTable: Sendable {
     }
 }
 
-/// A reader of the numbers in a generated table: five bits per character, lowest first, bit 32 set if more follow.
+/// A reader of the numbers in a generated table: five bits per character, lowest first, plus 32 if more follow.
 struct PackedNumbers {
     private var bytes: String.UTF8View.Iterator
 

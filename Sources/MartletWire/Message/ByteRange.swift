@@ -4,7 +4,7 @@ package enum ByteRange: Sendable, Hashable {
     case from(UInt64)
     /// From an offset to another, both included: `500-999`.
     case closed(UInt64, UInt64)
-    /// The last bytes, by their number: `-500`.
+    /// A number of bytes at the end: `-500`.
     case suffix(UInt64)
 
     /// The range in a Range field, without `bytes=`.
@@ -16,7 +16,7 @@ package enum ByteRange: Sendable, Hashable {
         }
     }
 
-    /// The bytes of a representation of a length; `nil` if the range is unsatisfiable (RFC 9110 §14.1.1).
+    /// The bytes that the range selects in a representation of this length; `nil` for none (RFC 9110 §14.1.1).
     package func resolved(in length: UInt64) -> Range<UInt64>? {
         switch self {
         case .from(let first): first < length ? first..<length : nil
@@ -76,13 +76,13 @@ package struct RangeField: Sendable, Hashable {
     /// The ranges in the order of the field; never empty.
     package let ranges: [ByteRange]
 
-    /// Creates the field of some ranges; `nil` for none.
+    /// Creates a field from its ranges; `nil` for none.
     package init?(_ ranges: [ByteRange]) {
         guard !ranges.isEmpty else { return nil }
         self.ranges = ranges
     }
 
-    /// Parses a field value; `nil` if it is malformed, too long or has another unit: to be ignored (RFC 9110 §14.2).
+    /// Parses a field value; `nil` for a field to ignore (RFC 9110 §14.2): malformed, too long or with another unit.
     package init?(parsing text: String) {
         let bytes = Array(text.utf8)
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")),
@@ -98,7 +98,7 @@ package struct RangeField: Sendable, Hashable {
 
     package var text: String { "bytes=" + ranges.map(\.text).joined(separator: ",") }
 
-    /// The bytes of a representation of a length; empty if no range is satisfiable (status 416).
+    /// The bytes that the ranges select in a representation of this length; empty if there are none (status 416).
     package func resolved(in length: UInt64) -> [Range<UInt64>] { ranges.compactMap { $0.resolved(in: length) } }
 
     private static func range(_ element: ArraySlice<UInt8>) -> ByteRange? {

@@ -1,8 +1,8 @@
 /// An entity tag: the name of one state of a representation (RFC 9110 §8.8.3).
 package struct EntityTag: Hashable, Sendable {
-    /// Whether it was marked `W/`: representations with the tag may differ in bytes, though not in meaning.
+    /// Whether the tag is weak (`W/`): representations with this tag may differ in bytes, but not in meaning.
     package let isWeak: Bool
-    /// The bytes between its quotes, each as the character of the same number.
+    /// The bytes between the quotes, decoded as Latin-1.
     package let opaque: String
 
     /// Parses a tag; `nil` for anything else, such as a tag without quotes.
@@ -16,7 +16,7 @@ package struct EntityTag: Hashable, Sendable {
         opaque = ByteText.latin1(content)
     }
 
-    /// The tag of a message; `nil` without one, with a malformed one, and with several that differ.
+    /// The `ETag` of a message; `nil` without one, if it is malformed, and if several differ.
     package init?(of fields: FieldBlock) {
         let values = fields.rawValues(of: "ETag")
         guard let first = values.first, values.dropFirst().allSatisfy({ $0 == first }) else { return nil }
@@ -31,6 +31,6 @@ package struct EntityTag: Hashable, Sendable {
     /// Whether both are strong and equal (RFC 9110 §8.8.3.2).
     package func matchesStrongly(_ other: EntityTag) -> Bool { !isWeak && !other.isWeak && opaque == other.opaque }
 
-    /// Whether both are equal except for being weak (RFC 9110 §8.8.3.2).
+    /// Whether both are equal, or differ only in ``isWeak`` (RFC 9110 §8.8.3.2).
     package func matchesWeakly(_ other: EntityTag) -> Bool { opaque == other.opaque }
 }

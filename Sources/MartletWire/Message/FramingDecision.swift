@@ -1,7 +1,7 @@
 /// The kind of response to a method, with respect to its framing (RFC 9112 §6.3).
 package enum ResponseKind: Sendable {
     case ordinary
-    /// The response to HEAD: a head without a body, for any fields.
+    /// The response to HEAD: a head without a body, regardless of its fields.
     case headOnly
     /// The response to CONNECT: after a 2xx, the bytes after the head belong to the tunnel.
     case tunnel
@@ -17,8 +17,8 @@ package enum ResponseKind: Sendable {
     }
 }
 
-/// The framing of a body, and whether the connection can carry another message after it. Pure functions of the heads
-/// implement RFC 9112 §6.3. Ambiguous framing is a ``WireError``, never a guess.
+/// The framing of a body, and whether the connection can carry another message after it, by the head of the message
+/// (RFC 9112 §6.3). Ambiguous framing is a ``WireError``, never a guess.
 package struct FramingDecision: Equatable, Sendable {
     package let framing: BodyFraming
     /// `false` if the connection must be closed after this message, regardless of its other fields.
@@ -26,7 +26,7 @@ package struct FramingDecision: Equatable, Sendable {
 
     /// Decides for a response (RFC 9112 §6.3).
     /// - Parameters:
-    ///   - limits: Whether ambiguity that RFC 9112 resolves is rejected.
+    ///   - limits: Only ``WireLimits/isStrict`` is used: both framing fields in one head are then an error.
     ///   - ignoresLength: Whether `Content-Length` is ignored.
     /// - Throws: A framing fault, with the offset of the offending field value.
     package static func response(
@@ -65,8 +65,8 @@ package struct FramingDecision: Equatable, Sendable {
     }
 
     /// Whether the framing fields of a response without a body leave no doubt about its end. Contradictory lengths, a
-    /// `Transfer-Encoding` or, for a 204, a length other than 0 suggest that a body follows (RFC 9110 §8.6, RFC 9112
-    /// §6.1). A response to HEAD and a 304 may describe a body that they do not have.
+    /// 204 or 304 with `Transfer-Encoding`, or a 204 with a length other than 0 suggest that a body follows (RFC 9110
+    /// §8.6, RFC 9112 §6.1). The length in a response to HEAD and in a 304 is that of a body which is not sent.
     private static func isPlausible(_ head: borrowing ResponseHead) -> Bool {
         if head.fields.contains("Transfer-Encoding"), head.status == 204 || head.status == 304 { return false }
         guard head.status >= 200, let field = head.fields.firstIndex(of: "Content-Length") else { return true }
@@ -159,7 +159,7 @@ package enum PersistenceRule {
 
 /// A server's hint for keeping an idle connection: `Keep-Alive: timeout=5, max=100`.
 package struct KeepAliveHint: Equatable, Sendable {
-    /// The seconds for which the server keeps the connection idle; `nil` if not specified.
+    /// The time for which the server keeps an idle connection open, in seconds; `nil` if not specified.
     package private(set) var timeout: Int?
     /// The number of further requests that the server accepts on the connection; `nil` if not specified.
     package private(set) var remainingUses: Int?

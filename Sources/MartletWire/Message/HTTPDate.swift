@@ -1,4 +1,4 @@
-/// A date in HTTP, to the second (RFC 9110 §5.6.7).
+/// A date in HTTP, with a precision of one second (RFC 9110 §5.6.7).
 package struct HTTPDate: Sendable, Hashable, Comparable {
     /// Seconds since 1970-01-01 00:00:00 UTC; negative before.
     package let secondsSinceEpoch: Int64
@@ -8,10 +8,10 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
     /// Parses any of the three forms: IMF-fixdate, RFC 850, asctime. The name of the day is not compared with the date.
     /// - Parameters:
     ///   - text: The field value.
-    ///   - now: The present, for the two-digit years of RFC 850: a date more than 50 years ahead of it is a century
-    ///     earlier. Without it 70...99 are in the 20th century and 00...69 in the 21st.
-    ///   - ignoresCase: Whether names of days and months, and `GMT`, may be in any case, as in caches (RFC 9111 §4.2);
-    ///     elsewhere dates are case-sensitive.
+    ///   - now: The current time, for the two-digit years of RFC 850: a year more than 50 years in the future means the
+    ///     century before. With `nil`, 70...99 are in the 20th century and 00...69 in the 21st.
+    ///   - ignoresCase: Whether names of days and months, and `GMT`, may be in any letter case, as caches allow (RFC
+    ///     9111 §4.2); elsewhere dates are case-sensitive.
     package init?(_ text: String, now: HTTPDate? = nil, ignoresCase: Bool = false) {
         guard text.utf8.count <= 64 else { return nil }
         var parser = HTTPDateParser(text, ignoresCase: ignoresCase)
@@ -46,7 +46,7 @@ package struct HTTPDate: Sendable, Hashable, Comparable {
 package struct CivilDate: Equatable, Sendable {
     static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
     static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    /// The year; the one before 1 is 0.
+    /// The year; 0 is the year before 1.
     package let year: Int64
     /// The month, 1...12.
     package let month: Int
@@ -93,7 +93,7 @@ package struct CivilDate: Equatable, Sendable {
     }
 }
 
-/// Parses the three forms of dates of RFC 9110 §5.6.7; nothing is tolerated between the parts.
+/// Parses the three forms of dates of RFC 9110 §5.6.7. Additional blanks are errors.
 private struct HTTPDateParser {
     let bytes: [UInt8]
     let ignoresCase: Bool
@@ -154,7 +154,7 @@ private struct HTTPDateParser {
         return date.isValid ? date.daysSinceEpoch * 86_400 + clock : nil
     }
 
-    /// `08:49:37`; a leap second counts as the second after it.
+    /// Parses `08:49:37`. A leap second counts as the second after it.
     private mutating func clock() -> Int64? {
         guard let hour = number(2), take(":"), let minute = number(2), take(":"), let second = number(2), hour < 24,
             minute < 60, second <= 60

@@ -1,6 +1,6 @@
 /// The request line and fields of a request (RFC 9112 §3, §5).
 package struct RequestHead: Sendable, Equatable {
-    /// The method, in the case it was sent.
+    /// The method, in the letter case in which it was sent.
     package var method: String
     /// The request target as sent: visible ASCII, never empty.
     package var target: String
@@ -8,7 +8,7 @@ package struct RequestHead: Sendable, Equatable {
     /// The fields in the order received.
     package var fields: FieldBlock
 
-    /// Creates a head from its parts. They are not checked here, but by the encoders.
+    /// Creates a head from its parts, which only the encoders check.
     package init(method: String, target: String, version: WireVersion = .http11, fields: FieldBlock = FieldBlock()) {
         self.method = method
         self.target = target
@@ -29,7 +29,7 @@ package struct ResponseHead: Sendable, Equatable {
     /// The fields in the order received.
     package var fields: FieldBlock
 
-    /// Creates a head from its parts. They are not checked here, but by the encoders.
+    /// Creates a head from its parts, which only the encoders check.
     package init(
         version: WireVersion = .http11, status: Int, reason: String = "", fields: FieldBlock = FieldBlock(),
         isReasonLatin1: Bool = false
@@ -68,14 +68,14 @@ package enum WireVersion: Sendable, Hashable {
     }
 }
 
-/// The fields of a message, in order and exactly as received, in one storage. Names keep their case and values their
-/// bytes; white space around values is removed and a folded line has become one space. Look-ups ignore the case of
-/// names (RFC 9110 §5.1). A copy costs two reference counts.
+/// The fields of a message, in the order received, in one buffer. Names keep their letter case and values their bytes,
+/// but white space around values is removed, and each line fold is replaced by one space. Look-ups ignore the letter
+/// case of names (RFC 9110 §5.1). A copy costs two reference counts.
 package struct FieldBlock: Sendable, RandomAccessCollection {
     /// A field as strings; see ``valueString(at:)`` for the conversion from bytes.
     package typealias Element = (name: String, value: String)
 
-    /// The position of one field in ``storage``. For received blocks these are offsets in the message.
+    /// The position of one field in ``storage``: offsets in the message, if it was received without line folds.
     struct Entry: Sendable {
         var nameStart: UInt32
         var nameEnd: UInt32
@@ -86,12 +86,12 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// The bytes that the entries point into; may hold other bytes between them.
     private(set) var storage: [UInt8] = []
     private var entries: [Entry] = []
-    /// The lengths of the names, as bits: a name of another length need not be searched.
+    /// The lengths of all names, as a set of bits: a look-up of a name of another length returns immediately.
     private var lengths: UInt64 = 0
 
     package init() {}
 
-    /// Creates a block of names and values for servers and tests. They are not checked here, but by the encoders.
+    /// Creates a block of names and values, which only the encoders check. For servers and tests.
     package init(_ fields: [(String, String)]) { for (name, value) in fields { append(name: name, value: value) } }
 
     init(storage: [UInt8], entries: [Entry]) {
@@ -147,12 +147,12 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// The value at an index: UTF-8 if its bytes are valid, else Latin-1, so that no byte is ever lost silently.
     package func valueString(at index: Int) -> String { ByteText.string(value(at: index)) }
 
-    /// The start of the value at an index: the offset in the message, for received blocks.
+    /// The start of the value at an index: its offset in the message, if that was received without line folds.
     func valueOffset(at index: Int) -> Int { Int(entries[index].valueStart) }
 
     // MARK: Looking up
 
-    /// The first index at or after a start whose name is the given one in any case, or `nil`.
+    /// The first index from a start on whose name matches, in any letter case; `nil` without one.
     package func firstIndex(of name: String, from start: Int = 0) -> Int? {
         let name = name.utf8.span
         let length = UInt32(truncatingIfNeeded: name.count)
@@ -169,13 +169,13 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     private func matches(_ entry: Entry, _ name: Span<UInt8>) -> Bool {
         let bytes = storage.span.extracting(Int(entry.nameStart)..<Int(entry.nameEnd))
         for index in name.indices where bytes[index] != name[index] {
-            // In most cases both have the same letter case.
+            // Reached rarely: most bytes have the same letter case.
             guard ByteClass.lowercased(bytes[index]) == ByteClass.lowercased(name[index]) else { return false }
         }
         return true
     }
 
-    /// Whether a field of that name exists, in any case.
+    /// Whether a field has the name, in any letter case.
     package func contains(_ name: String) -> Bool { firstIndex(of: name) != nil }
 
     package func firstValue(of name: String) -> String? { firstIndex(of: name).map { valueString(at: $0) } }
@@ -194,7 +194,7 @@ package struct FieldBlock: Sendable, RandomAccessCollection {
     /// All values of a name, one per field line, in order.
     package func values(of name: String) -> [String] { rawValues(of: name).map(ByteText.string) }
 
-    /// Whether a comma list, over all fields of a name, has a token as a member, in any case (RFC 9110 §5.6.1).
+    /// Whether the comma lists in all fields of a name contain a token, in any letter case (RFC 9110 §5.6.1).
     package func contains(_ name: String, token: String) -> Bool {
         let wanted = token.utf8.span
         var next = firstIndex(of: name)
@@ -219,8 +219,8 @@ extension FieldBlock: Equatable {
 }
 
 /// The members of a comma list (RFC 9110 §5.6.1), one after the other, in linear time and without allocating. Commas
-/// inside quoted strings do not separate; a backslash inside one quotes the next byte. Members are trimmed of SP and
-/// HTAB; empty members are skipped. An unterminated quoted string extends to the end.
+/// inside quoted strings do not separate; a backslash inside one escapes the next byte. SP and HTAB around members are
+/// removed; empty members are skipped. An unterminated quoted string extends to the end.
 package struct ElementList: Sequence, IteratorProtocol {
     private let bytes: ArraySlice<UInt8>
     private var position: Int
@@ -242,7 +242,7 @@ package struct ElementList: Sequence, IteratorProtocol {
         return nil
     }
 
-    /// The end of the element at the position: its comma, or the end of all.
+    /// The end of the element at the position: the next separating comma, or the end of the list.
     private func endOfElement() -> Int {
         var index = position
         var isQuoted = false
@@ -265,7 +265,7 @@ package enum DecimalNumber: Equatable, Sendable {
     case value(UInt64)
     /// Digits whose value is larger.
     case overflow
-    /// Not one or more digits: a sign, a blank, anything else, or nothing.
+    /// Empty, or with a byte that is not a digit.
     case invalid
 
     /// Parses all of the bytes; leading zeros are allowed.

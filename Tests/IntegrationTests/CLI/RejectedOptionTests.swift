@@ -77,7 +77,7 @@ struct RejectedOptionTests {
             (["-T", "/no/such/file"], "(26) PUT URL: /no/such/file: "),
             (["--offline", "--cache", "c"], "(104) GET URL: the response is not in the cache"),
             (["--max-filesize", "1"], "(63) GET URL: the body has "),
-            (["-C", "1", "-o", "f"], "(33) GET URL: the status of the range is 418"),
+            (["-C", "1", "-o", "f"], "(33) GET URL: the response to the range request has status 418"),
         ])
     func failures(_ options: [String], _ message: String) async throws {
         let directory = try TemporaryDirectory()

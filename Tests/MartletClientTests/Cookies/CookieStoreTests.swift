@@ -220,7 +220,7 @@ struct CookieStoreTests {
         #expect(rejections.map(\.index) == [1, 2])
         #expect(rejections.map(\.name) == ["b", ""])
         try #require(rejections.count == 2)
-        #expect(rejections[0].description == "Set-Cookie 2 (b): Secure over a connection that is not")
+        #expect(rejections[0].description == "Set-Cookie 2 (b): Secure over an insecure connection")
         #expect(rejections[1].description == "Set-Cookie 3: a control character at byte 2")
         #expect(try scene.header("http://site.org/") == "a=1; d=4")
     }

@@ -55,10 +55,10 @@ struct ErrorRequestTests {
             (
                 "ftp://me:hunter2@h/",
                 "invalid URL “ftp://***@h/”: a URL's scheme must be http or https, but this one is “ftp”"
-            ), ("", "invalid URL “”: the address is empty"),
+            ), ("", "invalid URL “”: the URL is empty"),
             (
                 "h.test/a",
-                "invalid URL “h.test/a”: the address does not begin with http:// or https://"
+                "invalid URL “h.test/a”: the URL does not begin with http:// or https://"
             ),
             (
                 "http://h.test:65536/",

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// Reads identities and checks that their parts belong together. Blocks: deriving a key from a pass phrase takes
-/// milliseconds, and as long as the file specifies.
+/// Reads identities and checks that key and certificate belong together. Blocks: deriving a key from a pass phrase
+/// takes milliseconds, or longer if the file specifies more rounds.
 enum TLSIdentityLoader {
     /// Reads an identity.
     /// - Throws: `.identity`, `.passphraseRequired`, `.wrongPassphrase`.
@@ -34,7 +34,7 @@ enum TLSIdentityLoader {
             throw TLSError(.identity(reason: error.description, source: source.description))
         }
         guard let leaf = certificates.first else {
-            throw TLSError(.identity(reason: "no readable certificate in it", source: source.description))
+            throw TLSError(.identity(reason: "it contains no readable certificate", source: source.description))
         }
         let opened: PEMParser.KeyResult
         if let key {
@@ -56,14 +56,14 @@ enum TLSIdentityLoader {
         }
     }
 
-    /// Wipes bytes that were read from a file; bytes in memory are the user's.
+    /// Wipes bytes that were read from a file. Bytes in memory belong to the caller, and are not wiped.
     private static func wipe(_ bytes: inout [UInt8], of source: PEMSource?) {
         guard case .file? = source?.place else { return }
         unsafe bytes.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
     }
 }
 
-/// An identity that was read: certificate, key and the authorities between.
+/// The contents of an identity: certificate, key, and the authorities between certificate and root.
 struct LoadedIdentity {
     let leaf: Certificate
     let key: PrivateKey
@@ -72,7 +72,7 @@ struct LoadedIdentity {
     let certificateSource: String
     let keySource: String
 
-    /// A copy made from the bytes; `nil` if that fails.
+    /// Returns a copy in the default library context; `nil` if that fails.
     func copied() -> LoadedIdentity? {
         let certificates = ([leaf] + authorities).compactMap { certificate in
             PEMParser.certificates(in: unsafe Certificate.der(of: certificate.pointer))?.first
@@ -90,18 +90,18 @@ private enum PKCS12Parser {
         case contents(LoadedIdentity)
         case wrongPassphrase
         case malformed(String)
-        /// It is encrypted by a method that OpenSSL has only in its legacy provider.
+        /// The file is encrypted by a method that OpenSSL has only in its legacy provider.
         case needsLegacy(String)
     }
 
-    /// Reads a file's bytes.
+    /// Reads an identity from the bytes of a file.
     static func load(_ bytes: [UInt8], source: String, passphrase: SecretBytes?) throws(TLSError) -> LoadedIdentity {
         var opened = open(bytes, source, passphrase)
         if case .needsLegacy = opened, let library = LegacyOpenSSLContext() {
             opened = withExtendedLifetime(library) {
                 let read = library.run { open(bytes, source, passphrase) }
                 guard case .contents(let identity) = read else { return read }
-                // Objects of the legacy library must not outlive it, so they are copied by their bytes.
+                // Objects of the legacy context must not outlive it, so they are copied by encoding and decoding.
                 return identity.copied().map { .contents($0) } ?? .malformed("its contents are unreadable")
             }
         }
@@ -124,12 +124,12 @@ private enum PKCS12Parser {
         defer { OpenSSLErrors.clear() }
         let read = unsafe PEMParser.withMemory(bytes) { bio in unsafe d2i_PKCS12_bio(bio, nil) }
         guard let file = unsafe read ?? nil else {
-            return .malformed("it is no PKCS#12 file (\(OpenSSLErrors.drain().text))")
+            return .malformed("it is not a PKCS#12 file (\(OpenSSLErrors.drain().text))")
         }
         defer { unsafe PKCS12_free(file) }
         let opened = unsafe parse(file, source, passphrase)
         guard case .wrongPassphrase = opened, passphrase?.count ?? 0 == 0 else { return opened }
-        // An empty pass phrase is written in two ways: as none, and as one without characters.
+        // Files without a pass phrase are written in two ways: with none, and with an empty one.
         return unsafe parse(file, source, passphrase == nil ? SecretBytes("") : nil)
     }
 
@@ -140,7 +140,7 @@ private enum PKCS12Parser {
         let parse = { (text: UnsafePointer<CChar>?) -> Int32 in
             unsafe PKCS12_parse(file, text, &keyPointer, &leafPointer, &chainPointer)
         }
-        // A pass phrase is passed to OpenSSL as a C string.
+        // OpenSSL receives the pass phrase as a C string, which ends at the first NUL.
         if passphrase?.holdsNUL ?? false { return .wrongPassphrase }
         let result = unsafe passphrase?.withCString { unsafe parse($0) } ?? parse(nil)
         let errors = OpenSSLErrors.drain()
@@ -156,26 +156,26 @@ private enum PKCS12Parser {
         guard result == 1 else {
             if errors.contains(PKCS12_R_MAC_VERIFY_FAILURE, of: ERR_LIB_PKCS12) { return .wrongPassphrase }
             if errors.isUnsupportedAlgorithm { return .needsLegacy(errors.text) }
-            // Without a MAC a wrong pass phrase shows only in unreadable contents.
+            // In a file without a MAC, a wrong pass phrase is detected only by unreadable contents.
             let isUnreadable = errors.contains(PKCS12_R_PKCS12_CIPHERFINAL_ERROR, of: ERR_LIB_PKCS12)
             return isUnreadable ? .wrongPassphrase : .malformed(errors.text)
         }
-        guard let key else { return .malformed("there is no private key in it") }
-        guard let leaf else { return .malformed("there is no certificate for its private key in it") }
+        guard let key else { return .malformed("it contains no private key") }
+        guard let leaf else { return .malformed("it contains no certificate for its private key") }
         return .contents(
             LoadedIdentity(leaf: leaf, key: key, authorities: authorities, certificateSource: source, keySource: source)
         )
     }
 }
 
-/// An OpenSSL library context with the legacy algorithms, which the context of connections does not have. It lives as
-/// long as the object.
+/// An OpenSSL library context with the legacy algorithms, which the default context does not have. The object owns the
+/// context, and frees it.
 @safe package final class LegacyOpenSSLContext {
     package let pointer: OpaquePointer
     private let legacy: OpaquePointer
     private let standard: OpaquePointer
 
-    /// `nil` if the provider is not installed, as in statically linked programs.
+    /// Creates the context; `nil` if the legacy provider is not installed, as in statically linked programs.
     package init?() {
         guard let pointer = unsafe OSSL_LIB_CTX_new() else { return nil }
         let legacy = unsafe OSSL_PROVIDER_load(pointer, "legacy")
@@ -196,8 +196,8 @@ private enum PKCS12Parser {
         unsafe OSSL_LIB_CTX_free(pointer)
     }
 
-    /// Calls a closure with this library instead of the default one, on this thread only. Objects that OpenSSL creates
-    /// in it must not outlive the library.
+    /// Calls a closure with this context instead of the default one, on this thread only. Objects that OpenSSL creates
+    /// in the closure must not outlive the context.
     func run<Value>(_ body: () -> Value) -> Value {
         let usual = unsafe OSSL_LIB_CTX_set0_default(pointer)
         defer { _ = unsafe OSSL_LIB_CTX_set0_default(usual) }

@@ -12,13 +12,13 @@ public enum TrustDecision: Hashable, Sendable {
 public struct PresentedCertificate: Hashable, Sendable, CustomStringConvertible {
     /// The certificate in DER.
     public let der: [UInt8]
-    /// The subject, as RFC 4514 writes it; control bytes are escaped.
+    /// The subject in the format of RFC 4514; control bytes are escaped.
     public let subject: String
-    /// The issuer, as RFC 4514 writes it.
+    /// The issuer in the format of RFC 4514.
     public let issuer: String
-    /// The host names and addresses for which it is issued. Bytes that no host has are replaced by question marks.
+    /// The host names and addresses for which it is issued. Bytes other than visible ASCII are replaced by `?`.
     public let names: [String]
-    /// The SHA-256 of its public key.
+    /// The SHA-256 of the public key.
     public let publicKey: PublicKeyPin
 
     /// The subject and the pin of the key.
@@ -33,14 +33,14 @@ public struct PresentedCertificate: Hashable, Sendable, CustomStringConvertible 
     }
 }
 
-/// The chain that a custom trust policy decides about: the certificates that a server has sent, and the result of their
-/// verification by OpenSSL and by Martlet's own rules.
+/// The input of a custom trust policy: the certificates that a server has sent, and the result of their verification by
+/// OpenSSL and by Martlet's own rules.
 public struct PresentedChain: Sendable {
     /// The certificates as the server sent them, its own first. The server has proven possession of that key only.
     public let certificates: [PresentedCertificate]
     /// The chain from the server's certificate to the trusted root; empty if there is a ``verificationError``.
     public let verified: [PresentedCertificate]
-    /// The reason the chain would be rejected, its names included; `nil` if it would be accepted.
+    /// The reason to reject the chain, a wrong host name included; `nil` if the policy would accept the chain.
     public let verificationError: TLSError.Kind?
     /// The host for which the certificate must be issued: an ASCII name in lower case, or an address.
     public let host: String

@@ -22,7 +22,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
         let input = Array(digits.utf8)
         var output = [UInt8](repeating: 0, count: 48)
         OpenSSLLibrary.load()
-        // 44 characters give 33 bytes, the last one padding. Of several texts with the same bytes only one is base64.
+        // 44 characters give 33 bytes, the last one padding. Encoding them again rejects texts with other unused bits.
         guard input.count == 44, input.last == UInt8(ascii: "="), input[42] != UInt8(ascii: "="),
             unsafe EVP_DecodeBlock(&output, input, 44) == 33,
             Base64.encoded(Array(output[..<32])).utf8.elementsEqual(input)
@@ -30,13 +30,13 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
             OpenSSLErrors.clear()
             throw TLSError(
                 .configuration(
-                    reason: "“\(text.prefix(80))” is no public key pin: 44 characters of base64, sha256//"
-                        + " before them or not"))
+                    reason: "“\(text.prefix(80))” is not a public key pin: a pin has 44 characters of base64,"
+                        + " with or without sha256// before them"))
         }
         sha256 = Array(output[..<32])
     }
 
-    /// The pin of a public key, or of a certificate's, in PEM or DER. Reads a file on the calling thread.
+    /// Creates the pin of a public key, or of a certificate's key, in PEM or DER. Reads a file on the calling thread.
     /// - Throws: ``TLSError`` of kind `.configuration` that names the source.
     public init(of source: PEMSource) throws(TLSError) {
         let bytes = try source.bytes { .configuration(reason: "public key from \($1): \($0)") }
@@ -56,11 +56,11 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// The digest in base64.
     public var base64: String { Base64.encoded(sha256) }
 
-    /// `sha256//` and the digest in base64, as curl takes it.
+    /// `sha256//` and the digest in base64, as in curl's `--pinnedpubkey`.
     public var description: String { "sha256//\(base64)" }
 }
 
-/// Pins with their certificates read.
+/// Pins in the form in which chains are compared: each pinned certificate as its SHA-256.
 struct PinSet: Sendable {
     let publicKeys: Set<PublicKeyPin>?
     let certificates: Set<[UInt8]>

@@ -7,8 +7,8 @@ import MartletURL
 /// The section of private domains is omitted: `*.github.io` belongs to one owner, who may have a certificate for it
 /// (CA/Browser Forum Baseline Requirements §3.2.2.6).
 ///
-/// The text is stored as it is, 180 KiB, and searched for whole lines: a verification needs three of them, which takes
-/// less time than a signature, and no time is spent on parsing.
+/// The text is not parsed, but stored as it is (180 KiB), and searched for whole lines. A look-up needs three searches,
+/// which take less time than verifying a signature.
 struct RegistrySuffixes: Sendable {
     /// The files of Debian's package `publicsuffix`.
     static let paths = [
@@ -49,7 +49,7 @@ struct RegistrySuffixes: Sendable {
         return hasLine("*\(name[dot...])")
     }
 
-    /// A domain as the list writes it: its A-labels as U-labels.
+    /// A domain in the form of the list: A-labels are converted to U-labels.
     private static func unicode(_ domain: String) -> String {
         guard domain.contains("xn--") else { return domain }
         return domain.split(separator: ".", omittingEmptySubsequences: false).map { label in
