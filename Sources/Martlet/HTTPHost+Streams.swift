@@ -14,22 +14,24 @@ extension HTTPHost {
     /// ``errors`` maps the error that ends the sequence.
     /// - Parameters:
     ///   - path: A path below the base, or an absolute URL; see `url(for:)`.
-    ///   - method: The method; GET by default.
+    ///   - method: The method; `nil` for that of a request, else for GET, or POST with a body.
     ///   - parameters: The parameters, as for `prepare(_:_:parameters:)`.
     ///   - body: The body to send with each connection; a body that can be read only once allows one connection.
     ///   - headers: Header fields in addition to those of the host.
     ///   - options: The settings of the stream; `nil` for the defaults. The host's ``options`` apply to its requests.
     public func events<Target: HTTPTarget>(
-        from path: Target = "", method: HTTPRequest.Method = .get, parameters: ParameterValue = .null,
+        from path: Target = "", method: HTTPRequest.Method? = nil, parameters: ParameterValue = .null,
         body: HTTPBody? = nil, headers: HTTPHeaders = HTTPHeaders(), options: EventStreamOptions? = nil
     ) -> EventStream {
         let path = path.httpTarget
         return EventStream(mapping: { mapped($0) }) {
             var headers = headers
+            if case .request(let request) = path { headers.fill(from: request.headerFields) }
             if headers["Accept"] == nil { headers["Accept"] = "text/event-stream" }
             if headers["Cache-Control"] == nil { headers["Cache-Control"] = "no-store" }
             let prepared = try prepare(
-                method, path, parameters: parameters, body: body, headers: headers, options: options?.request)
+                method ?? path.method ?? (body == nil ? .get : .post), path, parameters: parameters, body: body,
+                headers: headers, options: options?.request)
             var options = options ?? EventStreamOptions()
             options.request = prepared.options
             return session.events(from: prepared.request, body: prepared.body, options: options)

@@ -42,8 +42,8 @@ struct HARRequest {
         return .named(
             pairs.compactMap { pair in
                 let trimmed = pair.drop { $0 == " " }
-                let equals = trimmed.firstIndex(of: "=") ?? trimmed.endIndex
-                guard equals > trimmed.startIndex else { return nil }
+                // Without an equals sign, all of it is a value (RFC 6265bis §5.6). A log has no cookies without a name.
+                guard let equals = trimmed.firstIndex(of: "="), equals > trimmed.startIndex else { return nil }
                 let value = isHidden ? SecretRedaction.stars : String(trimmed[equals...].dropFirst())
                 return (String(trimmed[..<equals]), value)
             })

@@ -62,6 +62,8 @@ struct HARResponse {
 
     /// Returns a cookie of `Set-Cookie`, as far as it can be parsed; `nil` for a cookie without a name.
     private func cookie(_ text: String) -> JSONValue? {
+        // Without an equals sign the first part is a value, which may be a secret.
+        guard text.prefix(while: { $0 != ";" }).contains("=") else { return nil }
         let parts = text.split(separator: ";", omittingEmptySubsequences: false).map(HARResponse.pair)
         guard let first = parts.first, !first.name.isEmpty else { return nil }
         let isHidden = mask.fields.contains(.setCookie)

@@ -147,7 +147,8 @@ package struct RetryAfter: Equatable, Sendable {
         guard !value.isEmpty else { return nil }
         if value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             // More than 12 digits mean a very long time, which policies limit; so many could overflow.
-            let seconds = value.count > 12 ? 1_000_000_000_000 : value.reduce(0) { $0 * 10 + Int64($1 - 48) }
+            let digits = value.drop { $0 == UInt8(ascii: "0") }
+            let seconds = digits.count > 12 ? 1_000_000_000_000 : digits.reduce(0) { $0 * 10 + Int64($1 - 48) }
             delay = .seconds(min(seconds, 1_000_000_000))
             return
         }

@@ -118,8 +118,8 @@ enum PasswordPrompt {
         let state = shown
         SignalHandler.update { $0.terminal = (terminal.rawValue, state) }
         defer {
-            SignalHandler.update { $0.terminal = nil }
             _ = unsafe tcsetattr(terminal.rawValue, TCSANOW, &shown)
+            SignalHandler.update { $0.terminal = nil }
         }
         guard unsafe tcsetattr(terminal.rawValue, TCSANOW, &hidden) == 0 else { throw Errno(rawValue: ENOTTY) }
         try terminal.writeAll(question.utf8)

@@ -47,7 +47,8 @@ struct KeyURL {
             port = authority[(colon + 1)...]
         }
         guard !host.isEmpty, port.allSatisfy(ByteClass.isDigit) else { return nil }
-        let portText = String(decoding: port.drop { $0 == UInt8(ascii: "0") }, as: UTF8.self)
+        let digits = port.drop { $0 == UInt8(ascii: "0") }
+        let portText = digits.isEmpty && !port.isEmpty ? "0" : String(decoding: digits, as: UTF8.self)
         let suffix = portText.isEmpty || portText == defaultPort ? "" : ":" + portText
         origin = scheme + host.lowercasedText + suffix
         let slash = target.first == UInt8(ascii: "/") ? "" : "/"

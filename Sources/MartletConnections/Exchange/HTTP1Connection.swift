@@ -93,7 +93,8 @@ package final class HTTP1Connection: Sendable {
     var payloadByteCountBound: Int {
         state.withLock { state in
             guard let left = state.machine.remainingLength, !state.isRaw else { return .max }
-            return Int(clamping: left) &+ state.pending.payload
+            let (bound, isOverflow) = Int(clamping: left).addingReportingOverflow(state.pending.payload)
+            return isOverflow ? .max : bound
         }
     }
 

@@ -49,7 +49,9 @@ public struct HTTPHeaders: Hashable, Sendable {
         set {
             rejections.removeAll { $0.name.lowercased() == name.lowercased() }
             let parsed = HTTPField.Name(name)
-            if let newValue, let parsed, HTTPHeaders.rejection(of: name, parsed, newValue) == nil {
+            if let newValue, let parsed, HTTPHeaders.rejection(of: name, parsed, newValue) == nil,
+                fields.count < HTTPHeaders.countLimit || fields.contains(parsed)
+            {
                 fields[parsed] = newValue
             } else {
                 if let parsed { fields[parsed] = nil }
@@ -62,16 +64,19 @@ public struct HTTPHeaders: Hashable, Sendable {
     public mutating func append(_ name: Name, _ value: String) { append(name.text, value, name.name) }
 
     /// Adds a field at the end. Existing fields of the same name are not removed.
-    public mutating func append(_ field: HTTPField) { fields.append(field) }
+    public mutating func append(_ field: HTTPField) {
+        guard fields.count < HTTPHeaders.countLimit else {
+            let reason = "is one of more than \(HTTPHeaders.countLimit)"
+            return rejections.append(Rejection(name: field.name.rawName, reason: reason))
+        }
+        fields.append(field)
+    }
 
     private mutating func append(_ text: String, _ value: String, _ name: HTTPField.Name?) {
         if let reason = HTTPHeaders.rejection(of: text, name, value) {
             rejections.append(Rejection(name: text, reason: reason))
         } else if let name {
-            guard fields.count < HTTPHeaders.countLimit else {
-                return rejections.append(Rejection(name: text, reason: "is one of more than \(HTTPHeaders.countLimit)"))
-            }
-            fields.append(HTTPField(name: name, value: value))
+            append(HTTPField(name: name, value: value))
         }
     }
 
@@ -114,7 +119,13 @@ public struct HTTPHeaders: Hashable, Sendable {
 
     /// Adds the fields whose names are not set yet.
     package mutating func fill(from other: HTTPFields) {
-        for field in other where !fields.contains(field.name) { fields.append(field) }
+        for field in other where !fields.contains(field.name) { append(field) }
+    }
+
+    /// Adds the fields whose names are not set yet, and the invalid fields.
+    package mutating func fill(from other: HTTPHeaders) {
+        fill(from: other.fields)
+        rejections += other.rejections
     }
 }
 

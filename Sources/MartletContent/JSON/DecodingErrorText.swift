@@ -18,8 +18,9 @@ package enum DecodingErrorText {
         let (context, what): (DecodingError.Context, String)
         switch error as? DecodingError {
         case .keyNotFound(let key, let found): (context, what) = (found, "has no “\(key.stringValue)”")
-        case .valueNotFound(let type, let found): (context, what) = (found, "is null instead of a \(type)")
-        case .typeMismatch(let type, let found): (context, what) = (found, "is not a \(type)")
+        case .valueNotFound(let type, let found):
+            (context, what) = (found, "is null instead of a value of type \(type)")
+        case .typeMismatch(let type, let found): (context, what) = (found, "is not of type \(type)")
         case .dataCorrupted(let found):
             let cause = found.underlyingError.map { " (\($0))" } ?? ""
             (context, what) = (found, "cannot be decoded: \(found.debugDescription)\(cause)")

@@ -145,7 +145,7 @@ struct QueryWriter {
     }
 
     /// The years 0 to 9999, which have at most four digits, in seconds since 1970.
-    private static let secondsOfISO8601 = -62_167_219_200.0..<253_402_300_799.0
+    private static let secondsOfISO8601 = -62_167_219_200.0...253_402_300_799.0
 
     /// The characters that are encoded: all except letters, digits and `-._~/?` (RFC 3986 §2.3, §3.4).
     private static let set = PercentEncoding.EncodeSet("!\"#$%&'()*+,:;<=>@[\\]^`{|} ")

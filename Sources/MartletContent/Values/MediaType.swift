@@ -48,6 +48,9 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
         subtype.hasSuffix("+json") || subtype == "json" && (type == "application" || type == "text")
     }
 
+    /// Whether the content is HTML: `text/html` or `application/xhtml+xml`.
+    public var isHTML: Bool { essence == "text/html" || essence == "application/xhtml+xml" }
+
     /// The value of a parameter, with its name in any case; `nil` if it is missing.
     public subscript(_ name: String) -> String? {
         let wanted = name.lowercased()

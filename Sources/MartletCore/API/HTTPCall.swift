@@ -7,6 +7,12 @@ public enum HTTPCall {
         /// The body of the request.
         public var body: HTTPBody
 
+        /// The method of the head.
+        public var method: HTTPRequest.Method {
+            get { head.method }
+            set { head.method = newValue }
+        }
+
         /// The URL of the head, without user info and fragment; `nil` after a change that makes it invalid.
         public var url: HTTPURL? { head.httpURL }
 

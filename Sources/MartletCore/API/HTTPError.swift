@@ -184,7 +184,7 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     /// The response, if the error is about its status or body: the head, and the part of the body that was collected.
     public var exchange: HTTPExchange?
     /// The call whose request failed; `nil` for an error that the program created.
-    var call: ObjectIdentifier?
+    var call: UInt64?
     /// Whether an ``ErrorMapper`` has received the error. Each error is mapped once.
     var isMapped = false
     /// The connection of the failed request; `nil` if there was no connection, or if a response was received.
@@ -224,9 +224,14 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         let status: Int?
         let call: UInt64?
         let original: HTTPURL?
+        let hops: [HTTPHop]
 
-        init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: UInt64?, original: HTTPURL? = nil) {
-            (self.method, self.url, self.status, self.call, self.original) = (method, url, status, call, original)
+        init(
+            method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: UInt64?, original: HTTPURL? = nil,
+            hops: [HTTPHop] = []
+        ) {
+            (self.method, self.url, self.status, self.call) = (method, url, status, call)
+            (self.original, self.hops) = (original, hops)
         }
     }
 
@@ -245,6 +250,10 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         guard let url, let original = request?.original ?? redirect?.url.withoutSecrets else { return nil }
         return original == url ? nil : original
     }
+
+    /// The requests of the call before the failed one, the first one first: redirects, retries and challenges. Secrets
+    /// are masked as in ``url``.
+    public var hops: [HTTPHop] { request?.hops ?? [] }
 
     /// The origin of the request, such as `https://example.com:8443`.
     public var origin: String? { url?.origin.description }
@@ -266,17 +275,22 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         var error = self
         error.request = FailedRequest(
             method: self.method ?? method, url: self.url ?? url?.withoutSecrets, status: request?.status ?? status,
-            call: request?.call ?? call, original: request?.original)
+            call: request?.call ?? call, original: request?.original, hops: request?.hops ?? [])
         return error
     }
 
-    /// Returns the error with ``originalURL`` set to `original` if its URL is `target`, else the error unchanged.
-    func redirected(from original: HTTPURL, to target: HTTPURL) -> HTTPError {
+    /// Returns the error with the earlier requests of its call if its URL is `target`, else the error unchanged.
+    func following(_ hops: [HTTPHop], to target: HTTPURL) -> HTTPError {
         guard let request, request.url == target.withoutSecrets else { return self }
+        let hops = hops.map { hop in
+            var hop = hop
+            hop.url = hop.url.withoutSecrets
+            return hop
+        }
         var error = self
         error.request = FailedRequest(
             method: request.method, url: request.url, status: request.status, call: request.call,
-            original: original.withoutSecrets)
+            original: hops.first { $0.reason == .redirect }?.url, hops: hops)
         return error
     }
 

@@ -158,7 +158,9 @@ extension HTTPExchange {
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus`, `.unacceptableContentType`, `.bodyTooLarge` or
     ///   `.unacceptableBody` that carries this exchange, or the error that ``SessionConfiguration/errors`` maps it to.
     ///   An error of a validator's closure is thrown unchanged.
-    public func validated(_ first: ResponseValidator, _ others: ResponseValidator...) async throws -> HTTPExchange {
+    @discardableResult public func validated(_ first: ResponseValidator, _ others: ResponseValidator...) async throws
+        -> HTTPExchange
+    {
         let subject = ValidationSubject(self)
         do {
             try await first.check(subject)

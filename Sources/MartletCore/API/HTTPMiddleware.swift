@@ -41,11 +41,6 @@ public protocol HTTPMiddleware: Sendable {
 }
 
 extension HTTPMiddleware {
-    /// Passes the request to the next stage, and returns its response unchanged.
-    public func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws
-        -> HTTPCall.Response
-    { try await next(request) }
-
     /// Ignores the event.
     public func observe(_ event: SessionEvent, in context: CallContext) {}
 }

@@ -48,6 +48,7 @@ public struct SessionConfiguration: Sendable {
     ///
     /// Requests wait in the order in which they arrive, and the total timeout includes this wait. Responses from the
     /// cache are not delayed. A view has the interval of its session.
+    /// ``HTTPSession/setRequestInterval(_:for:)`` sets that of one origin.
     public var requestInterval = Duration.zero
     /// The limits on the parts of a response.
     public var wireLimits = WireLimits()
@@ -391,10 +392,15 @@ public struct IdempotencyKey: Hashable, Sendable {
     /// The text of the key; `nil` if it is generated for each call.
     package let text: String?
     /// A key of 128 random bits, generated for each call.
-    public static let random = IdempotencyKey(text: nil)
+    public static let random = IdempotencyKey()
+
+    /// Creates a key with the given text.
+    public init(_ text: String) { self.text = text }
 
     /// Returns a key with the given text.
-    public static func value(_ text: String) -> IdempotencyKey { IdempotencyKey(text: text) }
+    public static func value(_ text: String) -> IdempotencyKey { IdempotencyKey(text) }
+
+    private init() { text = nil }
 
     /// Returns the fields with the key added, unless they contain one.
     func added(to fields: HTTPFields) throws(HTTPError) -> HTTPFields {

@@ -57,16 +57,23 @@ actor FileSource: RequestBodySource {
 /// A source that reads an asynchronous sequence.
 actor SequenceSource<Pieces: AsyncSequence & Sendable>: RequestBodySource where Pieces.Element: Sequence<UInt8> {
     private var iterator: Pieces.AsyncIterator?
+    /// The error of the sequence, thrown by every later read: a failed body has no end.
+    private var failure: (any Error)?
 
     init(_ pieces: Pieces) { iterator = pieces.makeAsyncIterator() }
 
     func next() async throws -> [UInt8]? {
+        if let failure { throw failure }
         // Removed while in use, because actors are reentrant. In practice only one task reads.
         guard var current = iterator.take() else { return nil }
-        let piece = try await current.next(isolation: self)
-        guard let piece else { return nil }
-        iterator = current
-        return Array(piece)
+        do {
+            guard let piece = try await current.next(isolation: self) else { return nil }
+            iterator = current
+            return Array(piece)
+        } catch {
+            failure = error
+            throw error
+        }
     }
 }
 

@@ -70,7 +70,7 @@ package struct MultipartContent: Sendable {
 
     /// Takes back the bodies that can be read only once.
     /// - Returns: Whether these bodies are unread.
-    func rewind() -> Bool { bodies.allSatisfy { $0.rewind() } }
+    func rewind() -> Bool { bodies.reduce(true) { $1.rewind() && $0 } }
 
     /// The length in bytes, if it is known without opening the files.
     var length: UInt64? {

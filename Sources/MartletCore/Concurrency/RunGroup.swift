@@ -19,13 +19,14 @@ package final class RunGroup: Sendable {
 
     deinit { cancel() }
 
-    /// Starts a piece of work as a child task.
+    /// Starts a piece of work as a child task. Does nothing after ``finish()`` or ``cancel()``.
     package func add(_ body: @escaping Work) {
         runningCount.change { $0 += 1 }
-        work.yield { [weak self] in
+        let result = work.yield { [weak self] in
             await body()
             self?.runningCount.change { $0 -= 1 }
         }
+        if case .terminated = result { runningCount.change { $0 -= 1 } }
     }
 
     /// Waits for all work, including work that is started during the wait. No work can be started afterwards.

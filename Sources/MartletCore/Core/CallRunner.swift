@@ -32,7 +32,7 @@ package struct CallRunner: Sendable {
     /// - Throws: ``HTTPError``, or `CancellationError`.
     package func run() async throws -> StreamedResponse {
         var attempts = CallAttemptState(self)
-        if let pacer = core.pacer { try await pacer.wait(for: call, control) }
+        if core.pacer.isActive { attempts.turnWait = try await core.pacer.wait(for: call, control) }
         while true {
             if try !attempts.prepare(self) { try attempts.compose(self, try await body(of: attempts.composer)) }
             if control.isExposed { try await hold() }
@@ -162,6 +162,8 @@ struct CallAttemptState {
     /// can be read only once survives a connection that accepts no byte.
     private var request: ExchangeRequest?
     private var expectsContinue = false
+    /// The wait for the request's turn (``SessionConfiguration/requestInterval``).
+    var turnWait = Duration.zero
     /// The time when a connection was requested.
     private(set) var asked: MonotonicTime
     /// The start of the call plus the wait for a connection. The time before the connection was requested is not part
@@ -279,7 +281,7 @@ struct CallAttemptState {
     /// Starts the exchange on a connection.
     /// - Parameter waited: The time when the connection became available.
     @inline(never) mutating func begin(_ runner: CallRunner, on lease: Lease, since waited: MonotonicTime) -> Exchange {
-        self.waited = runner.call.start.advanced(by: waited.since(asked))
+        self.waited = runner.call.start.advanced(by: waited.since(asked)).advanced(by: turnWait)
         let exchange = makeExchange(runner, lease)
         runner.control.begin(.exchanging(exchange))
         runner.control.tracer?.connected(exchange.isReused ? [] : lease.connection.tunnelHeads)

@@ -9,20 +9,37 @@ final class RequestPacer: Sendable {
         var turns: [OneShot<Void>] = []
     }
 
-    private let interval: Duration
     private let loop: EventLoop
     /// The lock on the lines, for the tasks that wait in them.
     private let lines = Mutex<[HTTPURL.Origin: Line]>([:])
+    /// The lock on the intervals, for requests and for changes.
+    private let intervals: Mutex<(session: Duration, ofOrigins: [HTTPURL.Origin: Duration])>
+    private let isActiveFlag: Atomic<Bool>
 
     init(_ interval: Duration, loop: EventLoop) {
-        self.interval = interval
+        intervals = Mutex((interval, [:]))
+        isActiveFlag = Atomic(interval > .zero)
         self.loop = loop
     }
 
+    /// Whether any request may have to wait.
+    var isActive: Bool { isActiveFlag.load(ordering: .relaxed) }
+
+    /// Changes the interval of one origin; `nil` for that of the session.
+    func setInterval(_ interval: Duration?, for origin: HTTPURL.Origin) {
+        intervals.withLock { $0.ofOrigins[origin] = interval }
+        if interval ?? .zero > .zero { isActiveFlag.store(true, ordering: .relaxed) }
+    }
+
+    private func interval(for origin: HTTPURL.Origin) -> Duration {
+        intervals.withLock { $0.ofOrigins[origin] ?? $0.session }
+    }
+
     /// Waits until a request may be sent.
+    /// - Returns: The duration of the wait.
     /// - Throws: ``HTTPError`` at the total timeout; `CancellationError`.
-    func wait(for call: Call, _ control: TransferControl) async throws {
-        let origin = call.url.origin
+    func wait(for call: Call, _ control: TransferControl) async throws -> Duration {
+        let (origin, began) = (call.url.origin, MonotonicTime.now())
         let turn = OneShot<Void>()
         let isFirst = lines.withLock { lines in
             let now = MonotonicTime.now()
@@ -40,7 +57,9 @@ final class RequestPacer: Sendable {
         guard call.totalDeadline > .now() else {
             throw call.timedOut(.preparing, "while the request waited for its turn (requestInterval)")
         }
-        lines.withLock { $0[origin]?.next = .now().advanced(by: interval) }
+        let now = MonotonicTime.now()
+        lines.withLock { $0[origin]?.next = now.advanced(by: interval(for: origin)) }
+        return now.since(began)
     }
 
     private func wait(_ event: OneShot<Void>, until deadline: MonotonicTime, _ control: TransferControl) async throws

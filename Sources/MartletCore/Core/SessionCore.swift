@@ -11,8 +11,8 @@ package actor SessionCore {
     package nonisolated let loop: EventLoop
     /// The limits on the transfer rate of bodies.
     package nonisolated let bandwidth: BandwidthLimiter
-    /// The minimum time between requests to one origin; `nil` without one.
-    nonisolated let pacer: RequestPacer?
+    /// The minimum times between requests to one origin.
+    nonisolated let pacer: RequestPacer
     /// The budget of retries that calls may still make.
     nonisolated let retryBudget = RetryBudget()
     /// The rule that decides whether a request that runs alone polls its socket instead of suspending.
@@ -49,8 +49,7 @@ package actor SessionCore {
         self.loop = loop
         self.isPermanent = isPermanent
         bandwidth = BandwidthLimiter(limits: configuration.bandwidth, loop: loop)
-        let interval = configuration.requestInterval.bounded
-        pacer = interval > .zero ? RequestPacer(interval, loop: loop) : nil
+        pacer = RequestPacer(configuration.requestInterval.bounded, loop: loop)
         features = Mutex(Features(limits: configuration.pool))
         let logger = configuration.logger
         pool = ConnectionPool(limits: configuration.pool, wireLimits: configuration.wireLimits, loop: loop) { waits in

@@ -59,10 +59,7 @@ package struct UserCode: Sendable {
             if isSending != nil, sends || sentCount() > 0 {
                 // The code may be about to throw the error of a request that failed at this moment.
                 let grace = sends ? UserCode.grace : .milliseconds(50)
-                let late = OneShot<Result<Value, any Error>>()
-                // Unstructured, because the code may never return.
-                Task { late.fulfill(await task.value) }
-                switch await wait(for: late, until: .now().advanced(by: grace)) {
+                switch await wait(for: end(of: task), until: .now().advanced(by: grace)) {
                 case .value(let result): return try result.get()
                 case .interrupted: throw CancellationError()
                 case .timedOut: break
@@ -82,11 +79,14 @@ package struct UserCode: Sendable {
         let outcome = OneShot<Result<Value, any Error>>()
         let task = start(body, outcome)
         let graceEnd = MonotonicTime.now().advanced(by: UserCode.grace)
-        let ended: OneShot<Result<Value, any Error>>.Outcome
+        var ended: OneShot<Result<Value, any Error>>.Outcome
         if control.isCancelled || Task.isCancelled {
             ended = await outcome.wait(until: graceEnd, on: loop)
         } else {
             ended = await wait(for: outcome, until: max(graceEnd, call.totalDeadline))
+            if case .interrupted = ended {
+                ended = await end(of: task).wait(until: .now().advanced(by: UserCode.grace), on: loop)
+            }
         }
         if case .value(.success(let value)) = ended { return value }
         task.cancel()
@@ -99,6 +99,14 @@ package struct UserCode: Sendable {
         let wait = control.beginWait { outcome.interrupt() }
         defer { control.endWait(wait) }
         return await outcome.waitUnlessCancelled(until: deadline, on: loop)
+    }
+
+    /// Another event for the end of the code, after a wait for it has ended.
+    private func end<Value>(of task: Task<Result<Value, any Error>, Never>) -> OneShot<Result<Value, any Error>> {
+        let event = OneShot<Result<Value, any Error>>()
+        // Unstructured, because the code may never return.
+        Task { event.fulfill(await task.value) }
+        return event
     }
 
     private func start<Value: Sendable>(

@@ -242,7 +242,7 @@ extension HTTPExchange {
     /// Returns the exchange if the status is 2xx.
     /// - Throws: An ``HTTPError`` with the code `.unacceptableStatus` that carries this exchange, or the error that
     ///   ``SessionConfiguration/errors`` maps it to.
-    public func validated() throws -> HTTPExchange {
+    @discardableResult public func validated() throws -> HTTPExchange {
         try checked {
             try ValidationSubject(self).checkStatus([200...299])
             return self

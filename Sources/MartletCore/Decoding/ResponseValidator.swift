@@ -163,14 +163,15 @@ extension ResponseValidator {
         async throws
     {
         guard !rules.isEmpty else { return }
+        let exchange = answer.exchange(with: [])
         do {
             // The size in the head is not that of a decoded body.
             let announced = answer.codings.isEmpty ? answer.expectedContentLength : nil
             try await check(
-                ValidationSubject(answer.exchange(with: []), announced: announced),
+                ValidationSubject(exchange, announced: announced),
                 by: UserCode(answer.call, control: control, loop: .sharedOrStalled),
                 holding: answer.channel.heldExchange)
-        } catch var error as HTTPError {
+        } catch var error as HTTPError where error.exchange?.storage === exchange.storage {
             let reader = makeReader()
             let beginning = await reader.beginning(
                 upTo: ResponseValidator.beginningByteCount, within: ResponseValidator.beginningTimeout)

@@ -28,6 +28,7 @@ package final class CallProgress: Sendable {
     let observer: CallEventEmitter?
     package let userCode: UserCode
     let start: MonotonicTime
+    private let number: UInt64
     /// The lock on the state, used by the stages and by middleware.
     private let state: Mutex<State>
 
@@ -38,6 +39,7 @@ package final class CallProgress: Sendable {
         observer = call.observer
         userCode = UserCode(call, control: control, loop: core.loop)
         start = call.start
+        number = call.number
         state = Mutex(State(call: call, firstResponse: answer, sentCount: answer == nil ? 0 : 1))
         if let budget = call.retryPolicy.budget, call.retryPolicy.maximumAttempts > 1 {
             core.retryBudget.deposit(budget)
@@ -110,23 +112,22 @@ package final class CallProgress: Sendable {
 
     // MARK: Failures
 
-    /// Returns an error with the URL that was redirected first, if the error is about the last target.
+    /// Returns an error with the earlier requests of its call, if the error is about the last target.
     func redirected(_ error: HTTPError) -> HTTPError {
         let (call, hops) = state.withLock { ($0.call, $0.hops) }
-        guard let first = hops.first(where: { $0.reason == .redirect }) else { return error }
-        return error.redirected(from: first.url, to: call.url)
+        return hops.isEmpty ? error : error.following(hops, to: call.url)
     }
 
     /// Marks an error as the failure of a request of this call, to distinguish it from errors of calls that the
     /// program's code makes.
     package func own(_ error: HTTPError) -> HTTPError {
         var error = error
-        error.call = ObjectIdentifier(self)
+        error.call = number
         return error
     }
 
     /// Whether a request of this call failed with an error.
-    package func isOwn(_ error: HTTPError) -> Bool { error.call == ObjectIdentifier(self) }
+    package func isOwn(_ error: HTTPError) -> Bool { error.call == number }
 
     /// Stops the use of the cache.
     /// - Returns: Whether it was used before.

@@ -35,6 +35,8 @@ struct RedirectStage: CallStage {
                 head, from: request.url, method: request.method, isReplayable: isReplayable,
                 followed: progress.redirectCount)
         }
+        // A redirect that is not followed leaves the upload as it is.
+        if decision(isReplayable: true) == .deliver { return nil }
         if progress.observer?.delegate != nil { await progress.readAhead(answer) }
         // From here on, the redirected request can read no more of a body that can be read only once.
         let call = progress.renewed(call)

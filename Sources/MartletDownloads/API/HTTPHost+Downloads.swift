@@ -25,7 +25,7 @@ extension HTTPHost {
     /// - Throws: The errors of both functions, or their replacements by ``errors``; `CancellationError`.
     @discardableResult public func download(
         _ path: some HTTPTarget, to file: some FilePathConvertible, query: ParameterValue = .null,
-        options: DownloadOptions, progress: ((DownloadProgress) -> Void)? = nil
+        options: DownloadOptions? = nil, progress: ((DownloadProgress) -> Void)? = nil
     ) async throws -> DownloadResult {
         let (url, options) = try mapped { try preparedDownload(path, query, options) }
         do { return try await session.download(url, to: file, options: options, progress: progress) } catch {

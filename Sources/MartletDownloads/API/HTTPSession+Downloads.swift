@@ -15,6 +15,7 @@ extension HTTPSession {
     /// - Parameters:
     ///   - url: the URL, or a GET request whose header fields are added to the options. Redirects are followed.
     ///   - path: the path of the file, a `String` or a `FilePath`; its directory must exist.
+    ///   - headers: fields that replace those of the options and of the request.
     ///   - options: the options.
     ///   - progress: called on the caller's actor with the latest progress; intermediate values may be skipped, the
     ///     last one is always delivered.
@@ -22,9 +23,14 @@ extension HTTPSession {
     ///   `.rangeRejected`, `.notResumable`, `.fileExists`, `.alreadyInProgress`, `.diskFull`, `.fileFailed`,
     ///   `.bodyTooLarge`, or the code of a failed request; `CancellationError`.
     @discardableResult public nonisolated func download(
-        _ url: some HTTPTarget, to path: some FilePathConvertible, options: DownloadOptions = DownloadOptions(),
-        progress: ((DownloadProgress) -> Void)? = nil
-    ) async throws -> DownloadResult { try await download(url, to: .file(path), options: options, progress: progress) }
+        _ url: some HTTPTarget, to path: some FilePathConvertible, headers: HTTPHeaders = HTTPHeaders(),
+        options: DownloadOptions = DownloadOptions(), progress: ((DownloadProgress) -> Void)? = nil
+    ) async throws -> DownloadResult {
+        var (options, all) = (options, headers)
+        all.fill(from: options.headers)
+        options.headers = all
+        return try await download(url, to: .file(path), options: options, progress: progress)
+    }
 
     /// Downloads to a file or into a directory. Otherwise like `download(_:to:options:progress:)`.
     @discardableResult public nonisolated func download(

@@ -91,30 +91,39 @@ package struct NetworkPathRule: Sendable {
     /// The interface of a link; `nil` if it is not up and running.
     func interface(of index: UInt32) -> NetworkInterface? {
         guard let link = links[index], link.isRunning else { return nil }
+        let layers = layers(of: index)
         return NetworkInterface(
-            name: link.name, index: link.index, kind: kind(of: index), isTunnel: link.isTunnel,
-            isExpensive: overrides.override(of: link.name).isExpensive,
+            name: link.name, index: link.index, kind: kind(of: layers), isTunnel: link.isTunnel,
+            isExpensive: layers.lazy.compactMap { overrides.override(of: $0.name).isExpensive }.first,
             addresses: (addresses[index] ?? []).map(\.description).sorted())
     }
 
-    /// The kind of a link; a link on top of another one has the kind of the lower link.
-    private func kind(of index: UInt32) -> NetworkInterface.Kind {
+    /// A link and the links below it, the uppermost first. Kind and cost of a link are those of the first layer that
+    /// decides them.
+    private func layers(of index: UInt32) -> [LinkRecord] {
+        var layers: [LinkRecord] = []
         var current = index
-        for _ in 0..<NetworkPathRule.depthLimit {
-            guard let link = links[current] else { return .wired }
-            if let kind = overrides.override(of: link.name).kind { return kind }
-            if link.isLoopback { return .loopback }
-            let own = traits[current] ?? InterfaceTraits()
-            if own.isWireless || own.deviceType == "wlan" { return .wifi }
-            if own.deviceType == "wwan" || link.driver == "wwan" || link.driver == "rmnet" { return .mobile }
-            guard link.isTunnel || link.isLayer else { return .wired }
+        while layers.count < NetworkPathRule.depthLimit, let link = links[current] {
+            layers.append(link)
+            guard link.isTunnel || link.isLayer else { break }
             if let lower = link.lower, links[lower] != nil {
                 current = lower
             } else if link.isTunnel, let foundation, foundation != current {
                 current = foundation
             } else {
-                return .wired
+                break
             }
+        }
+        return layers
+    }
+
+    private func kind(of layers: [LinkRecord]) -> NetworkInterface.Kind {
+        for link in layers {
+            if let kind = overrides.override(of: link.name).kind { return kind }
+            if link.isLoopback { return .loopback }
+            let own = traits[link.index] ?? InterfaceTraits()
+            if own.isWireless || own.deviceType == "wlan" { return .wifi }
+            if own.deviceType == "wwan" || link.driver == "wwan" || link.driver == "rmnet" { return .mobile }
         }
         return .wired
     }

@@ -194,7 +194,7 @@ package struct RecordReader: Sendable {
     }
 
     /// Reads a count of at most `limit`, a number of that type, and that many elements.
-    package mutating func list<Count: FixedWidthInteger, Element>(
+    package mutating func list<Count: FixedWidthInteger & UnsignedInteger, Element>(
         of count: Count.Type, limit: Count = .max, _ field: String,
         _ read: (inout RecordReader) throws(FieldError) -> Element
     ) throws(FieldError) -> [Element] {

@@ -44,9 +44,10 @@ public struct OriginResponse: Sendable {
         self.body = body
     }
 
-    /// A status, and its phrase as text: `404 Not Found`.
+    /// A status, and its phrase as text: `404 Not Found`. 204 and 304 have neither a body nor a Content-Type.
     public static func status(_ code: Int, headers: OriginFields = [:]) -> OriginResponse {
-        .text("\(code) \(StatusPhrase.of(code))\n", status: code, headers: headers)
+        if code == 204 || code == 304 { return OriginResponse(code, headers: headers) }
+        return .text("\(code) \(StatusPhrase.of(code))\n", status: code, headers: headers)
     }
 
     /// Text; by default `text/plain` in UTF-8. In all of these functions, a Content-Type in `headers` takes precedence.

@@ -41,6 +41,9 @@ package enum Punycode {
         return String(decoding: output, as: UTF8.self)
     }
 
+    /// A sum above every valid one: a label has at most 63 scalars. Below it no calculation of the decoder overflows.
+    private static let indexLimit = 0x11_0000 * 64
+
     /// Returns the decoded label; `nil` if it is malformed, overflows or contains a number that is not a scalar.
     package static func decoded(_ text: some Collection<UInt8>) -> [Unicode.Scalar]? {
         let bytes = Array(text)
@@ -61,7 +64,7 @@ package enum Punycode {
                 guard position < bytes.count, let digit = digit(bytes[position]) else { return nil }
                 position += 1
                 let (product, overflow) = digit.multipliedReportingOverflow(by: weight)
-                guard !overflow, index <= Int.max - product else { return nil }
+                guard !overflow, product <= indexLimit - index else { return nil }
                 index += product
                 let threshold = threshold(reached, bias: bias)
                 if digit < threshold { break }

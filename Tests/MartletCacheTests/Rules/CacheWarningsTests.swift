@@ -16,7 +16,7 @@ struct CacheWarningsTests {
         ("https://example.com:443/", "https://example.com/"),
         ("https://example.com:0443/", "https://example.com/"),
         ("https://example.com:/", "https://example.com/"),
-        ("https://example.com:80/", "https://example.com:80/"),
+        ("https://example.com:80/", "https://example.com:80/"), ("https://example.com:00/", "https://example.com:0/"),
         ("http://example.com:80/", "http://example.com/"),
         ("http://[::1]:8080/x", "http://[::1]:8080/x"),
         ("http://[::1]/x", "http://[::1]/x"),

@@ -2,6 +2,7 @@ import MartletNetwork
 import MartletURL
 import MartletCore
 import MartletHosts
+import MartletTesting
 import Testing
 
 @Suite("URL hosts")
@@ -114,6 +115,8 @@ struct HTTPURLHostTests {
             ("xn--72g", 7),
             ("xn--x-gea", 7), ("xn--0", 7),
             ("xn--u-ccb", 7), ("xn--xn--bcher-kva-", 7), ("xn---", 7),
+            // Punycode whose sums would overflow: the largest `Int`, and the largest label.
+            ("xn--hz767205604493046e", 7), ("xn--" + String(repeating: "9", count: 59), 7),
             // A leading combining mark, which forms one character with the dot before it.
             ("a.\u{301}b", 8),
             // Joiners (U+200C, U+200D) without a context that allows them.
@@ -125,6 +128,19 @@ struct HTTPURLHostTests {
         let error = #expect(throws: HTTPURL.ParseError.self) { try HTTPURL("http://\(input)/") }
         #expect(error?.code == .invalidHostName)
         #expect(error?.offset == offset)
+    }
+
+    @Test("Random Punycode of any length is decoded or rejected, and never traps")
+    func randomPunycode() {
+        var random = SeededGenerator(seed: 3492)
+        let alphabet = Array("abcdefghijklmnopqrstuvwxyz0123456789-")
+        for _ in 0..<20_000 {
+            let digits = alphabet.dropFirst(Int.random(in: 0...30, using: &random))
+            let count = Int.random(in: 1...59, using: &random)
+            let label = String((0..<count).map { _ in digits.randomElement(using: &random) ?? "9" })
+            let url = try? HTTPURL("http://xn--\(label)/")
+            if let url { #expect(!url.host.isEmpty) }
+        }
     }
 
     @Test(

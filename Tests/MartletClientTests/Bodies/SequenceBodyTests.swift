@@ -140,6 +140,41 @@ struct SequenceBodyTests {
         }
     }
 
+    @Test("After an error of a sequence, reading its body again throws the error, and does not end")
+    func failedSequence() async throws {
+        let body = Bytes(bytes: Array("part".utf8), error: Broken())
+        try await TestOrigin.withOrigin(handler: .fixed(.text("whole"))) { origin in
+            let session = HTTPSession.own {
+                $0.middleware = [
+                    ClosureMiddleware { request, _, next in
+                        var response = try await next(request)
+                        response.setBody(Pieces(body))
+                        return response
+                    }
+                ]
+            }
+            try await session.stream(origin.url()) { _, body in
+                for _ in 0..<3 {
+                    await #expect(throws: Broken.self) { for try await _ in body {} }
+                    await #expect(throws: Broken.self) { try await body.collect() }
+                }
+            }
+        }
+    }
+
+    /// The bytes of another sequence, one in each piece.
+    private struct Pieces: AsyncSequence, Sendable {
+        let bytes: Bytes
+
+        init(_ bytes: Bytes) { self.bytes = bytes }
+
+        struct Iterator: AsyncIteratorProtocol {
+            var inner: Bytes.Iterator
+            mutating func next() async throws -> [UInt8]? { try await inner.next().map { [$0] } }
+        }
+        func makeAsyncIterator() -> Iterator { Iterator(inner: bytes.makeAsyncIterator()) }
+    }
+
     @Test("Pairs, literals and dictionaries are encoded as forms")
     func forms() async throws {
         let pairs = [("a", "1"), ("a", "2"), ("ö &=", "x y+")]

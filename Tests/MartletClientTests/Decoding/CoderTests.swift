@@ -328,10 +328,10 @@ struct CoderTests {
             var name: String
         }
         let rows: [(String, String)] = [
-            (#"[{"name":"a"},{"name":1}]"#, "the value at [1].name of the body is not a String"),
+            (#"[{"name":"a"},{"name":1}]"#, "the value at [1].name of the body is not of type String"),
             (#"[{}]"#, "the value at [0] of the body has no “name”"),
-            (#"[{"name":null}]"#, "the value at [0].name of the body is null instead of a String"),
-            (#"{}"#, "the body is not a Array<Any>"), ("[", "the body cannot be decoded: "),
+            (#"[{"name":null}]"#, "the value at [0].name of the body is null instead of a value of type String"),
+            (#"{}"#, "the body is not of type Array<Any>"), ("[", "the body cannot be decoded: "),
             ("", "without a body"),
             ("\u{1B}[2J\u{202E}x", #"\u{1B}[2J\u{202E}x"#),
             (String(repeating: "x", count: 1000), String(repeating: "x", count: 256) + "…"),

@@ -119,6 +119,17 @@ struct HARLogTests {
         #expect(entry.response.headers.contains { $0.value.hasPrefix("sid=***; Path=/") })
     }
 
+    @Test("A cookie without a name is a value, which may be a secret: it is omitted")
+    func namelessCookies() async throws {
+        let entry = try await entry(
+            "HTTP/1.1 200 OK\r\nSet-Cookie: hunter2\r\nSet-Cookie: hunter2; Path=/a=b\r\nSet-Cookie: =hunter2\r\n"
+                + "Content-Length: 0\r\n\r\n",
+            { try HTTPRequest(.get, $0, "/", [.cookie: "hunter2; a=hunter2; =hunter2;"]) })
+        #expect(!"\(entry)".contains("hunter2"))
+        #expect(entry.request.cookies.map(\.name) == ["a"])
+        #expect(entry.response.cookies.isEmpty)
+    }
+
     @Test("Without a mask the secrets are written")
     func unmasked() async throws {
         var options = HAROptions()

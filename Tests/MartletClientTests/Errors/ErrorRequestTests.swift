@@ -308,6 +308,7 @@ struct ErrorRequestTests {
             }
             let first = origin.url("/a?token=***")
             #expect(error?.code == .connectFailed && error?.originalURL?.absoluteString == first)
+            #expect(error?.hops.map(\.reason) == [.redirect] && error?.hops.first?.url.absoluteString == first)
             let request = "GET http://127.0.0.1:1/b?token=*** (redirected from \(first)): "
             #expect(error?.description.hasPrefix(request) == true, "\(error as Any)")
             #expect(error?.description.hasSuffix(" (2 requests)") == true, "\(error as Any)")

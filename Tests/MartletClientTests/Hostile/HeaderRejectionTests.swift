@@ -116,6 +116,26 @@ struct HeaderRejectionTests {
         #expect(throws: HTTPError.self) { try headers.validated() }
     }
 
+    @Test(
+        "Too many fields are an error of the call, however they are added", arguments: ["name", "field", "set", "fill"])
+    func tooMany(_ way: String) throws {
+        var headers = HTTPHeaders()
+        let name = try #require(HTTPField.Name("X-A"))
+        switch way {
+        case "name": for _ in 0..<70_000 { headers.append("X-A", "1") }
+        case "field": for _ in 0..<70_000 { headers.append(HTTPField(name: name, value: "1")) }
+        case "set": for number in 0..<10_001 { headers["X-\(number)"] = "1" }
+        default:
+            for _ in 0..<9_000 { headers.append("X-A", "1") }
+            var more = HTTPFields()
+            for number in 0..<9_000 { more.append(HTTPField(name: try #require(.init("X-\(number)")), value: "1")) }
+            headers.fill(from: more)
+        }
+        #expect(Array(headers).count == 10_000)
+        let error = #expect(throws: HTTPError.self) { try headers.validated() }
+        #expect(error?.code == .invalidHeader)
+    }
+
     @Test("Literals keep order and repeated fields, and constants and strings are the same name")
     func literals() throws {
         let id = "7"

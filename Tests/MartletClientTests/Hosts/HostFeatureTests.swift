@@ -180,6 +180,22 @@ struct HostFeatureTests {
         }
     }
 
+    @Test("An event stream has the method and the fields of its request, and is a POST with a body")
+    func eventRequests() async throws {
+        try await TestOrigin.withOrigin { _ in
+            OriginResponse(200, headers: ["Content-Type": "text/event-stream"], body: .text("data: a\n\n"))
+        } run: { origin in
+            let api = try HostFeatureTests.host(at: origin)
+            let request = try HTTPRequest(
+                method: .patch, url: origin.url("/feed"), headers: [.accept: "text/event-stream;v=2"])
+            for try await _ in api.events(from: request, body: .text("a")) { break }
+            for try await _ in api.events(from: "feed", body: .text("a")) { break }
+            for try await _ in api.events(from: "feed", method: .put, body: .text("a")) { break }
+            #expect(origin.requests.map(\.method) == [.patch, .post, .put])
+            #expect(origin.requests.first?.headers["Accept"] == "text/event-stream;v=2")
+        }
+    }
+
     @Test("A cached response that is not accepted is skipped, and the network's response follows")
     func skippedPreview() async throws {
         let counter = Counter()

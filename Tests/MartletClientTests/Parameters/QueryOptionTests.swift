@@ -65,13 +65,16 @@ struct QueryOptionTests {
         #expect(try text(parameters) { _ in } == "at=2001-09-09T01%3A46%3A40Z")
         #expect(
             try text(parameters) { $0.dates = .iso8601WithMilliseconds } == "at=2001-09-09T01%3A46%3A40.250Z")
+        let last: ParameterValue = ["at": .date(Date(timeIntervalSince1970: 253_402_300_799))]
+        #expect(try text(last) { _ in } == "at=9999-12-31T23%3A59%3A59Z")
+        #expect(try text(last) { $0.dates = .iso8601WithMilliseconds } == "at=9999-12-31T23%3A59%3A59.000Z")
         #expect(try text(parameters) { $0.dates = .secondsSince1970 } == "at=1000000000.25")
         #expect(try text(parameters) { $0.dates = .millisecondsSince1970 } == "at=1000000000250")
     }
 
     @Test(
         "A date outside of a format's range is rejected",
-        arguments: [1e300, -1e300, .infinity, .nan, 253_402_300_800])
+        arguments: [1e300, -1e300, .infinity, .nan, 253_402_300_799.5, 253_402_300_800])
     func dateRange(_ seconds: Double) throws {
         let parameters: ParameterValue = ["at": .date(Date(timeIntervalSince1970: seconds))]
         let error = #expect(throws: ParameterError.self) { try text(parameters) { _ in } }

@@ -93,6 +93,7 @@ struct RetryRuleTests {
             RetryRuleTests.delay(.status(status, retryAfter: RetryAfter(Array(value.utf8), now: 784_111_777)))
         }
         #expect(wait(503, "7") == .seconds(7))
+        #expect(wait(503, "00000000000000000007") == .seconds(7) && wait(503, "0000") == .zero)
         #expect(wait(429, "Sun, 06 Nov 1994 08:49:47 GMT") == .seconds(10))
         #expect(wait(503, "1000000000") == .seconds(60))
         #expect(wait(503, "99999999999999999999999999") == .seconds(60))

@@ -32,7 +32,7 @@ enum GuideSamples {
             $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.authentication = .bearer(token) {
-                try await session.get("https://id.example.com/token").text
+                try await session.get("https://id.example.com/token").validated().text
             }
             $0.errors = .decoding(APIProblem.self)
         }
@@ -56,7 +56,7 @@ enum GuideSamples {
     static func token(_ session: HTTPSession, _ token: String) throws -> HTTPHost {
         let api = try session.host("https://api.example.com/v2") {
             $0.authentication = .bearer(token) {
-                try await session.get("https://id.example.com/token").text
+                try await session.get("https://id.example.com/token").validated().text
             }
         }
         return api

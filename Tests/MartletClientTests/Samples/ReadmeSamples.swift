@@ -213,7 +213,7 @@ enum ReadmeSamples {
             $0.encoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.decoder = .json(keys: .snakeCase, dates: .iso8601)
             $0.authentication = .bearer(token) {
-                try await session.get("https://id.example.com/token").text
+                try await session.get("https://id.example.com/token").validated().text
             }
             $0.errors = .decoding(APIProblem.self)
         }

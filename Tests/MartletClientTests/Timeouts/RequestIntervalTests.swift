@@ -78,6 +78,27 @@ struct RequestIntervalTests {
         }
     }
 
+    @Test("The interval of an origin replaces that of the session")
+    func ofOrigin() async throws {
+        try await Self.withOrigin { first, _ in
+            try await Self.withOrigin { second, _ in
+                let session = HTTPSession.own()
+                session.setRequestInterval(.milliseconds(300), for: try HTTPURL(first.base).origin)
+                let start = MonotonicTime.now()
+                for origin in [first, first, second, second] { _ = try await session.get(origin.url("/a")) }
+                #expect(MonotonicTime.now().since(start) >= .milliseconds(300))
+                session.setRequestInterval(Patience.long, for: try HTTPURL(second.base).origin)
+                _ = try await session.get(second.url("/a"))
+                session.setRequestInterval(nil, for: try HTTPURL(first.base).origin)
+                _ = try await session.get(first.url("/a"))
+                _ = try await session.get(first.url("/a"))
+                await #expect(throws: HTTPError.self) {
+                    try await session.get(second.url("/a"), timeout: .milliseconds(50))
+                }
+            }
+        }
+    }
+
     @Test("Cancelled calls do not delay those behind them")
     func freedTurns() async throws {
         try await Self.withOrigin { origin, arrivals in

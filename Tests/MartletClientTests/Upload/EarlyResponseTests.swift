@@ -153,6 +153,25 @@ extension OneAtATime {
             }
         }
 
+        @Test(
+            "A redirect that is not followed is delivered during the upload of a body that can be read once",
+            arguments: [false, true])
+        func redirectDuringUpload(hasDelegate: Bool) async throws {
+            let answer = "HTTP/1.1 307 Elsewhere\r\nLocation: /x\r\nContent-Length: 5\r\n\r\nhello"
+            let script = ServerScript(.expectRequestHead, .readBody(200_000), .send(answer), .readAll)
+            try await TestOrigin.withOrigin(scripts: script) { origin in
+                let session = HTTPSession.own {
+                    $0.redirects = .doNotFollow
+                    if hasDelegate { $0.delegate = Delegate() }
+                }
+                let exchange = try await session.put(
+                    origin.url(), body: .once(repeatElement(UInt8(7), count: .max)))
+                #expect(exchange.statusCode == 307 && exchange.text == "hello")
+            }
+        }
+
+        private final class Delegate: SessionDelegate {}
+
         @Test("A reset without a response during an upload is an error that reports sent bytes")
         func resetWithoutAnswer() async throws {
             let script = ServerScript(.expectRequestHead, .readBody(200_000), .reset)

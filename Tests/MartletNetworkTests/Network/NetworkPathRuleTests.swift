@@ -164,6 +164,14 @@ struct NetworkPathRuleTests {
         #expect(below.interfaces.map(\.name) == ["eth0", "wg0"])
         #expect(below.interfaces.map(\.kind) == [.mobile, .mobile])
         #expect(below.interfaces.map(\.isTunnel) == [false, true])
+        // So is its cost, unless the tunnel has an override of its own.
+        let expensive = path(table, overrides: ["eth0": .init(isExpensive: true)])
+        #expect(expensive.interfaces.map(\.isExpensive) == [true, true])
+        let cheap = path(table, traits: traits, overrides: ["eth0": .init(isExpensive: false)])
+        #expect(cheap.interfaces.map(\.isExpensive) == [false, false])
+        let own = path(
+            table, overrides: ["eth0": .init(isExpensive: true), "wg0": .init(isExpensive: false)])
+        #expect(own.interfaces.map(\.isExpensive) == [true, false])
         // The tunnel replaces the route below it and names its link.
         table.routes.remove(at: 0)
         #expect(path(table, traits: traits).kind == .wired)
