@@ -16,8 +16,8 @@ SANITIZE_TARGETS ?= MartletTransportTests,MartletConnectionsTests
 TRAITS_TARGETS := MartletClientTests,MartletImagesTests
 TRAITS := Brotli,Zstandard,Metrics,Tracing,ImageDecoding
 TRAITS_FILTER ?= ^(MartletClientTests\.(Brotli|Zstandard|ContentCodingPlan|ContentDecoder|DecompressionBomb|HostileCoding|DefaultField|CallMeters|CallSpan)Tests|MartletImagesTests\..*)/
-# Options for smaller programs: lld, a section for each function, so that unused functions are removed and equal ones
-# merged, compact relocations, and no dynamic symbol table.
+# Options for smaller programs: lld, compact relocations, no dynamic symbol table, and a section for each function, so
+# that unused functions are removed and equal ones are merged.
 SMALL := -Xswiftc -use-ld=lld -Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker -z \
     -Xlinker pack-relative-relocs -Xlinker --no-export-dynamic -Xlinker --icf=safe
 # Options of `make soak`: ONLY='in-flight storm' selects scenarios, MINUTES is the length of the storm, and COUNT and SEED

@@ -14,7 +14,7 @@ extension HTTPHost {
     /// ``errors`` maps the error that ends the sequence.
     /// - Parameters:
     ///   - path: A path below the base, or an absolute URL; see `url(for:)`.
-    ///   - method: The method; `nil` for that of a request, else for GET, or POST with a body.
+    ///   - method: The method; `nil` for that of an `HTTPRequest`; for other paths GET, or POST with a body.
     ///   - parameters: The parameters, as for `prepare(_:_:parameters:)`.
     ///   - body: The body to send with each connection; a body that can be read only once allows one connection.
     ///   - headers: Header fields in addition to those of the host.
@@ -29,9 +29,7 @@ extension HTTPHost {
             if case .request(let request) = path { headers.fill(from: request.headerFields) }
             if headers["Accept"] == nil { headers["Accept"] = "text/event-stream" }
             if headers["Cache-Control"] == nil { headers["Cache-Control"] = "no-store" }
-            let prepared = try prepare(
-                method ?? path.method ?? (body == nil ? .get : .post), path, parameters: parameters, body: body,
-                headers: headers, options: options?.request)
+            let prepared = try preparing(method, path, parameters, body, headers, nil, options?.request)
             var options = options ?? EventStreamOptions()
             options.request = prepared.options
             return session.events(from: prepared.request, body: prepared.body, options: options)

@@ -106,7 +106,7 @@ public struct NetrcError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of error.
     public enum Code: String, Hashable, Sendable {
-        /// A keyword, such as `login`, is the last word of the file.
+        /// The file ends after a keyword that needs a value, such as `login`.
         case missingValue
         /// A quoted value is not closed on its line.
         case unterminatedQuote

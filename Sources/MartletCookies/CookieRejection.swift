@@ -34,11 +34,11 @@ public struct CookieRejection: Sendable, Hashable, CustomStringConvertible {
             case .tooLarge: "name and value have more than 4,096 bytes"
             case .empty: "neither a name nor a value"
             case .invalidDomain: "Domain is not ASCII"
-            case .invalidPath: "Path is not UTF-8, or is missing for a URL with a long path"
+            case .invalidPath: "Path is not UTF-8, or the URL is too long for a default path"
             case .foreignDomain: "Domain is neither the host nor a domain above it"
             case .publicSuffix: "Domain is a public suffix"
             case .insecureOrigin: "Secure over an insecure connection"
-            case .shadowsSecureCookie: "an insecure connection cannot shadow a Secure cookie"
+            case .shadowsSecureCookie: "would shadow a Secure cookie over an insecure connection"
             case .crossSiteWithoutSecure: "SameSite=None without Secure"
             case .prefixNotHonored: "the cookie does not satisfy the rules of its name's prefix"
             case .overLimit: "too many Set-Cookie fields in one response"
@@ -80,10 +80,10 @@ public enum CookieError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The problem with the cookie, as text.
     public var description: String {
         switch self {
-        case .invalidName: "the name of a cookie has a forbidden character or a blank at an end, or is empty"
+        case .invalidName: "the name of a cookie is empty, has a control character, ';' or '=', or a blank at an end"
         case .invalidValue: "the value of a cookie has a control character, ';', or white space at an end"
         case .invalidDomain: "the domain of a cookie is not a host"
-        case .invalidPath: "a cookie's path must start with '/', and have up to 1,024 bytes, no control characters"
+        case .invalidPath: "the path of a cookie does not start with '/', has an invalid character, or is too long"
         case .tooLarge: "name and value of a cookie have more than 4,096 bytes"
         case .prefixNotHonored: "the cookie does not satisfy the rules of its name's prefix, __Host- or __Secure-"
         }

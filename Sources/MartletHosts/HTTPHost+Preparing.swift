@@ -26,7 +26,7 @@ extension HTTPHost {
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions? = nil
     ) throws -> PreparedRequest { try preparing(method, path, parameters, body, headers, timeout, options) }
 
-    func preparing(
+    package func preparing(
         _ method: HTTPRequest.Method?, _ path: some HTTPTarget, _ parameters: some Encodable, _ body: HTTPBody?,
         _ headers: HTTPHeaders, _ timeout: Duration?, _ options: RequestOptions?, _ validate: ResponseValidator? = nil,
         inURL: Bool = false

@@ -146,7 +146,7 @@ package struct RetryAfter: Equatable, Sendable {
     package init?(_ value: some Collection<UInt8>, now: Int64) {
         guard !value.isEmpty else { return nil }
         if value.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
-            // More than 12 digits mean a very long time, which policies limit; so many could overflow.
+            // More than 12 digits mean a very long time, which policies limit; their value could overflow.
             let digits = value.drop { $0 == UInt8(ascii: "0") }
             let seconds = digits.count > 12 ? 1_000_000_000_000 : digits.reduce(0) { $0 * 10 + Int64($1 - 48) }
             delay = .seconds(min(seconds, 1_000_000_000))

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// Results follow the WHATWG URL Standard: hosts are lower-cased and IDNA-encoded, and IPv4 addresses in any spelling
 /// become dotted quads. Dot segments and the default port are removed, and the path is never empty. Some input
-/// causes only a warning in the standard, but is used by attackers and an error here: control characters, tabs, line
+/// causes only a warning in the standard, but attackers use it. It is an error here: control characters, tabs, line
 /// breaks and backslashes anywhere, spaces at either end, anything but exactly `//` after the scheme, user info that
 /// hides control characters, IPv6 zones.
 ///

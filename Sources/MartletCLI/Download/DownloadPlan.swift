@@ -145,8 +145,8 @@ struct DownloadCredentials: Sendable {
         lines = try DownloadPlan.fields(of: group)
     }
 
-    /// Assigns credentials to a download if they are for it. Returns whether they are: only then it uses the client
-    /// certificate.
+    /// Assigns the credentials to a download if they are for it, and returns whether they are. Only then does the
+    /// download use the client certificate.
     func grant(_ plan: inout DownloadJob.Plan) -> Bool {
         let url = plan.url.absoluteForm
         if urls.isEmpty {

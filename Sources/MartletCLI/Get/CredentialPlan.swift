@@ -114,7 +114,7 @@ enum PasswordPrompt {
         guard unsafe tcgetattr(terminal.rawValue, &shown) == 0 else { throw Errno(rawValue: ENOTTY) }
         var hidden = shown
         hidden.c_lflag &= ~tcflag_t(ECHO)
-        // If a signal ends the program during the prompt, the handler restores this state and so the echo.
+        // If a signal ends the program during the prompt, the handler restores this state, which has the echo on.
         let state = shown
         SignalHandler.update { $0.terminal = (terminal.rawValue, state) }
         defer {

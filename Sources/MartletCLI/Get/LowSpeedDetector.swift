@@ -76,7 +76,7 @@ struct RetryPlan: Hashable, Sendable {
     var count = 0
     /// The delay before each retry; `nil` for one second, which is doubled each time.
     var delay: Duration?
-    /// The time after the start of the first attempt after which no retry starts; `nil` for no limit.
+    /// The period from the start of the first attempt in which retries may start; `nil` for no limit.
     var timeLimit: Duration?
     var includesRefusedConnections = false
     var includesAllErrors = false
@@ -89,7 +89,7 @@ struct RetryPlan: Hashable, Sendable {
         .usage, .malformedURL, .unsupportedScheme, .writeFailed, .readFailed, .interrupted, .notInCache,
     ]
 
-    /// The delay before the next attempt; `nil` if there is none. `tries` is the number of attempts so far, and
+    /// The delay before the next attempt; `nil` for no further attempt. `tries` is the number of attempts so far, and
     /// `elapsed` the time since the first one started.
     func wait(after outcome: Outcome, tries: Int, elapsed: Duration) -> Duration? {
         guard tries <= count, isPassing(outcome) else { return nil }

@@ -108,7 +108,7 @@ enum TimelineChart {
             let label = source == .validatedCache ? "validate" : "cache"
             return rows + [(label, time, max(time, metrics.total))]
         }
-        // A connection that took longer to open than this request waited was begun for another: that part is cut.
+        // A connection may have been started earlier, for another request: only the wait of this request is shown.
         let opening = [
             ("dns", metrics.dns), ("connect", metrics.connect), ("tunnel", metrics.tunnel), ("tls", metrics.tls),
         ]

@@ -54,7 +54,7 @@ struct TransferPlan: Sendable {
         return boundary
     }
 
-    /// Rejects options that exclude `-C`, which requests one range, or sends one with PUT, and appends to a known file.
+    /// Rejects options that cannot be combined with `-C`: it requests or sends one range, and appends to a known file.
     private static func checkContinuation(_ options: TransferOptions, sendsData: Bool) throws(UsageError) {
         guard options.continuation != nil else { return }
         let others = [
@@ -69,7 +69,7 @@ struct TransferPlan: Sendable {
         request.headerFields[.range] = request.headerFields[.range] ?? "bytes=\(offset)-"
     }
 
-    /// Rejects options that exclude `--sse`: they apply to one exchange, but an event stream may reconnect.
+    /// Rejects options that cannot be combined with `--sse`: they are for one exchange, but a stream may reconnect.
     private static func checkReading(_ options: TransferOptions) throws(UsageError) {
         guard options.reading == .events else { return }
         if options.speedLimit > 0, options.speedTime > .zero {
@@ -195,7 +195,7 @@ enum CommandLineURL {
         return rest.first == UInt8(ascii: ":") && !rest.dropFirst().prefix(1).contains(where: ByteClass.isDigit)
     }
 
-    /// The range of the user and password in a text that is not necessarily a URL; `nil` if there is none.
+    /// The range of the user and password in a text that is not necessarily a URL; `nil` without them.
     static func userInfo(of text: String) -> Range<String.Index>? {
         let start = text.firstRange(of: "://")?.upperBound ?? text.startIndex
         return text[start...].prefix { !"/?#".contains($0) }.lastIndex(of: "@").map { start..<$0 }

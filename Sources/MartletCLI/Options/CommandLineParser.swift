@@ -114,7 +114,7 @@ struct CommandLineParser {
     }
 }
 
-/// The options that apply to the whole command line, whichever group they are in.
+/// The options that apply to the whole command line, from any of its groups.
 struct GlobalOptions: Sendable {
     /// The form of progress output for a transfer to a file.
     enum Progress: Sendable {

@@ -126,7 +126,8 @@ public enum CacheDirectoryError: Error, Hashable, Sendable, CustomStringConverti
         case .ownedByAnotherUser(let path):
             "\(path): the cache directory belongs to another user; choose a directory that you own"
         case .accessibleByOthers(let path):
-            "\(path): other users can access the cache directory; choose a new one, or, if only the cache uses it, run chmod 700 on it"
+            "\(path): other users can access the cache directory; choose a new one, or, if only the cache uses it, "
+                + "run chmod 700 on it"
         case .holdsOtherFiles(let path, let reason):
             "\(path): is not a response cache directory (\(reason)); it was not changed; choose a new or an empty one"
         }

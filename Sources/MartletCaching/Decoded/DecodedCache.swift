@@ -75,9 +75,8 @@ public final class DecodedCache<Value: Sendable>: Sendable {
         guard let cache = session.configuration.cache else {
             throw HTTPError(
                 .invalidRequest, phase: .preparing,
-                message:
-                    "a DecodedCache needs a session with a response cache: set configuration.cache, for example to .memoryOnly()"
-            )
+                message: "a DecodedCache needs a session with a response cache: set configuration.cache, "
+                    + "for example to .memoryOnly()")
         }
         self.init(
             fetch: { try await $0.send(through: session) }, limit: limit, countLimit: countLimit,

@@ -253,7 +253,7 @@ public struct BandwidthRate: Hashable, Sendable, Codable {
     public var bytesPerSecond: Int
     /// The number of bytes that may pass immediately after an idle time; `nil` (the default) for the bytes of 50 ms.
     ///
-    /// The minimum is the bytes of 20 ms or 256 KiB, whichever is less: a transfer need not be woken more often. A
+    /// The minimum is the bytes of 20 ms or 256 KiB, whichever is less, so that transfers are not woken too often. A
     /// burst exceeds the rate once.
     public var burst: Int?
 

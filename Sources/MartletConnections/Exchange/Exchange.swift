@@ -420,7 +420,7 @@ package final class Exchange: Sendable {
         connection.stream.interrupt()
     }
 
-    /// Records that the exchange failed, and returns its error. Not inlined: that would enlarge the frames of waits.
+    /// Records that the exchange failed, and returns its error. Inlining it would enlarge the frames of waits.
     @inline(never) func failure(_ cause: ExchangeError.Cause) -> ExchangeError {
         let state = state.withLock { state in
             state.fail()

@@ -149,7 +149,7 @@ package enum ProxyHandshakeError: Error, Sendable, CustomStringConvertible {
     /// The connection to the proxy was lost before the tunnel was established.
     case lost(TransportError)
 
-    /// Whether the connection was lost. After an idle time, the proxy may simply have closed it.
+    /// Whether the connection was lost. The proxy may have closed it after a response to an earlier request.
     var isConnectionLoss: Bool {
         switch self {
         case .lost(.system), .lost(.closed), .lost(.tls): true

@@ -5,7 +5,7 @@ public import MartletURL
 public struct HTTPLink: Hashable, Sendable {
     /// The target, resolved against the URL of the response.
     public let url: HTTPURL
-    /// The relation types, in lower case: `next`, `prev`, `last`.
+    /// The relation types in lower case, such as `next` and `last`; empty without a `rel` parameter.
     public let relations: [String]
     /// The parameters by name in lower case, such as `title`. Of a repeated parameter, the first is used.
     public let parameters: [String: String]

@@ -72,7 +72,8 @@ struct JSONParser {
         return nil
     }
 
-    /// Adds a value to its container, and closes each container that ends after it. Returns the outermost value.
+    /// Adds a value to its container, and closes each container that ends after it.
+    /// - Returns: The outermost value once it is complete; `nil` before.
     private mutating func placed(_ value: JSONValue) throws(JSONError) -> JSONValue? {
         var value = value
         while !containers.isEmpty {

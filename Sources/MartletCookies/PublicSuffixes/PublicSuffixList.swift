@@ -72,7 +72,7 @@ public struct PublicSuffixList: PublicSuffixes {
     /// Whether the list has at least one rule.
     public var isComplete: Bool { ruleCount > 0 }
 
-    /// Returns the public suffix of a name: by an exception, by the matching rule with most labels, or the last label.
+    /// Returns the public suffix of a name: by an exception, else by the rule with most labels, else the last label.
     public func publicSuffix(of name: String) -> Substring {
         let bytes = Array(name.utf8)
         let hasTrailingDot = bytes.count > 1 && bytes.last == PublicSuffixList.dot

@@ -183,8 +183,9 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     public var connectErrors: [ConnectError]
     /// The response, if the error is about its status or body: the head, and the part of the body that was collected.
     public var exchange: HTTPExchange?
-    /// The call whose request failed; `nil` for an error that the program created.
-    var call: UInt64?
+    /// The number of the call of which a request failed; `nil` for an error that the program created, also if it is
+    /// about a request (``callNumber``).
+    var failedCall: UInt64?
     /// Whether an ``ErrorMapper`` has received the error. Each error is mapped once.
     var isMapped = false
     /// The connection of the failed request; `nil` if there was no connection, or if a response was received.
@@ -223,15 +224,10 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         let url: HTTPURL?
         let status: Int?
         let call: UInt64?
-        let original: HTTPURL?
         let hops: [HTTPHop]
 
-        init(
-            method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: UInt64?, original: HTTPURL? = nil,
-            hops: [HTTPHop] = []
-        ) {
-            (self.method, self.url, self.status, self.call) = (method, url, status, call)
-            (self.original, self.hops) = (original, hops)
+        init(method: HTTPRequest.Method?, url: HTTPURL?, status: Int?, call: UInt64?, hops: [HTTPHop] = []) {
+            (self.method, self.url, self.status, self.call, self.hops) = (method, url, status, call, hops)
         }
     }
 
@@ -246,14 +242,16 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
     /// The URL of the first request, if redirects led from it to ``url``; `nil` without redirects. Secrets are masked
     /// as in ``url``.
     public var originalURL: HTTPURL? {
-        let redirect = exchange?.metrics.hops.first { $0.reason == .redirect }
-        guard let url, let original = request?.original ?? redirect?.url.withoutSecrets else { return nil }
+        guard let url, let original = hops.first(where: { $0.reason == .redirect })?.url else { return nil }
         return original == url ? nil : original
     }
 
     /// The requests of the call before the failed one, the first one first: redirects, retries and challenges. Secrets
     /// are masked as in ``url``.
-    public var hops: [HTTPHop] { request?.hops ?? [] }
+    public var hops: [HTTPHop] {
+        let hops = request?.hops ?? []
+        return hops.isEmpty ? exchange?.metrics.hops.map(\.withoutSecrets) ?? [] : hops
+    }
 
     /// The origin of the request, such as `https://example.com:8443`.
     public var origin: String? { url?.origin.description }
@@ -275,22 +273,17 @@ public struct HTTPError: LocalizedError, Sendable, CustomStringConvertible, Cust
         var error = self
         error.request = FailedRequest(
             method: self.method ?? method, url: self.url ?? url?.withoutSecrets, status: request?.status ?? status,
-            call: request?.call ?? call, original: request?.original, hops: request?.hops ?? [])
+            call: request?.call ?? call, hops: request?.hops ?? [])
         return error
     }
 
     /// Returns the error with the earlier requests of its call if its URL is `target`, else the error unchanged.
     func following(_ hops: [HTTPHop], to target: HTTPURL) -> HTTPError {
         guard let request, request.url == target.withoutSecrets else { return self }
-        let hops = hops.map { hop in
-            var hop = hop
-            hop.url = hop.url.withoutSecrets
-            return hop
-        }
         var error = self
         error.request = FailedRequest(
             method: request.method, url: request.url, status: request.status, call: request.call,
-            original: hops.first { $0.reason == .redirect }?.url, hops: hops)
+            hops: hops.map(\.withoutSecrets))
         return error
     }
 

@@ -125,6 +125,13 @@ public struct HTTPHop: Hashable, Sendable {
         self.ended = ended
         self.delay = delay
     }
+
+    /// The same request with the secrets of its URL masked.
+    var withoutSecrets: HTTPHop {
+        var hop = self
+        hop.url = url.withoutSecrets
+        return hop
+    }
 }
 
 /// The data from which a call's metrics are computed: on demand, because most callers do not use them.

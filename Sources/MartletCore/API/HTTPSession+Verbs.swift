@@ -140,7 +140,8 @@ extension HTTPSession {
         try await collect(call(.patch, target, HTTPSession.query(query), headers, body, timeout, options, validate))
     }
 
-    /// Posts a value as JSON, like `body: .json(value)`; otherwise like the other functions of this name.
+    /// Posts a value as JSON, like `body: .json(value)`. The other parameters and the errors are those of
+    /// ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func post(
         _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -149,7 +150,8 @@ extension HTTPSession {
         try await collect(call(.post, target, query, headers, .json(value), timeout, options, validate))
     }
 
-    /// Puts a value as JSON, like `body: .json(value)`; otherwise like the other functions of this name.
+    /// Puts a value as JSON, like `body: .json(value)`. The other parameters and the errors are those of
+    /// ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func put(
         _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),
@@ -158,7 +160,8 @@ extension HTTPSession {
         try await collect(call(.put, target, query, headers, .json(value), timeout, options, validate))
     }
 
-    /// Patches with a value as JSON, like `body: .json(value)`; otherwise like the other functions of this name.
+    /// Patches with a value as JSON, like `body: .json(value)`. The other parameters and the errors are those of
+    /// ``send(_:query:body:headers:timeout:options:validate:)``.
     @discardableResult public nonisolated func patch(
         _ target: some HTTPTarget, query: ParameterValue = .null, json value: some Encodable & Sendable,
         headers: HTTPHeaders = HTTPHeaders(), timeout: Duration? = nil, options: RequestOptions = RequestOptions(),

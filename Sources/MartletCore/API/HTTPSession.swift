@@ -229,8 +229,8 @@ public actor HTTPSession {
     /// ```
     public nonisolated func setBandwidthLimits(_ limits: BandwidthLimits) { core.bandwidth.setLimits(limits) }
 
-    /// Changes the minimum time between two requests to one origin, as by `Crawl-delay` in a `robots.txt`; `nil` for
-    /// ``SessionConfiguration/requestInterval``. Views share the change, which applies after the next request.
+    /// Changes the minimum time between two requests to one origin, such as the `Crawl-delay` of a `robots.txt`; `nil`
+    /// for ``SessionConfiguration/requestInterval``. Views share the change, which applies after the next request.
     public nonisolated func setRequestInterval(_ interval: Duration?, for origin: HTTPURL.Origin) {
         core.pacer.setInterval(interval?.bounded, for: origin)
     }

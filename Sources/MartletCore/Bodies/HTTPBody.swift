@@ -180,7 +180,7 @@ public struct HTTPBody: Sendable {
         guard replay != .once else {
             throw HTTPError(
                 .bodyNotReplayable, phase: .preparing,
-                message: "the body can be read only once, so it could not be sent after it was collected")
+                message: "the body can be read only once: collecting it would leave nothing to send")
         }
         let (source, _) = try await open()
         var whole: [UInt8] = []

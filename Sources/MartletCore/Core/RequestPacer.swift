@@ -2,37 +2,44 @@ import Synchronization
 
 /// Delays requests so that those to one origin are at least an interval apart
 /// (``SessionConfiguration/requestInterval``).
-final class RequestPacer: Sendable {
+package final class RequestPacer: Sendable {
     /// The waiting requests to one origin. Only the first waits for ``next``; the others wait for their turn.
-    private struct Line {
+    private struct Queue {
         var next: MonotonicTime
         var turns: [OneShot<Void>] = []
     }
 
+    private struct State {
+        var queues: [HTTPURL.Origin: Queue] = [:]
+        /// The interval of the session.
+        var interval: Duration
+        /// The intervals of single origins.
+        var intervals: [HTTPURL.Origin: Duration] = [:]
+
+        func interval(for origin: HTTPURL.Origin) -> Duration { intervals[origin] ?? interval }
+    }
+
     private let loop: EventLoop
-    /// The lock on the lines, for the tasks that wait in them.
-    private let lines = Mutex<[HTTPURL.Origin: Line]>([:])
-    /// The lock on the intervals, for requests and for changes.
-    private let intervals: Mutex<(session: Duration, ofOrigins: [HTTPURL.Origin: Duration])>
+    /// The lock on the queues and the intervals, for waiting requests and for changes.
+    private let state: Mutex<State>
     private let isActiveFlag: Atomic<Bool>
 
     init(_ interval: Duration, loop: EventLoop) {
-        intervals = Mutex((interval, [:]))
+        state = Mutex(State(interval: interval))
         isActiveFlag = Atomic(interval > .zero)
         self.loop = loop
     }
 
-    /// Whether any request may have to wait.
+    /// Whether any request may have to wait. Each request reads it, without the lock.
     var isActive: Bool { isActiveFlag.load(ordering: .relaxed) }
+
+    /// The number of requests that wait for their turn, to all origins.
+    package var waitingCount: Int { state.withLock { $0.queues.values.reduce(0) { $0 + $1.turns.count } } }
 
     /// Changes the interval of one origin; `nil` for that of the session.
     func setInterval(_ interval: Duration?, for origin: HTTPURL.Origin) {
-        intervals.withLock { $0.ofOrigins[origin] = interval }
+        state.withLock { $0.intervals[origin] = interval }
         if interval ?? .zero > .zero { isActiveFlag.store(true, ordering: .relaxed) }
-    }
-
-    private func interval(for origin: HTTPURL.Origin) -> Duration {
-        intervals.withLock { $0.ofOrigins[origin] ?? $0.session }
     }
 
     /// Waits until a request may be sent.
@@ -41,43 +48,45 @@ final class RequestPacer: Sendable {
     func wait(for call: Call, _ control: TransferControl) async throws -> Duration {
         let (origin, began) = (call.url.origin, MonotonicTime.now())
         let turn = OneShot<Void>()
-        let isFirst = lines.withLock { lines in
-            let now = MonotonicTime.now()
-            // Removes lines that delay no request any more.
-            if lines.count >= 1024 { lines = lines.filter { !$0.value.turns.isEmpty || $0.value.next > now } }
-            lines[origin, default: Line(next: now)].turns.append(turn)
-            return lines[origin]?.turns.count == 1
+        let isFirst = state.withLock { state -> Bool? in
+            guard state.interval(for: origin) > .zero || state.queues[origin] != nil else { return nil }
+            // Removes queues that no longer delay a request.
+            if state.queues.count >= 1024 {
+                state.queues = state.queues.filter { !$0.value.turns.isEmpty || $0.value.next > began }
+            }
+            state.queues[origin, default: Queue(next: began)].turns.append(turn)
+            return state.queues[origin]?.turns.count == 1
         }
+        guard let isFirst else { return .zero }
         defer { leave(turn, origin) }
-        if !isFirst, case .timedOut = try await wait(turn, until: call.totalDeadline, control) {
-            throw call.timedOut(.preparing, "while the request waited for its turn (requestInterval)")
-        }
-        let start = lines.withLock { $0[origin]?.next ?? .now() }
-        if start > .now() { _ = try await wait(OneShot(), until: min(start, call.totalDeadline), control) }
-        guard call.totalDeadline > .now() else {
-            throw call.timedOut(.preparing, "while the request waited for its turn (requestInterval)")
-        }
+        if !isFirst { try await wait(turn, until: call.totalDeadline, control) }
+        let start = state.withLock { $0.queues[origin]?.next ?? began }
+        if start > .now() { try await wait(OneShot(), until: min(start, call.totalDeadline), control) }
         let now = MonotonicTime.now()
-        lines.withLock { $0[origin]?.next = now.advanced(by: interval(for: origin)) }
+        guard call.totalDeadline > now else {
+            throw call.timedOut(.preparing, "while the request waited for its turn (requestInterval)")
+        }
+        state.withLock { state in
+            let next = now.advanced(by: state.interval(for: origin))
+            state.queues[origin]?.next = next
+        }
         return now.since(began)
     }
 
-    private func wait(_ event: OneShot<Void>, until deadline: MonotonicTime, _ control: TransferControl) async throws
-        -> OneShot<Void>.Outcome
-    {
+    /// Waits for an event until a deadline.
+    /// - Throws: `CancellationError`.
+    private func wait(_ event: OneShot<Void>, until deadline: MonotonicTime, _ control: TransferControl) async throws {
         let wait = control.beginWait { event.interrupt() }
         defer { control.endWait(wait) }
-        let outcome = await event.waitUnlessCancelled(until: deadline, on: loop)
-        if case .interrupted = outcome { throw CancellationError() }
-        return outcome
+        if case .interrupted = await event.waitUnlessCancelled(until: deadline, on: loop) { throw CancellationError() }
     }
 
-    /// Ends the turn of a request, or removes it from its line.
+    /// Ends the turn of a request, or removes it from its queue.
     private func leave(_ turn: OneShot<Void>, _ origin: HTTPURL.Origin) {
-        let next = lines.withLock { lines -> OneShot<Void>? in
-            guard let index = lines[origin]?.turns.firstIndex(where: { $0 === turn }) else { return nil }
-            lines[origin]?.turns.remove(at: index)
-            return index == 0 ? lines[origin]?.turns.first : nil
+        let next = state.withLock { state -> OneShot<Void>? in
+            guard let index = state.queues[origin]?.turns.firstIndex(where: { $0 === turn }) else { return nil }
+            state.queues[origin]?.turns.remove(at: index)
+            return index == 0 ? state.queues[origin]?.turns.first : nil
         }
         next?.fulfill(())
     }

@@ -12,7 +12,7 @@ package actor SessionCore {
     /// The limits on the transfer rate of bodies.
     package nonisolated let bandwidth: BandwidthLimiter
     /// The minimum times between requests to one origin.
-    nonisolated let pacer: RequestPacer
+    package nonisolated let pacer: RequestPacer
     /// The budget of retries that calls may still make.
     nonisolated let retryBudget = RetryBudget()
     /// The rule that decides whether a request that runs alone polls its socket instead of suspending.
@@ -39,7 +39,7 @@ package actor SessionCore {
         var limits: PoolLimits
         var attachments: [any SessionAttachment] = []
         var states: [ObjectIdentifier: any AnyObject & Sendable] = [:]
-        /// The offline queue that sends with this session, held weakly.
+        /// The object that works on behalf of the session, such as an offline queue.
         weak var companion: (any AnyObject & Sendable)?
     }
     /// The lock on the features. It may be acquired under the pool's lock, never the other way round.

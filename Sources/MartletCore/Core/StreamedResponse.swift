@@ -58,6 +58,9 @@ package final class StreamedResponse: Sendable {
             interim: interim, attempts: attempts, waited: waited, provenance: provenance, isEmptied: true)
     }
 
+    // These functions are not inlined: a middleware's response contains another one, and the recursion would be compiled
+    // into each caller several times.
+
     /// Ends the response: no more of its body is read.
     @inline(never) package func finish() { channel.finish() }
 

@@ -122,12 +122,12 @@ package final class CallProgress: Sendable {
     /// program's code makes.
     package func own(_ error: HTTPError) -> HTTPError {
         var error = error
-        error.call = number
+        error.failedCall = number
         return error
     }
 
     /// Whether a request of this call failed with an error.
-    package func isOwn(_ error: HTTPError) -> Bool { error.call == number }
+    package func isOwn(_ error: HTTPError) -> Bool { error.failedCall == number }
 
     /// Stops the use of the cache.
     /// - Returns: Whether it was used before.

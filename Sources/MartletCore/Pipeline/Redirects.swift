@@ -36,17 +36,17 @@ struct RedirectStage: CallStage {
                 followed: progress.redirectCount)
         }
         // A redirect that is not followed leaves the upload as it is.
-        if decision(isReplayable: true) == .deliver { return nil }
+        let best = decision(isReplayable: true)
+        if best == .deliver { return nil }
         if progress.observer?.delegate != nil { await progress.readAhead(answer) }
         // From here on, the redirected request can read no more of a body that can be read only once.
         let call = progress.renewed(call)
         let isReplayable = call.body.rewind() && request.body.isWhole
-        var decided = decision(isReplayable: isReplayable)
-        if decided == .deliver, !isReplayable, progress.observer?.delegate != nil {
-            let other = decision(isReplayable: true)
-            if case .follow = other, try await progress.isRepeatable(request, holding: answer.channel.heldExchange) {
-                decided = other
-            }
+        var decided = isReplayable ? best : decision(isReplayable: false)
+        if decided == .deliver, progress.observer?.delegate != nil, case .follow = best,
+            try await progress.isRepeatable(request, holding: answer.channel.heldExchange)
+        {
+            decided = best
         }
         switch decided {
         case .deliver: return nil

@@ -65,7 +65,8 @@ extension DownloadManager {
             let message =
                 phase == .removing || phase == .stopping(.cancel)
                 ? "download \(other) of \(claim) is being cancelled; await cancel first"
-                : "download \(other) already has the file \(claim); resume, cancel or remove it, or add with ifPresent: .existing"
+                : "download \(other) already has the file \(claim); resume, cancel or remove it, "
+                    + "or add with ifPresent: .existing"
             throw HTTPError(.alreadyInProgress, phase: .preparing, message: message, method: .get, url: place)
         }
         lastNumber += 1

@@ -59,8 +59,8 @@ public actor DownloadManager {
         now: @escaping @Sendable () -> MonotonicTime = { MonotonicTime.now() }, make: @escaping DownloadFactory
     ) async throws {
         let (store, contents) = try await DownloadStore.open(directory.string, files: files)
-        (self.session, self.directory, self.store, self.prepare, self.make) = (session, directory, store, prepare, make)
-        self.now = now
+        (self.session, self.directory, self.store) = (session, directory, store)
+        (self.prepare, self.make, self.now) = (prepare, make, now)
         slots = HostConnectionSlots(limit: limits.connectionsPerHost)
         machine = DownloadQueueMachine(limits: limits, aging: aging)
         lastNumber = contents.lastNumber

@@ -79,8 +79,8 @@ final class DownloadRun: Sendable {
     let opening = Mutex(())
 
     init(_ job: DownloadJob, onPublication: DownloadJob.PublicationHandler?) {
-        (self.job, self.onPublication, session, files, url) = (job, onPublication, job.session, job.files, job.url)
-        options = job.plan.options
+        (self.job, self.onPublication) = (job, onPublication)
+        (session, files, url, options) = (job.session, job.files, job.url, job.plan.options)
         let now = MonotonicTime.now()
         state = Mutex(
             State(

@@ -35,7 +35,8 @@ final class SegmentSink: BlockSink {
         _ id: UInt64, of run: DownloadRun, files: any FileSystem, passing: UInt64, comparing: UInt64,
         at compareOffset: UInt64, announced: UInt64?, opening: @escaping @Sendable () throws -> PartFile
     ) {
-        (self.id, self.run, self.opening, self.files, self.announced) = (id, run, opening, files, announced)
+        (self.id, self.run, self.files) = (id, run, files)
+        (self.opening, self.announced) = (opening, announced)
         state = Mutex(State(passing: passing, comparing: comparing, compareOffset: compareOffset))
     }
 

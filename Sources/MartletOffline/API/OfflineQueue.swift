@@ -151,7 +151,8 @@ public actor OfflineQueue: CustomReflectable {
         let (store, contents) = try await OfflineStore.open(directory.string, files: files)
         // The decision depends on the original error, not on its replacement by an error mapper.
         self.session = session.configuration.errors == nil ? session : session.with { $0.errors = nil }
-        (self.store, self.options, self.now, self.wallTime, self.boot) = (store, options, now, wallTime, boot)
+        (self.store, self.options) = (store, options)
+        (self.now, self.wallTime, self.boot) = (now, wallTime, boot)
         self.credentials = credentials.map { CredentialRefresher($0) }
         secrets = SecretFields(options.secretFields)
         lastNumber = contents.lastNumber

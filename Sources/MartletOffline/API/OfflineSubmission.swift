@@ -36,7 +36,10 @@ public struct OfflineSubmission: Sendable {
     public init(
         lane: String? = nil, tag: String? = nil, key: Key = .automatic, timeToLive: Duration? = nil,
         filePolicy: FilePolicy = .reference
-    ) { (self.lane, self.tag, self.key, self.timeToLive, self.filePolicy) = (lane, tag, key, timeToLive, filePolicy) }
+    ) {
+        (self.lane, self.tag, self.key) = (lane, tag, key)
+        (self.timeToLive, self.filePolicy) = (timeToLive, filePolicy)
+    }
 
     static let laneByteLimit = 1024
     static let tagByteLimit = 4096

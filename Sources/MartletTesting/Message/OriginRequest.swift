@@ -197,7 +197,7 @@ public struct OriginPeer: Sendable, Hashable {
 /// The parts of a request target (RFC 9112 §3.2).
 private struct RequestTarget {
     /// Scheme and authority of the absolute form, as sent to proxies; `nil` in other forms.
-    private(set) var base: String?
+    let base: String?
     let path: String
     let query: String?
 
@@ -207,6 +207,8 @@ private struct RequestTarget {
             let end = rest[scheme.upperBound...].firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
             base = String(rest[..<end])
             rest = rest[end...]
+        } else {
+            base = nil
         }
         let mark = rest.firstIndex(of: "?")
         path = String(rest[..<(mark ?? rest.endIndex)])

@@ -94,7 +94,11 @@ public struct FaultRates: Hashable, Sendable, Codable {
 
     /// Creates rates in percent, 0...100; 0 by default.
     public init(reset: Double = 0, stall: Double = 0, truncated: Double = 0, slow: Double = 0, garbage: Double = 0) {
-        (self.reset, self.stall, self.truncated, self.slow, self.garbage) = (reset, stall, truncated, slow, garbage)
+        self.reset = reset
+        self.stall = stall
+        self.truncated = truncated
+        self.slow = slow
+        self.garbage = garbage
     }
 
     /// Rates of zero: no faults.

@@ -45,8 +45,11 @@ public struct EchoReport: Codable, Sendable, Hashable {
         bodyBase64 = Data(bytes).base64EncodedString()
         bodyLength = bytes.count
         trailers = request.body.trailers.map { [$0.name, $0.value] }
-        (connection, self.request, tls) = (request.connection.number, request.number, request.connection.tlsVersion)
-        (serverName, clientCertificate) = (request.connection.serverName, request.connection.clientCommonName)
+        connection = request.connection.number
+        self.request = request.number
+        tls = request.connection.tlsVersion
+        serverName = request.connection.serverName
+        clientCertificate = request.connection.clientCommonName
     }
 
     /// The first value of a field; the name is compared in any case.

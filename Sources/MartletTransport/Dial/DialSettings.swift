@@ -199,7 +199,7 @@ public struct SocketOptions: Hashable, Sendable, Codable {
     public var tcpNoDelay = true
     /// The time without traffic after which the system probes the peer, and the time between probes (`SO_KEEPALIVE`,
     /// `TCP_KEEPIDLE`, `TCP_KEEPINTVL`). 60 s by default (Go 15 s, curl 60 s); `nil` for no probes. Fractions of a
-    /// second are dropped, and other values are clamped to 1–32,767 s.
+    /// second are dropped, and the value is clamped to 1–32,767 s.
     public var keepAliveInterval: Duration? = .seconds(60)
     /// The local address to connect from, as an IPv4 or IPv6 literal; `nil`, the default, lets the system choose.
     public var localAddress: String?

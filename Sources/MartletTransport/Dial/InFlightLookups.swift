@@ -126,7 +126,7 @@ package final class InFlightLookups: TimerTarget {
 }
 
 extension LookUpMachine.Limits {
-    /// The limits for this process: at most half of its descriptors, or 24, since each look-up opens a socket.
+    /// The limits for this process: at most half of its descriptors (at least 24), since each look-up opens a socket.
     static let ofProcess: LookUpMachine.Limits = {
         var limits = LookUpMachine.Limits()
         var descriptors = rlimit()

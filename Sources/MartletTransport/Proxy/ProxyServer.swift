@@ -79,7 +79,7 @@ public struct ProxyServer: Hashable, Sendable {
     /// The credentials for the proxy; `nil` for none.
     public var credentials: ProxyCredentials? { storage.parts.credentials }
 
-    /// The settings for TLS with an HTTPS proxy. Servers never use them, and the proxy never uses those for servers.
+    /// The settings for TLS with an HTTPS proxy. They never apply to servers, nor the servers' settings to the proxy.
     public var tls: TLSSettings { storage.parts.tls }
 
     /// Whether `http` requests also use a tunnel through an HTTP proxy, as with curl's `--proxytunnel`. `false` by

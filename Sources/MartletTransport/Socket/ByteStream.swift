@@ -288,7 +288,7 @@ public struct TLSInformation: Hashable, Sendable {
     public var version: String
     /// The cipher suite's name, such as `TLS_AES_256_GCM_SHA384`.
     public var cipher: String
-    /// The protocol that the server chose by ALPN (RFC 7301); `nil` if the server did not answer ALPN.
+    /// The protocol that the server chose by ALPN (RFC 7301); `nil` if it chose none.
     public var applicationProtocol: String?
     /// Whether the handshake resumed an earlier session.
     public var isResumed: Bool

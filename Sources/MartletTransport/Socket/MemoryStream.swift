@@ -58,7 +58,7 @@ package final class MemoryStream: ByteStream {
         if readiness.isClosed { throw .closed }
         let (outcome, isReset, isDrained) = incoming.state.withLock { state -> (ReadOutcome, Bool, Bool) in
             guard state.byteCount > 0 else {
-                // Like over TCP on loopback, a reset does not discard the bytes before it.
+                // A reset does not discard the bytes before it, as over TCP on loopback.
                 if state.isReset { return (.wouldBlock, true, false) }
                 return (state.isEnded ? .endOfStream(isClean: true) : .wouldBlock, false, !state.isEnded)
             }

@@ -158,8 +158,8 @@ package enum PEMParser {
         return unsafe (key ?? nil).map { unsafe PrivateKey(owning: $0) }
     }
 
-    /// Whether bytes are one object in DER. Every certificate, key and list is a sequence, whose tag is the digit 0 in
-    /// ASCII. If the length byte is ASCII, too, the length must match, or the text must have no hyphen, as PEM has.
+    /// Whether bytes are one object in DER, which is always a sequence. Its tag is the digit 0 in ASCII. If the length
+    /// byte is ASCII, too, the bytes may be PEM: then the length must match, or there must be no hyphen.
     private static func isDER(_ bytes: [UInt8]) -> Bool {
         OpenSSLErrors.clear()
         guard bytes.count > 2, bytes[0] == 0x30 else { return false }

@@ -25,7 +25,7 @@ public struct TLSSettings: Hashable, Sendable {
     /// A file to which the secrets of each connection are appended in the NSS key log format, for protocol analyzers.
     /// A missing file is created with mode 0600. A reader of the file can decrypt the connections.
     public var keyLogFile: String?
-    /// Whether sessions are resumed by tickets (RFC 8446 §2.2), without new certificates to verify. On by default.
+    /// Whether sessions are resumed by tickets (RFC 8446 §2.2), which saves verifying certificates. On by default.
     public var usesSessionTickets: Bool
     /// OpenSSL's security level, 0–5; 2 by default: at least 112 bits, no SHA-1 signatures.
     public var securityLevel: Int

@@ -149,7 +149,7 @@ package final class TLSStream: SocketStream {
         try withEngine { engine, state throws(TransportError) in
             if state.hasPendingCloseNotify { state.hasPendingCloseNotify = engine.shutdown() }
             state.holdsBytes = false
-            // Clears the latch here: OpenSSL may stop before it reads the socket, and an old edge would make it spin.
+            // Clears the latch: OpenSSL may stop before it reads the socket, and an old edge makes the reader spin.
             if state.readNeedsWriting { _ = socket.readiness.beginRead() }
             var outcome = unsafe try engine.read(into: buffer)
             if case .paused(.wantsWrite) = outcome, needWriting(true, &state) {

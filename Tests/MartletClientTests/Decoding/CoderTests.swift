@@ -46,7 +46,7 @@ struct CoderTests {
         } run: { origin async throws in
             let api = try Self.api(origin)
             #expect(try await api.get("latest").decode() == Self.event)
-            // A decoder of the call, as a form or as a JSONDecoder, replaces that of the host.
+            // Without a host, the decoder is given to `decode`, as a BodyDecoder or as a JSONDecoder.
             let plain = try await HTTPSession.own().get(origin.url("/latest"))
             #expect(try plain.decode(using: .json(keys: .snakeCase, dates: .iso8601)) == Self.event)
             let decoder = JSONDecoder()

@@ -45,10 +45,11 @@ struct LinkFieldTests {
             let next: OriginFields = page < 3 ? ["Link": #"</list?page=\#(page + 1)>; rel="next"; title="more""#] : [:]
             return OriginResponse(headers: next, body: .text("\(page)"))
         } run: { origin async throws in
+            let session = HTTPSession.own()
             var url: HTTPURL? = try HTTPURL(origin.url("/list?page=1"))
             var pages: [String] = []
             while let present = url {
-                let page = try await HTTPSession.shared.get(present)
+                let page = try await session.get(present)
                 pages.append(page.text)
                 #expect(page.links.first?.parameters["title"] == (page.link("next") == nil ? nil : "more"))
                 url = page.link("NEXT")

@@ -90,7 +90,7 @@ struct StreamValidationTests {
             await #expect(throws: Fault.self) {
                 try await session.stream(request, validate: closure) { _, _ in Issue.record("handed out") }
             }
-            // An HTTPError of the closure, such as that of another call, is thrown unchanged; so is its response.
+            // An HTTPError of the closure, such as that of another call, is thrown unchanged: no response is added.
             let other = HTTPError(.connectionLost, phase: .connecting, message: "another call")
             let rethrown = await #expect(throws: HTTPError.self) {
                 try await session.stream(request, validate: .custom { _ in throw other }) { _, _ in }

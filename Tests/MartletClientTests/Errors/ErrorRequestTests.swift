@@ -293,6 +293,9 @@ struct ErrorRequestTests {
         #expect(error.status == row.status)
         let original = row.original.map { origin.url($0) }
         #expect(error.originalURL?.absoluteString == original)
+        if original != nil {
+            #expect(error.hops.first { $0.reason == .redirect }?.url.absoluteString == original)
+        }
         let redirect = original.map { " (redirected from \($0))" } ?? ""
         #expect(error.description.hasPrefix("\(row.method) \(origin.url(row.path))\(redirect): "), "\(error)")
         #expect(!"\(error) \(String(reflecting: error))".contains("hunter2"))

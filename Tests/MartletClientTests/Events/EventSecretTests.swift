@@ -5,11 +5,7 @@ import Testing
 
 @Suite("Events contain no secrets")
 struct EventSecretTests {
-    private final class Collecting: HTTPMiddleware {
-        func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws
-            -> HTTPCall.Response
-        { try await next(request) }
-
+    private final class Collecting: ObservingMiddleware {
         let texts = Mutex<[String]>([])
 
         func observe(_ event: SessionEvent, in context: CallContext) {

@@ -262,11 +262,7 @@ struct SessionEventTests {
         }
     }
 
-    private final class Watching: HTTPMiddleware {
-        func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws
-            -> HTTPCall.Response
-        { try await next(request) }
-
+    private final class Watching: ObservingMiddleware {
         let words = Mutex<[String]>([])
 
         func observe(_ event: SessionEvent, in context: CallContext) {

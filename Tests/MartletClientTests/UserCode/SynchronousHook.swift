@@ -118,11 +118,7 @@ final class SynchronousScene: Sendable {
         }
     }
 
-    private struct Middleware: HTTPMiddleware {
-        func handle(_ request: HTTPCall.Request, context: CallContext, next: HTTPNext) async throws
-            -> HTTPCall.Response
-        { try await next(request) }
-
+    private struct Middleware: ObservingMiddleware {
         let scene: SynchronousScene
 
         func observe(_ event: SessionEvent, in context: CallContext) { scene.enter(.observe) }

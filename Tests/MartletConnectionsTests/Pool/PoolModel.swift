@@ -296,7 +296,7 @@ struct PoolModel {
         }
         for dial in effects.dials {
             if dialing.updateValue(dial.key, forKey: dial.connection) != nil { fault("dialed twice") }
-            if !waiting.values.contains(where: { $0.key == dial.key }) { fault("dialed for nobody") }
+            if !waiting.values.contains(where: { $0.key == dial.key }) { fault("dialed without a waiter") }
             let open = dialing.count + idle.count + leased.count
             if open > limits.totalConnections { fault("dialed above the total limit") }
             let own =
@@ -304,7 +304,7 @@ struct PoolModel {
                 + leased.values.count { $0.key == dial.key }
             if own > limit(of: dial.key) { fault("dialed above the host's limit") }
         }
-        for connection in effects.abandons where dialing[connection] == nil { fault("gave up no dial") }
+        for connection in effects.abandons where dialing[connection] == nil { fault("abandoned an unknown dial") }
     }
 
     private mutating func take(_ connection: PoolConnectionID, _ entry: Leased, waiter: PoolWaiterID?) {

@@ -164,7 +164,7 @@ enum UnderscoreRule {
     static func isNamed(_ host: String, among names: [String], suffixes: PublicSuffixRule) -> Bool {
         guard concerns(host), let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")) else { return false }
         let domain = host[dot...].dropFirst()
-        // Like in OpenSSL, the domain must have at least two labels.
+        // The domain must have at least two labels, as in OpenSSL.
         guard dot != host.startIndex, domain.utf8.contains(UInt8(ascii: ".")) else { return false }
         let wildcard = "*.\(domain)"
         return !LeafRule.isTooWide(wildcard, suffixes) && names.contains { $0.lowercased() == wildcard }
