@@ -14,8 +14,6 @@ let strict: [SwiftSetting] = [
 
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
-let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
-let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let systemPackage = Target.Dependency.product(name: "SystemPackage", package: "swift-system")
 let metrics = Target.Dependency.product(
     name: "CoreMetrics", package: "swift-metrics", condition: .when(traits: ["Metrics"]))
@@ -29,8 +27,8 @@ let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: 
 
 /// The features above the core. A program links those that it imports.
 let features: [Target.Dependency] = [
-    "MartletAuthentication", "MartletCookies", "MartletNetwork", "MartletCaching", "MartletHosts",
-    "MartletStreams", "MartletDiagnostics", "MartletCoding",
+    "MartletAuthentication", "MartletCookies", "MartletNetwork", "MartletFeatureSettings", "MartletCaching",
+    "MartletHosts", "MartletStreams", "MartletDiagnostics", "MartletCoding",
 ]
 
 let package = Package(
@@ -56,7 +54,6 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
-        .package(url: "https://github.com/apple/swift-collections.git", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-system.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-metrics.git", from: "2.10.0"),
@@ -75,14 +72,15 @@ let package = Package(
         .target(name: "MartletWire", swiftSettings: strict),
         .target(name: "MartletURL", swiftSettings: strict),
         .target(
-            name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", "MartletURL", deque, heap, systemPackage],
+            name: "MartletTransport", dependencies: ["COpenSSL", "CLinux", "MartletURL", systemPackage],
             swiftSettings: strict),
         .target(name: "MartletStorage", dependencies: ["CZlib", "CLinux"], swiftSettings: strict),
         .target(
-            name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport", deque],
+            name: "MartletConnections", dependencies: ["MartletWire", "MartletTransport"],
             swiftSettings: strict),
         .target(
-            name: "MartletCache", dependencies: ["MartletWire", "MartletStorage"], swiftSettings: strict),
+            name: "MartletCache", dependencies: ["MartletWire", "MartletStorage", "MartletContent"],
+            swiftSettings: strict),
         // Challenges of servers, and the credentials that answer them.
         .target(
             name: "MartletCredentials", dependencies: ["MartletWire", "MartletURL", "MartletTransport"],
@@ -104,10 +102,13 @@ let package = Package(
             name: "MartletCore",
             dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
-                "MartletCredentials", "MartletPolicies", "MartletContent", httpTypes, logging, deque,
+                "MartletCredentials", "MartletPolicies", "MartletContent", httpTypes, logging,
                 systemPackage, metrics, tracing,
             ],
             swiftSettings: strict),
+        // Settings that need no code of their feature, so that targets that use them are built before it.
+        .target(
+            name: "MartletFeatureSettings", dependencies: ["MartletCache", "MartletCore"], swiftSettings: strict),
         .target(
             name: "MartletAuthentication",
             dependencies: [
@@ -119,7 +120,7 @@ let package = Package(
             name: "MartletCookies",
             dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
-                "MartletCore", httpTypes, systemPackage,
+                "MartletCore", "MartletFeatureSettings", httpTypes, systemPackage,
             ],
             swiftSettings: strict),
         .target(
@@ -130,7 +131,7 @@ let package = Package(
             name: "MartletCaching",
             dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
-                "MartletCache", "MartletCredentials", "MartletContent", "MartletCore",
+                "MartletCache", "MartletFeatureSettings", "MartletCredentials", "MartletContent", "MartletCore",
                 "MartletAuthentication", "MartletCookies", "MartletNetwork", httpTypes, logging,
                 systemPackage,
             ],
@@ -160,28 +161,31 @@ let package = Package(
         .target(
             name: "MartletCoding",
             dependencies: [
-                "MartletURL", "MartletTransport", "MartletCache", "MartletContent", "MartletCore",
-                "MartletCookies", "MartletNetwork", "MartletCaching", "MartletHosts", httpTypes,
+                "MartletURL", "MartletTransport", "MartletCache", "MartletFeatureSettings", "MartletContent",
+                "MartletCore", "MartletNetwork", httpTypes,
             ],
             swiftSettings: strict),
         .target(
             name: "MartletDownloads",
-            dependencies: features + [
+            dependencies: [
                 "MartletWire", "MartletURL", "MartletTransport", "MartletStorage", "MartletConnections",
-                "MartletCredentials", "MartletContent", "MartletCore", systemPackage,
+                "MartletCredentials", "MartletContent", "MartletCore", "MartletAuthentication", "MartletNetwork",
+                "MartletStreams", "MartletCoding", systemPackage,
             ],
             swiftSettings: strict),
         .target(
             name: "MartletOffline",
-            dependencies: features + [
-                "MartletURL", "MartletTransport", "MartletStorage", "MartletCache", "MartletContent",
-                "MartletCore", systemPackage, deque, heap,
+            dependencies: [
+                "MartletURL", "MartletTransport", "MartletStorage", "MartletCache", "MartletFeatureSettings",
+                "MartletContent", "MartletCore", "MartletAuthentication", "MartletNetwork", "MartletCaching",
+                "MartletHosts", systemPackage,
             ],
             swiftSettings: strict),
         .target(
             name: "Martlet",
             dependencies: features + [
-                "MartletStorage", "MartletCache", "MartletCore", "MartletDownloads", "MartletOffline",
+                "MartletStorage", "MartletCache", "MartletCore", "MartletDownloads", "MartletOffline", httpTypes,
+                systemPackage,
             ],
             swiftSettings: strict),
         .target(

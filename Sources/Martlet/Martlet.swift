@@ -1,5 +1,6 @@
 @_exported public import MartletAuthentication
 @_exported public import MartletCache
+@_exported public import MartletFeatureSettings
 @_exported public import MartletCaching
 @_exported public import MartletCoding
 @_exported public import MartletCookies

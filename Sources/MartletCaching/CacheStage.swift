@@ -1,5 +1,6 @@
 public import MartletCore
-public import MartletCache
+import MartletCache
+import MartletFeatureSettings
 
 /// The stage that serves responses from the cache and stores those of the network (RFC 9111; ``CacheHandler``).
 struct CacheStage: CallStage {
@@ -66,12 +67,6 @@ extension StageKey where Value == ResponseCache? {
     static func isActive(_ cache: ResponseCache?) -> Bool { cache != nil }
 }
 
-/// The setting of ``SessionConfiguration/cacheMode``.
-enum CacheModeKey: SettingKey { static var defaultValue: CacheMode { .standard } }
-
-/// The setting of ``SessionConfiguration/cachePartition``.
-enum CachePartitionKey: SettingKey { static var defaultValue: String? { nil } }
-
 /// Whether a stored response may be delivered before that of the network.
 enum PreviewKey: SettingKey { static var defaultValue: Bool { false } }
 
@@ -100,38 +95,9 @@ extension SessionConfiguration {
             }
         }
     }
-
-    /// The use that requests make of the cache; ``CacheMode/standard`` by default.
-    public var cacheMode: CacheMode {
-        get { self[CacheModeKey.self] }
-        set { self[CacheModeKey.self] = newValue }
-    }
-
-    /// The name of the part of the cache that requests use; with `nil` (the default) requests with different
-    /// `Authorization` fields use different parts, so that no user receives a response that was stored for another.
-    ///
-    /// The name is written to disk, so it must not be a secret. A session that acts for many users by cookies gives
-    /// each of them a view with its own partition. Responses of another server (``unixSocketPath``,
-    /// ``connectOverrides``, ``resolveOverrides``) are found only if the settings lead to it again.
-    public var cachePartition: String? {
-        get { self[CachePartitionKey.self] }
-        set { self[CachePartitionKey.self] = newValue }
-    }
 }
 
 extension RequestOptions {
-    /// The use that the call makes of the session's cache; `nil` (the default) for the session's mode.
-    public var cacheMode: CacheMode? {
-        get { self[CacheModeKey.self] }
-        set { self[CacheModeKey.self] = newValue }
-    }
-
-    /// The name of the part of the cache that the call uses; `nil` (the default) for the session's.
-    public var cachePartition: String? {
-        get { self[CachePartitionKey.self] ?? nil }
-        set { self[CachePartitionKey.self] = newValue.map { .some($0) } }
-    }
-
     /// Whether a stored response may be delivered before that of the network.
     var takesPreview: Bool {
         get { self[PreviewKey.self] ?? false }

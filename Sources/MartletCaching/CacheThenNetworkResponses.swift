@@ -1,3 +1,4 @@
+import MartletFeatureSettings
 public import MartletCore
 public import MartletCache
 import Synchronization

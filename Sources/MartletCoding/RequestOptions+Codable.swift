@@ -1,5 +1,4 @@
-import MartletCaching
-import MartletCookies
+import MartletFeatureSettings
 import MartletNetwork
 public import MartletCore
 import MartletCache

@@ -1,4 +1,5 @@
-import MartletCaching
+import MartletFeatureSettings
+public import MartletContent
 import MartletNetwork
 public import MartletCore
 import MartletCache
@@ -57,6 +58,32 @@ extension SessionConfiguration: Codable {
     }
 }
 
+/// All rules are encoded. A ``QueryEncoding/serializer`` is rejected with an error, because it cannot be encoded and a
+/// value without it would send other bytes.
+extension QueryEncoding: Codable {
+    private static let settings: [CodedSetting<QueryEncoding>] = [
+        .init("arrays", \.arrays), .init("booleans", \.booleans), .init("dates", \.dates), .init("data", \.data),
+        .init("nulls", \.nulls), .init("keys", \.keys),
+    ]
+
+    /// Decodes the rules. Missing rules have their default.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodedKey.self)
+        self.init()
+        for setting in QueryEncoding.settings { try setting.decode(&self, container) }
+    }
+
+    /// Encodes the rules.
+    /// - Throws: `EncodingError.invalidValue` for a serializer.
+    public func encode(to encoder: any Encoder) throws {
+        if serializer != nil {
+            throw encoder.rejection(of: self, "a query serializer cannot be encoded; remove it first")
+        }
+        var container = encoder.container(keyedBy: CodedKey.self)
+        for setting in QueryEncoding.settings { try setting.encode(self, &container) }
+    }
+}
+
 /// Settings are encoded without credentials. A selector is rejected with an error, because it cannot be encoded and
 /// settings without it would use other proxies.
 extension ProxySettings: Codable {
@@ -98,7 +125,7 @@ extension ProxySettings: Codable {
 
 extension Encoder {
     /// Returns the error for a value that cannot be encoded.
-    func rejection(of value: Any, _ reason: String) -> EncodingError {
+    package func rejection(of value: Any, _ reason: String) -> EncodingError {
         .invalidValue(value, .init(codingPath: codingPath, debugDescription: reason))
     }
 }
@@ -124,27 +151,27 @@ extension HTTPHeaders {
 }
 
 /// The key of a setting. One type serves all settings, because each enum of keys would add about 3 KB of code.
-struct CodedKey: CodingKey, ExpressibleByStringLiteral {
-    let stringValue: String
-    var intValue: Int? { nil }
+package struct CodedKey: CodingKey, ExpressibleByStringLiteral {
+    package let stringValue: String
+    package var intValue: Int? { nil }
 
-    init(stringLiteral name: String) { stringValue = name }
-    init?(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { return nil }
+    package init(stringLiteral name: String) { stringValue = name }
+    package init?(stringValue: String) { self.stringValue = stringValue }
+    package init?(intValue: Int) { return nil }
 }
 
 /// The key and the key path of an encoded setting.
-struct CodedSetting<Settings>: Sendable {
+package struct CodedSetting<Settings>: Sendable {
     /// The key path of a setting.
-    typealias Place<Value> = any WritableKeyPath<Settings, Value> & Sendable
+    package typealias Place<Value> = any WritableKeyPath<Settings, Value> & Sendable
 
     /// The function that decodes the setting. A missing setting is left unchanged.
-    let decode: @Sendable (inout Settings, KeyedDecodingContainer<CodedKey>) throws -> Void
-    let encode: @Sendable (Settings, inout KeyedEncodingContainer<CodedKey>) throws -> Void
+    package let decode: @Sendable (inout Settings, KeyedDecodingContainer<CodedKey>) throws -> Void
+    package let encode: @Sendable (Settings, inout KeyedEncodingContainer<CodedKey>) throws -> Void
 
     /// Creates a setting that always has a value.
     /// - Parameter written: Returns the value to encode; `nil` to omit the key.
-    init<Value: Codable & Sendable>(
+    package init<Value: Codable & Sendable>(
         _ key: CodedKey, _ place: Place<Value>, written: @escaping @Sendable (Value) -> Value? = { $0 }
     ) {
         decode = { settings, container in
@@ -155,7 +182,7 @@ struct CodedSetting<Settings>: Sendable {
     }
 
     /// Creates a setting whose value may be `nil`. A `nil` is not encoded.
-    init<Value: Codable & Sendable>(_ key: CodedKey, optional place: Place<Value?>) {
+    package init<Value: Codable & Sendable>(_ key: CodedKey, optional place: Place<Value?>) {
         decode = { settings, container in
             guard let value = try container.decodeIfPresent(Value.self, forKey: key) else { return }
             settings[keyPath: place] = value

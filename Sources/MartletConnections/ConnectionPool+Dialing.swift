@@ -1,4 +1,3 @@
-import DequeModule
 import MartletTransport
 import Synchronization
 
@@ -124,10 +123,10 @@ struct DialThrottle<Dial> {
     /// The dials that count towards ``limit``.
     private var counting: Set<PoolConnectionID> = []
     /// The admitted dials, the oldest first, with the time until which they count. Some may have ended since.
-    private var passages = Deque<(id: PoolConnectionID, until: Instant)>()
+    private var passages = FIFOQueue<(id: PoolConnectionID, until: Instant)>()
     private var waiting: [PoolConnectionID: Dial] = [:]
     /// The queued dials, in order. Some may have been withdrawn since.
-    private var queue = Deque<PoolConnectionID>()
+    private var queue = FIFOQueue<PoolConnectionID>()
 
     init() {}
 
@@ -176,7 +175,7 @@ struct DialThrottle<Dial> {
     private mutating func forget(_ now: Instant) {
         while let passage = passages.first, passage.until <= now || !counting.contains(passage.id) {
             counting.remove(passage.id)
-            passages.removeFirst()
+            passages.popFirst()
         }
     }
 }

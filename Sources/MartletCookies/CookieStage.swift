@@ -1,4 +1,5 @@
 public import MartletCore
+import MartletFeatureSettings
 
 /// A stage that sends the cookies of a jar, and stores the cookies that responses set.
 package struct CookieStage: CallStage {
@@ -59,9 +60,6 @@ enum CookiesKey: StageKey {
     }
 }
 
-/// The setting of ``RequestOptions/usesCookies``.
-enum UsesCookiesKey: SettingKey { static var defaultValue: Bool { true } }
-
 extension SessionConfiguration {
     /// The cookie jar. With `nil` (the default) cookies are neither sent nor stored.
     ///
@@ -70,14 +68,6 @@ extension SessionConfiguration {
     public var cookies: CookieJar? {
         get { self[CookiesKey.self] }
         set { self[CookiesKey.self] = newValue }
-    }
-}
-
-extension RequestOptions {
-    /// Whether the session's cookies are sent, and those of the response stored; `nil` means yes.
-    public var usesCookies: Bool? {
-        get { self[UsesCookiesKey.self] }
-        set { self[UsesCookiesKey.self] = newValue }
     }
 }
 

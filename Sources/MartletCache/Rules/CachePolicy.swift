@@ -1,3 +1,4 @@
+import MartletContent
 package import MartletWire
 
 /// The rules of a cache where neither request nor response has directives. The defaults are those of RFC 9111.
@@ -50,19 +51,22 @@ public enum CacheMode: String, Sendable, Hashable, CaseIterable, Codable {
 public struct DefaultFreshness: Equatable, Sendable {
     /// A lifetime for some content types.
     public struct Rule: Equatable, Sendable {
-        /// A media type in lower case: `image/png`, `image/*`, or `*/*`, which also matches responses without a type.
+        /// A media range (RFC 9110 §12.5.1) in lower case: `image/png`, `image/*`, or `*/*`, which also matches responses
+        /// without a valid type. An invalid range matches none.
         public let type: String
+        private let range: MediaRange?
         /// The lifetime in seconds, 0…2^31.
         public let seconds: Int64
 
         /// Creates a rule; the seconds are clamped to their range.
         public init(type: String, seconds: Int64) {
             self.type = type.lowercased()
+            range = MediaRange(type)
             self.seconds = DeltaSeconds.clamped(seconds)
         }
 
-        fileprivate func matches(_ essence: String) -> Bool {
-            type == "*/*" || type == essence || type.hasSuffix("/*") && essence.hasPrefix(type.dropLast())
+        fileprivate func matches(_ type: MediaType?) -> Bool {
+            type.map { range?.contains($0) ?? false } ?? (range?.type == "*")
         }
     }
 
@@ -84,8 +88,7 @@ public struct DefaultFreshness: Equatable, Sendable {
     /// The lifetime, in seconds, of a response with these fields; `nil` if no rule matches.
     package func seconds(for fields: FieldBlock) -> Int64? {
         guard !rules.isEmpty else { return nil }
-        let type = (fields.firstValue(of: "Content-Type") ?? "").prefix { $0 != ";" }
-        let essence = type.split(whereSeparator: \.isWhitespace).joined().lowercased()
-        return rules.first { $0.matches(essence) }?.seconds
+        let type = fields.firstValue(of: "Content-Type").flatMap { MediaType($0) }
+        return rules.first { $0.matches(type) }?.seconds
     }
 }

@@ -1,3 +1,4 @@
+import MartletFeatureSettings
 import MartletNetwork
 import MartletCookies
 import MartletAuthentication

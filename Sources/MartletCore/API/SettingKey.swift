@@ -109,6 +109,12 @@ extension SessionConfiguration {
         get { settings[key] ?? Key.defaultValue }
         set { settings[key] = newValue }
     }
+
+    /// Whether a setting of Martlet adds a stage at a position.
+    package func hasStages(at position: StagePosition) -> Bool { settings.stages.contains { $0.isOwn(at: position) } }
+
+    /// Removes Martlet's settings that add a stage at a position.
+    package mutating func removeStages(at position: StagePosition) { settings.removeStages(at: position) }
 }
 
 extension RequestOptions {

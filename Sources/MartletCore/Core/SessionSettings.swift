@@ -219,6 +219,10 @@ struct SettingsStore: Sendable {
         }
     }
 
+    mutating func removeStages(at position: StagePosition) {
+        entries.removeAll { $0.source?.isOwn(at: position) ?? false }
+    }
+
     /// Replaces the entry of the same key, or appends one.
     private mutating func put(_ entry: Entry) {
         if let index = entries.firstIndex(where: { $0.key == entry.key }) {

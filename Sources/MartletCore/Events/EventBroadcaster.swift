@@ -1,4 +1,3 @@
-import DequeModule
 public import Synchronization
 
 /// A broadcaster of events, such as those of a session, to its subscribers.
@@ -66,7 +65,7 @@ package final class EventBroadcaster<Event: Sendable>: Sendable {
 /// The events that a subscriber has not received. The oldest event is dropped when the queue is full.
 package final class EventQueue<Event: Sendable>: Sendable {
     private struct State {
-        var events: Deque<Event> = []
+        var events = FIFOQueue<Event>()
         var droppedCount = 0
         var isEnded = false
     }
@@ -89,7 +88,7 @@ package final class EventQueue<Event: Sendable>: Sendable {
         state.change { state in
             guard !state.isEnded else { return }
             if state.events.count == limit {
-                state.events.removeFirst()
+                state.events.popFirst()
                 state.droppedCount += 1
             }
             state.events.append(event)

@@ -221,6 +221,8 @@ struct StageSource: Sendable {
         nil
     }
 
+    func isOwn(at position: StagePosition) -> Bool { isOwn && self.position == position }
+
     /// Returns the stage of a setting; `nil` if the setting has none.
     static func of<Key: SettingKey>(_ key: Key.Type) -> StageSource? {
         if let key = key as? any StageKey.Type { return own(key) }

@@ -1,6 +1,5 @@
 import Glibc
 import MartletAuthentication
-import MartletCaching
 import MartletCoding
 package import MartletCore
 import Synchronization
@@ -57,10 +56,10 @@ package final class DownloadJob: Sendable {
         let configuration = session.configuration
         // Whether a failure is transient depends on the original error, not on its replacement by an error mapper.
         self.session =
-            configuration.cache == nil && configuration.errors == nil
+            configuration.errors == nil && !configuration.hasStages(at: .cache)
             ? session
             : session.with {
-                $0.cache = nil
+                $0.removeStages(at: .cache)
                 $0.errors = nil
             }
         (self.slots, self.status, self.files) = (slots, status, files)

@@ -1,5 +1,3 @@
-import DequeModule
-import HeapModule
 package import MartletTransport
 
 /// The order of requests: one of each lane at a time, in the order of their numbers, and a limited number of lanes
@@ -67,12 +65,12 @@ package struct ReplayMachine: Sendable {
     private var items: [OfflineID: Item] = [:]
     private var lanes: [String: Lane] = [:]
     /// Lanes that may start in FIFO order; some are no longer ready.
-    private var ready = Deque<String>()
+    private var ready = FIFOQueue<String>()
     /// The times at which the delays of lanes end.
-    private var delayEnds = Heap<Timer<String>>()
-    private var expiries = Heap<Timer<OfflineID>>()
+    private var delayEnds = MinHeap<Timer<String>>()
+    private var expiries = MinHeap<Timer<OfflineID>>()
     /// The times at which failed recordings are retried, for requests that are no longer in a lane.
-    private var settlings = Heap<Timer<OfflineID>>()
+    private var settlings = MinHeap<Timer<OfflineID>>()
     private var busyCount = 0
     /// The number of requests that wait, are sent or are being settled.
     package private(set) var pendingCount = 0
@@ -108,9 +106,9 @@ package struct ReplayMachine: Sendable {
 
     /// The time of the next call of ``advance(to:)``; `nil` if it is not needed.
     package mutating func nextWake() -> MonotonicTime? {
-        while let end = delayEnds.min, wait(of: end.key)?.until != end.time { delayEnds.removeMin() }
-        while let expiry = expiries.min, items[expiry.key]?.isLive != true { expiries.removeMin() }
-        while let settling = settlings.min, !isStuck(settling.key) { settlings.removeMin() }
+        while let end = delayEnds.min, wait(of: end.key)?.until != end.time { delayEnds.popMin() }
+        while let expiry = expiries.min, items[expiry.key]?.isLive != true { expiries.popMin() }
+        while let settling = settlings.min, !isStuck(settling.key) { settlings.popMin() }
         let delayEnd = sendsRequests ? delayEnds.min?.time : nil
         let expiry = sendsRequests ? expiries.min?.time : nil
         return [delayEnd, expiry, settlings.min?.time].compactMap(\.self).min()
@@ -306,11 +304,11 @@ package struct ReplayMachine: Sendable {
     private mutating func take(_ now: MonotonicTime) -> Effects {
         expire(now)
         while let first = delayEnds.min, first.time <= now {
-            delayEnds.removeMin()
+            delayEnds.popMin()
             if wait(of: first.key)?.until == first.time { makeReady(first.key) }
         }
         while let first = settlings.min, first.time <= now {
-            settlings.removeMin()
+            settlings.popMin()
             if isStuck(first.key) { settleAgain(first.key) }
         }
         begin()
@@ -322,7 +320,7 @@ package struct ReplayMachine: Sendable {
         // Requests expire only where they are sent: inspecting a queue changes nothing.
         guard sendsRequests else { return }
         while let first = expiries.min, first.time <= now {
-            expiries.removeMin()
+            expiries.popMin()
             // A request that is being sent expires when its attempt has failed.
             guard let item = items[first.key], item.state == .waiting else { continue }
             items[first.key]?.state = .settling
@@ -361,7 +359,7 @@ package struct ReplayMachine: Sendable {
             case waiting(OfflinePostponement.Reason, until: MonotonicTime)
         }
         /// The requests in order; empty only during a change.
-        var ids = Deque<OfflineID>()
+        var ids = FIFOQueue<OfflineID>()
         var state: State
         /// The number of consecutive failures.
         var failures = 0
@@ -381,7 +379,7 @@ package struct ReplayMachine: Sendable {
         /// Removes a request.
         mutating func remove(_ id: OfflineID) {
             if ids.first == id {
-                ids.removeFirst()
+                ids.popFirst()
                 return
             }
             // The numbers are sorted, except for the first one if it was being sent when a lower number was added.

@@ -1,4 +1,5 @@
 import MartletCache
+import MartletFeatureSettings
 import MartletCaching
 import MartletCore
 

@@ -1,4 +1,3 @@
-import DequeModule
 
 /// A state machine that decides when each look-up of a name starts, without threads and without a clock. A look-up by
 /// `getaddrinfo` cannot be stopped, and blocks its thread for ten seconds or more if the name server is silent. So the
@@ -188,7 +187,7 @@ package struct LookUpMachine {
 /// A first-in, first-out queue of distinct elements. Removing any element takes amortized constant time.
 struct RemovableQueue<Element: Hashable> {
     /// The elements in order. An entry whose ticket is not the element's current one was removed.
-    private var entries = Deque<(element: Element, ticket: UInt64)>()
+    private var entries = FIFOQueue<(element: Element, ticket: UInt64)>()
     private var tickets: [Element: UInt64] = [:]
     private var lastTicket: UInt64 = 0
 
@@ -213,8 +212,8 @@ struct RemovableQueue<Element: Hashable> {
     mutating func remove(_ element: Element) {
         guard tickets.removeValue(forKey: element) != nil else { return }
         // Keeps `first` valid.
-        while let entry = entries.first, !isCurrent(entry) { entries.removeFirst() }
-        if entries.count > 2 * tickets.count + 16 { entries = Deque(entries.filter { isCurrent($0) }) }
+        while let entry = entries.first, !isCurrent(entry) { entries.popFirst() }
+        if entries.count > 2 * tickets.count + 16 { entries = FIFOQueue(entries.filter { isCurrent($0) }) }
     }
 
     mutating func popFirst() -> Element? {

@@ -1,5 +1,4 @@
 import COpenSSL
-import DequeModule
 import Glibc
 import Synchronization
 
@@ -8,7 +7,7 @@ import Synchronization
 /// queued and no thread is idle, up to the limit, and ends after ten idle seconds.
 package final class BlockingThreadPool: Sendable {
     private struct State {
-        var work = Deque<@Sendable () -> Void>()
+        var work = FIFOQueue<@Sendable () -> Void>()
         var threadCount = 0
         var idleCount = 0
     }

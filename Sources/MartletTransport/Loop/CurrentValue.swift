@@ -1,4 +1,3 @@
-public import DequeModule
 public import Synchronization
 
 /// A changing value whose readers receive the latest version: state, not events. A late reader receives the current
@@ -109,13 +108,13 @@ extension CurrentValue<Bool> {
 /// specialized where it is used. A receiver that is cancelled does not end the mailbox for others.
 @usableFromInline package final class Mailbox<Value: Sendable>: Sendable {
     @usableFromInline struct State {
-        @usableFromInline var values: Deque<Value>
+        @usableFromInline var values: FIFOQueue<Value>
         @usableFromInline var isClosed: Bool
         /// The tasks that wait, while there are no values.
-        @usableFromInline var waiters: Deque<(number: UInt64, waiter: Waiter<Value?>)>
+        @usableFromInline var waiters: FIFOQueue<(number: UInt64, waiter: Waiter<Value?>)>
         @usableFromInline var lastWaiter: UInt64
 
-        @inlinable init() { (values, isClosed, waiters, lastWaiter) = (Deque(), false, Deque(), 0) }
+        @inlinable init() { (values, isClosed, waiters, lastWaiter) = (FIFOQueue(), false, FIFOQueue(), 0) }
 
         /// Returns the result for a task that need not wait; `nil` if the task has to wait.
         @inlinable mutating func takePresent() -> Value?? {
@@ -147,7 +146,7 @@ extension CurrentValue<Bool> {
     @inlinable package func close() {
         let waiters = state.withLock { state in
             state.isClosed = true
-            defer { state.waiters = Deque() }
+            defer { state.waiters = FIFOQueue() }
             return state.waiters
         }
         for (_, waiter) in waiters { waiter.resume(returning: nil) }

@@ -1,7 +1,5 @@
 import CLinux
-import DequeModule
 import Glibc
-import HeapModule
 import Synchronization
 
 /// One thread that waits for sockets and timers and reports readiness; it moves no bytes itself.
@@ -44,10 +42,10 @@ package final class EventLoop: TaskExecutor {
     private struct WeakTarget { weak var object: (any TimerTarget)? }
 
     private struct Agenda {
-        var timers = Heap<Timer>()
+        var timers = MinHeap<Timer>()
         /// The number of timers at which those without a target are removed.
         var sweepCount = EventLoop.leastSweepCount
-        var jobs = Deque<UnownedJob>()
+        var jobs = FIFOQueue<UnownedJob>()
         /// The time until which the thread sleeps; zero while it is awake and will check the agenda before it sleeps.
         var sleepsUntil = MonotonicTime(nanoseconds: 0)
         var isStopped = false
@@ -166,7 +164,7 @@ package final class EventLoop: TaskExecutor {
             if case .object = timer.target { objects.append(object) }
             return true
         }
-        agenda.timers = Heap(live)
+        agenda.timers = MinHeap(live)
         agenda.sweepCount = max(EventLoop.leastSweepCount, 2 * live.count)
         return objects
     }
@@ -243,7 +241,7 @@ package final class EventLoop: TaskExecutor {
     private func runJobs() -> Bool {
         var jobs = agenda.withLock { agenda in
             let jobs = agenda.jobs
-            if !jobs.isEmpty { agenda.jobs = Deque() }
+            if !jobs.isEmpty { agenda.jobs = FIFOQueue() }
             return jobs
         }
         while let job = jobs.popFirst() { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }

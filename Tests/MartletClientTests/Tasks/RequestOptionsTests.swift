@@ -1,4 +1,5 @@
 import HTTPTypes
+import MartletFeatureSettings
 import MartletCaching
 import MartletCookies
 import MartletCore

@@ -1,7 +1,5 @@
-import DequeModule
 import FoundationEssentials
 import HTTPTypes
-import HeapModule
 import Logging
 import SystemPackage
 
@@ -9,14 +7,13 @@ import SystemPackage
 @main
 struct Dependencies {
     static func main() async throws {
-        var queue: Deque<HTTPField> = [HTTPField(name: .accept, value: "*/*")]
-        var times: Heap<Int> = [2, 1]
+        let fields = [HTTPField(name: .accept, value: "*/*")]
         let request = HTTPRequest(
             method: .get, scheme: "https", authority: "example.com", path: FilePath("/").string,
-            headerFields: HTTPFields(Array(queue)))
+            headerFields: HTTPFields(fields))
         let text = try JSONEncoder().encode([request.path ?? ""])
         let paths = try JSONDecoder().decode([String].self, from: text)
-        let accept = queue.popFirst()?.value ?? ""
-        Logger(label: "dependencies").info("\(paths) \(accept) \(times.popMin() ?? 0)")
+        let accept = fields[0].value
+        Logger(label: "dependencies").info("\(paths) \(accept)")
     }
 }

@@ -1,3 +1,4 @@
+import MartletFeatureSettings
 import MartletNetwork
 import MartletCache
 import Testing

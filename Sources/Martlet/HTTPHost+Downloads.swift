@@ -1,4 +1,5 @@
 public import MartletCore
+public import MartletDownloads
 public import MartletHosts
 
 // Downloads of a host: its headers, options and credentials apply, but not to another origin after a redirect.

@@ -1,33 +1,7 @@
 import FoundationEssentials
-public import MartletContent
+import MartletCoding
 import MartletCore
 public import MartletHosts
-
-/// All rules are encoded. A ``QueryEncoding/serializer`` is rejected with an error, because it cannot be encoded and a
-/// value without it would send other bytes.
-extension QueryEncoding: Codable {
-    private static let settings: [CodedSetting<QueryEncoding>] = [
-        .init("arrays", \.arrays), .init("booleans", \.booleans), .init("dates", \.dates), .init("data", \.data),
-        .init("nulls", \.nulls), .init("keys", \.keys),
-    ]
-
-    /// Decodes the rules. Missing rules have their default.
-    public init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodedKey.self)
-        self.init()
-        for setting in QueryEncoding.settings { try setting.decode(&self, container) }
-    }
-
-    /// Encodes the rules.
-    /// - Throws: `EncodingError.invalidValue` for a serializer.
-    public func encode(to encoder: any Encoder) throws {
-        if serializer != nil {
-            throw encoder.rejection(of: self, "a query serializer cannot be encoded; remove it first")
-        }
-        var container = encoder.container(keyedBy: CodedKey.self)
-        for setting in QueryEncoding.settings { try setting.encode(self, &container) }
-    }
-}
 
 /// The format and its options are encoded. Of a `JSONEncoder`, the strategies are encoded; if it has closures or
 /// `userInfo`, encoding fails.

@@ -1,0 +1,50 @@
+public import MartletCache
+public import MartletCore
+
+/// The setting of ``SessionConfiguration/cacheMode``.
+package enum CacheModeKey: SettingKey { package static var defaultValue: CacheMode { .standard } }
+
+/// The setting of ``SessionConfiguration/cachePartition``.
+package enum CachePartitionKey: SettingKey { package static var defaultValue: String? { nil } }
+
+/// The setting of ``RequestOptions/usesCookies``.
+package enum UsesCookiesKey: SettingKey { package static var defaultValue: Bool { true } }
+
+extension SessionConfiguration {
+    /// The use that requests make of the cache; ``CacheMode/standard`` by default.
+    public var cacheMode: CacheMode {
+        get { self[CacheModeKey.self] }
+        set { self[CacheModeKey.self] = newValue }
+    }
+
+    /// The name of the part of the cache that requests use; with `nil` (the default) requests with different
+    /// `Authorization` fields use different parts, so that no user receives a response that was stored for another.
+    ///
+    /// The name is written to disk, so it must not be a secret. A session that acts for many users by cookies gives
+    /// each of them a view with its own partition. Responses of another server (``unixSocketPath``,
+    /// ``connectOverrides``, ``resolveOverrides``) are found only if the settings lead to it again.
+    public var cachePartition: String? {
+        get { self[CachePartitionKey.self] }
+        set { self[CachePartitionKey.self] = newValue }
+    }
+}
+
+extension RequestOptions {
+    /// The use that the call makes of the session's cache; `nil` (the default) for the session's mode.
+    public var cacheMode: CacheMode? {
+        get { self[CacheModeKey.self] }
+        set { self[CacheModeKey.self] = newValue }
+    }
+
+    /// The name of the part of the cache that the call uses; `nil` (the default) for the session's.
+    public var cachePartition: String? {
+        get { self[CachePartitionKey.self] ?? nil }
+        set { self[CachePartitionKey.self] = newValue.map { .some($0) } }
+    }
+
+    /// Whether the session's cookies are sent, and those of the response stored; `nil` means yes.
+    public var usesCookies: Bool? {
+        get { self[UsesCookiesKey.self] }
+        set { self[UsesCookiesKey.self] = newValue }
+    }
+}
